@@ -1,0 +1,1 @@
+//! Rows → numbers. Pure: no I/O.

@@ -1,0 +1,1 @@
+//! One run: schedule, executor, HTTP client, SSE, recorder.

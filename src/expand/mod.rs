@@ -1,0 +1,1 @@
+//! Plan → RunSpecs: matrix, order, identity.

@@ -1,0 +1,1 @@
+//! RunSpecs → Graph: what waits for what.

@@ -1,0 +1,141 @@
+//! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Scenario;
+use crate::units::Decimal;
+
+/// What requests of one scenario have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reuse {
+    /// Every request carries the same prompt (A).
+    SamePrompt,
+    /// No two requests share text (B).
+    None,
+    /// One system prompt, a different question each (C).
+    SharedSystem,
+    /// Turns of a conversation, each carrying the history so far (D).
+    Conversation,
+}
+
+/// The content of a scenario: all that decides what is sent, nothing that is only a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Content {
+    /// What requests have in common.
+    pub reuse: Reuse,
+    /// Tokens of the shared system prompt; 0 for none.
+    pub system_tokens: u32,
+    /// Tokens of the user's text of one request or turn.
+    pub prompt_tokens: u32,
+    /// Tokens asked for.
+    pub output_tokens: u32,
+    /// Turns of a conversation; 1 where there is none.
+    pub turns: u32,
+}
+
+/// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// What is sent.
+    pub content: Content,
+    /// Streaming, where the scenario says so.
+    pub stream: Option<bool>,
+    /// `ignore_eos`, where the scenario says so.
+    pub ignore_eos: Option<bool>,
+    /// Sampling temperature.
+    pub temperature: Decimal,
+    /// Nucleus sampling, where sent.
+    pub top_p: Option<Decimal>,
+    /// Presence penalty, where sent.
+    pub presence_penalty: Option<Decimal>,
+    /// Frequency penalty, where sent.
+    pub frequency_penalty: Option<Decimal>,
+}
+
+/// The built-in scenarios: name, what they send, and for whom.
+pub const BUILT_IN: [(&str, Content, &str); 6] = [
+    ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
+    ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
+    ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
+    ("B2", content(Reuse::None, 0, 2_500, 1), "long prompts that differ: prefill at work"),
+    ("C", content(Reuse::SharedSystem, 2_000, 50, 1), "one long system prompt, short questions that differ"),
+    ("D", content(Reuse::Conversation, 0, 50, 5), "conversations whose history grows with the server's own answers"),
+];
+
+const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns }
+}
+
+/// The content of a built-in scenario, by name.
+pub fn built_in(name: &str) -> Option<&'static Content> {
+    BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
+}
+
+impl Resolved {
+    /// A built-in without any adjustment.
+    pub fn from_content(content: Content) -> Resolved {
+        Resolved {
+            content,
+            stream: None,
+            ignore_eos: None,
+            temperature: Decimal::new(0, 0),
+            top_p: None,
+            presence_penalty: None,
+            frequency_penalty: None,
+        }
+    }
+
+    /// Lays the fields that `patch` gives over this scenario.
+    pub fn apply(&mut self, patch: &Scenario) {
+        let Scenario {
+            base: _,
+            description: _,
+            prompt_tokens,
+            output_tokens,
+            system_tokens,
+            turns,
+            stream,
+            ignore_eos,
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+        } = patch;
+        let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
+        set(&mut self.content.prompt_tokens, prompt_tokens);
+        set(&mut self.content.output_tokens, output_tokens);
+        set(&mut self.content.system_tokens, system_tokens);
+        set(&mut self.content.turns, turns);
+        self.stream = stream.or(self.stream);
+        self.ignore_eos = ignore_eos.or(self.ignore_eos);
+        self.temperature = temperature.unwrap_or(self.temperature);
+        self.top_p = top_p.or(self.top_p);
+        self.presence_penalty = presence_penalty.or(self.presence_penalty);
+        self.frequency_penalty = frequency_penalty.or(self.frequency_penalty);
+    }
+}
+
+/// The scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown name or a circle of bases
+/// (both are plan errors that `check` names).
+pub fn resolve(name: &str, table: &super::model::Table<Scenario>) -> Option<Resolved> {
+    let mut chain = Vec::new();
+    let mut at = name;
+    let content = loop {
+        match table.get(at) {
+            Some(_) if chain.len() > table.len() => return None,
+            Some(own) => {
+                chain.push(own);
+                let base = own.base.as_deref().unwrap_or("B1");
+                if base == at || !table.contains_key(base) {
+                    break built_in(base)?;
+                }
+                at = base;
+            }
+            None => break built_in(at)?,
+        }
+    };
+    let mut resolved = Resolved::from_content(content.clone());
+    chain.iter().rev().for_each(|patch| resolved.apply(patch));
+    Some(resolved)
+}

@@ -1,0 +1,402 @@
+//! Values that a plan may write short (`fill: 30s`) or whole (`fill: { for: 30s, per_second: 2 }`). Each becomes its one
+//! long form here, so that nothing behind this file has cases for the short one.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::units::{Decimal, Nanos};
+
+/// A type that is also written as one text.
+trait Short: Sized {
+    /// The long form, read from a table.
+    type Long: for<'de> Deserialize<'de> + Into<Self> + JsonSchema;
+    /// What the text means, for the message of an error.
+    const EXPECTING: &'static str;
+    /// The long form of a text.
+    fn from_text(text: &str) -> Result<Self, String>;
+}
+
+struct ShortVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Short> Visitor<'de> for ShortVisitor<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTING)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).map_err(E::custom)
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
+        T::from_text(&value.to_string()).map_err(E::custom)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::Long::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+    }
+}
+
+fn either(short: Schema, long: Schema) -> Schema {
+    json_schema!({ "anyOf": [short, long] })
+}
+
+/// Fill: how the load rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Fill {
+    /// Length of the phase; absent where `per_second` decides it (closed loops: slots / rate).
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Nanos>,
+    /// Closed loops: how many slots join per second; absent: evenly over the phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<Decimal>,
+}
+
+/// Fill, whole.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Fill")]
+struct FillLong {
+    /// Length of the phase.
+    #[serde(rename = "for", default)]
+    duration: Option<Nanos>,
+    /// Closed loops: how many slots join per second.
+    #[serde(default)]
+    per_second: Option<Decimal>,
+}
+
+impl From<FillLong> for Fill {
+    fn from(long: FillLong) -> Self {
+        Fill { duration: long.duration, per_second: long.per_second }
+    }
+}
+
+impl Short for Fill {
+    type Long = FillLong;
+    const EXPECTING: &'static str = "a duration like 30s, or { for: 30s } or { per_second: 1 }";
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map(|duration| Fill { duration: Some(duration), per_second: None })
+            .map_err(|e: crate::units::UnitError| e.0)
+    }
+}
+
+/// Measure: the window that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Measure {
+    /// Length of the window.
+    #[serde(rename = "for")]
+    pub duration: Nanos,
+    /// The window is prolonged until this many requests were scheduled in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_requests: Option<u64>,
+    /// The longest a prolonged window may get. Default: five times its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Nanos>,
+}
+
+/// Measure, whole.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Measure")]
+struct MeasureLong {
+    /// Length of the window.
+    #[serde(rename = "for")]
+    duration: Nanos,
+    /// The window is prolonged until this many requests were scheduled in it.
+    #[serde(default)]
+    min_requests: Option<u64>,
+    /// The longest a prolonged window may get. Default: five times its length.
+    #[serde(default)]
+    at_most: Option<Nanos>,
+}
+
+impl From<MeasureLong> for Measure {
+    fn from(long: MeasureLong) -> Self {
+        Measure { duration: long.duration, min_requests: long.min_requests, at_most: long.at_most }
+    }
+}
+
+impl Short for Measure {
+    type Long = MeasureLong;
+    const EXPECTING: &'static str = "a duration like 120s, or { for: 120s, min_requests: 1000, at_most: 10m }";
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map(|duration| Measure { duration, min_requests: None, at_most: None })
+            .map_err(|e: crate::units::UnitError| e.0)
+    }
+}
+
+/// Drain: what happens to measured requests that are still under way when the window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Drain {
+    /// The longest this phase may last.
+    #[serde(rename = "for")]
+    pub duration: Nanos,
+    /// Whether load is kept up meanwhile.
+    pub mode: DrainMode,
+}
+
+/// Whether load is kept up in drain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DrainMode {
+    /// Load goes on until every measured request has ended.
+    #[default]
+    Keep,
+    /// What is in flight is cut at once.
+    Stop,
+}
+
+/// Drain, whole.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Drain")]
+struct DrainLong {
+    /// The longest this phase may last.
+    #[serde(rename = "for")]
+    duration: Nanos,
+    /// Whether load is kept up meanwhile.
+    #[serde(default)]
+    mode: DrainMode,
+}
+
+impl From<DrainLong> for Drain {
+    fn from(long: DrainLong) -> Self {
+        Drain { duration: long.duration, mode: long.mode }
+    }
+}
+
+impl Short for Drain {
+    type Long = DrainLong;
+    const EXPECTING: &'static str = "a duration like 30s, or { for: 30s, mode: stop }";
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map(|duration| Drain { duration, mode: DrainMode::Keep }).map_err(|e: crate::units::UnitError| e.0)
+    }
+}
+
+macro_rules! short_serde {
+    ($($type:ident: $long:ident),*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(ShortVisitor::<$type>(PhantomData))
+            }
+        }
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                concat!(stringify!($type), "OrDuration").into()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                either(generator.subschema_for::<Nanos>(), generator.subschema_for::<$long>())
+            }
+        }
+    )*};
+}
+short_serde!(Fill: FillLong, Measure: MeasureLong, Drain: DrainLong);
+
+/// `on` or `off` (also true and false).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Switch {
+    /// On, the default.
+    #[default]
+    On,
+    /// Off.
+    Off,
+}
+
+impl Switch {
+    /// Whether it is on.
+    pub fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+impl Serialize for Switch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(if self.is_on() { "on" } else { "off" })
+    }
+}
+
+impl<'de> Deserialize<'de> for Switch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Switch;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`on` or `off`")
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Switch, E> {
+                Ok(if value { Switch::On } else { Switch::Off })
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Switch, E> {
+                match text {
+                    "on" => Ok(Switch::On),
+                    "off" => Ok(Switch::Off),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for Switch {
+    fn schema_name() -> Cow<'static, str> {
+        "Switch".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["on", "off", true, false] })
+    }
+}
+
+/// A list, or one value that stands for a list of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        OneOrMany(Vec::new())
+    }
+}
+
+impl<T> OneOrMany<T> {
+    /// Whether the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
+            type Value = OneOrMany<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value or a list of values")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
+                one(de::value::BoolDeserializer::new(value))
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+                one(de::value::I64Deserializer::new(value))
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+                one(de::value::U64Deserializer::new(value))
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+                one(de::value::F64Deserializer::new(value))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                one(de::value::StrDeserializer::new(text))
+            }
+        }
+        fn one<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<T>, D::Error> {
+            T::deserialize(deserializer).map(|value| OneOrMany(vec![value]))
+        }
+        deserializer.deserialize_any(V(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    }
+}
+
+/// Where a secret is found when it is needed. The secret itself never enters a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SecretRef {
+    /// An environment variable.
+    Env(String),
+    /// The first line of a file under the plan's folder.
+    File(String),
+}
+
+/// Where a secret is found.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Secret")]
+struct SecretLong {
+    /// env:NAME for an environment variable, file:PATH for the first line of a file.
+    #[schemars(regex(pattern = r"^(env|file):.+$"))]
+    secret: String,
+}
+
+impl FromStr for SecretRef {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("env", name)) if !name.is_empty() => Ok(SecretRef::Env(name.to_owned())),
+            Some(("file", path)) if !path.is_empty() => Ok(SecretRef::File(path.to_owned())),
+            // The text may be a key that someone pasted: it is not repeated.
+            _ => Err(
+                "a secret is a reference, never the secret itself: write { secret: env:NAME } or { secret: file:PATH }"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretRef::Env(name) => write!(f, "env:{name}"),
+            SecretRef::File(path) => write!(f, "file:{path}"),
+        }
+    }
+}
+
+impl Serialize for SecretRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SecretLong { secret: self.to_string() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = SecretRef;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a reference like { secret: env:NAME }")
+            }
+            fn visit_str<E: de::Error>(self, _: &str) -> Result<SecretRef, E> {
+                "".parse().map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SecretRef, A::Error> {
+                let long = SecretLong::deserialize(MapAccessDeserializer::new(map))?;
+                long.secret.parse().map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for SecretRef {
+    fn schema_name() -> Cow<'static, str> {
+        "SecretReference".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        SecretLong::json_schema(generator)
+    }
+}

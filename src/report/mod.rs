@@ -1,0 +1,1 @@
+//! What people read while and after a sweep runs.

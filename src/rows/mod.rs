@@ -1,0 +1,1 @@
+//! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.

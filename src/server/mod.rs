@@ -1,0 +1,1 @@
+//! The server under test: launch and stop.

@@ -1,0 +1,1 @@
+//! The results folder: layout, commit, lock, verify, list.

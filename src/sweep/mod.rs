@@ -1,0 +1,1 @@
+//! Graph → results: scheduler, resume, events.

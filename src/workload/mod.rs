@@ -1,0 +1,1 @@
+//! What to send: scenario, seed and request number become a request.
