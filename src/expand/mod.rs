@@ -1,1 +1,5 @@
 //! Plan → RunSpecs: matrix, order, identity.
+
+pub mod spec;
+
+pub use spec::*;

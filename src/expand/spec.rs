@@ -1,0 +1,154 @@
+//! One run with every default explicit: what the engine executes, what identity hashes, what `run.json` keeps.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::scenario::Content;
+use crate::plan::{Api, Arrivals, Between, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
+use crate::units::{Decimal, Nanos, Seed};
+
+/// One run. Everything but `labels` is part of its identity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Names shown to people; not hashed.
+    pub labels: Labels,
+    /// The server, as declared.
+    pub endpoint: EndpointSpec,
+    /// The model, as sent and declared.
+    pub model: ModelSpec,
+    /// What is sent.
+    pub scenario: Content,
+    /// How each request is shaped.
+    pub shaping: Shaping,
+    /// The load pattern.
+    pub load: Load,
+    /// The phases.
+    pub phases: Phases,
+    /// The pause after the run.
+    pub between: Between,
+    /// When a request is given up.
+    pub timeouts: Timeouts,
+    /// The plan's seed.
+    pub seed: Seed,
+    /// Which repeat of its cell this is, from 0.
+    pub repeat: u32,
+}
+
+/// Names shown to people.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Labels {
+    /// The plan's name of the model.
+    pub model: String,
+    /// The plan's name of the scenario.
+    pub scenario: String,
+    /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
+    pub axes: BTreeMap<String, String>,
+}
+
+/// The server under test, as the plan declares it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndpointSpec {
+    /// The plan's name of the endpoint.
+    pub name: String,
+    /// The inference engine.
+    pub engine: Engine,
+    /// Which API is called.
+    pub api: Api,
+    /// The declared accelerator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
+    /// The declared number of accelerators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server: BTreeMap<String, Scalar>,
+    /// The embedded mock's figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock: Option<MockFigures>,
+}
+
+/// The model under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// The id as sent to this endpoint.
+    pub id: String,
+    /// The declared number format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+}
+
+/// The request's fields that do not depend on its text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shaping {
+    /// Whether the answer comes token by token.
+    pub stream: bool,
+    /// Whether `ignore_eos: true` is sent (only where the engine takes it).
+    pub ignore_eos: bool,
+    /// Sampling temperature.
+    pub temperature: Decimal,
+    /// Nucleus sampling, where sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<Decimal>,
+    /// Presence penalty, where sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<Decimal>,
+    /// Frequency penalty, where sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<Decimal>,
+    /// Whether prompts open with a nonce.
+    pub nonce: bool,
+}
+
+/// The load pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// A fixed number of requests kept in flight.
+    Closed {
+        /// Requests in flight.
+        batch_size: u32,
+    },
+    /// Requests arrive at a rate, whatever the server does.
+    Open {
+        /// Arrivals per second.
+        qps: Decimal,
+        /// How they are spaced.
+        arrivals: Arrivals,
+        /// The most that may be in flight; others wait at the client.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cap: Option<u32>,
+    },
+}
+
+impl Load {
+    /// Batch size of a closed loop, or the cap of an open one.
+    pub fn batch_size(self) -> Option<u32> {
+        match self {
+            Load::Closed { batch_size } => Some(batch_size),
+            Load::Open { cap, .. } => cap,
+        }
+    }
+
+    /// Arrivals per second of an open loop.
+    pub fn qps(self) -> Option<Decimal> {
+        match self {
+            Load::Closed { .. } => None,
+            Load::Open { qps, .. } => Some(qps),
+        }
+    }
+}
+
+/// The phases with every default explicit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phases {
+    /// Length of fill (for a closed loop with a stated rate: slots / rate).
+    pub fill: Nanos,
+    /// Length of stabilize.
+    pub stabilize: Nanos,
+    /// The window.
+    pub measure: Measure,
+    /// The end.
+    pub drain: Drain,
+}

@@ -1,0 +1,98 @@
+//! What is known of a run as a whole: its windows and the facts that its verdict is computed from.
+
+use serde::{Deserialize, Serialize};
+
+/// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// End of fill, start of stabilize.
+    pub stabilize_ns: u64,
+    /// End of stabilize, start of measure.
+    pub measure_start_ns: u64,
+    /// End of measure, start of drain.
+    pub measure_end_ns: u64,
+    /// End of drain: nothing was in flight or what was has been cut.
+    pub end_ns: u64,
+}
+
+impl Windows {
+    /// Length of the measure window in seconds.
+    pub fn measure_secs(&self) -> f64 {
+        self.measure_end_ns.saturating_sub(self.measure_start_ns) as f64 / 1e9
+    }
+}
+
+/// The facts a verdict is computed from, with what rows do not say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Borders of the phases.
+    pub windows: Windows,
+    /// Whether the load was an open loop.
+    pub open_loop: bool,
+    /// The in-flight cap of an open loop, or the batch size of a closed one.
+    pub batch_size: Option<u32>,
+    /// Declared arrivals per second of an open loop.
+    pub qps: Option<f64>,
+    /// Whether answers were streamed.
+    pub stream: bool,
+    /// Whether `ignore_eos` was sent: then every answer should have the asked length.
+    pub ignore_eos: bool,
+    /// Declared accelerators of the endpoint.
+    pub gpus: Option<u32>,
+    /// Requests the schedule wanted from start to the end of drain, and of these in the window.
+    pub scheduled: u64,
+    /// Requests of the window that the schedule wanted.
+    pub scheduled_in_window: u64,
+    /// Requests of the window that were scheduled and never sent, although nothing but the generator held them back.
+    pub never_sent: u64,
+    /// Time passed on the monotonic clock, in nanoseconds.
+    pub monotonic_ns: u64,
+    /// Time passed on the wall clock, in nanoseconds; negative when it was set back.
+    pub wall_ns: i64,
+    /// Time passed on the clock that goes on in suspend, in nanoseconds, where the platform has one.
+    pub boottime_ns: Option<u64>,
+    /// CPU time of sweepline itself during the run, in nanoseconds, where known.
+    pub client_cpu_ns: Option<u64>,
+    /// Cores this process may use.
+    pub client_cores: u32,
+    /// Most requests in flight at once.
+    pub max_in_flight: u64,
+}
+
+/// The circumstances of a run: recorded and compared, never hashed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Host and port of the endpoint's URL; none for the embedded mock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The `Server` header or version the server gave of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Model ids the server lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// Version of sweepline.
+    pub sweepline: String,
+    /// Name of the machine sweepline ran on.
+    pub client_host: String,
+    /// Operating system and kernel release of that machine.
+    pub client_os: String,
+    /// Processor of that machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu: Option<String>,
+    /// Cores sweepline could use.
+    pub client_cores: u32,
+}
+
+/// One point of a time series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// When, in nanoseconds since the run's start.
+    pub at_ns: u64,
+    /// Who was observed: generator, server or gpu.
+    pub source: String,
+    /// What, with its unit in the name: `in_flight`, `cpu_share`, `resident_bytes`.
+    pub name: String,
+    /// The value.
+    pub value: f64,
+}
