@@ -10,7 +10,6 @@ pub mod units;
 
 pub mod analysis;
 pub mod cli;
-pub mod engine;
 pub mod expand;
 pub mod export;
 pub mod graph;

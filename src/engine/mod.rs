@@ -1,1 +1,192 @@
 //! One run: schedule, executor, HTTP client, SSE, recorder.
+//!
+//! What this module does not know: plans, tables, terminals, files. It takes a `RunSpec`, sends what `workload`
+//! prepares, and hands rows to a sink and counters to whoever looks.
+
+mod answer;
+mod client;
+mod clock;
+mod connection;
+mod executor;
+mod feed;
+mod io;
+mod pacer;
+mod phase;
+mod progress;
+mod recorder;
+mod schedule;
+mod sse;
+mod tally;
+mod target;
+mod timer;
+mod tls;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::expand::{Load, RunSpec};
+use crate::plan::Api;
+use crate::rows::{Facts, Sample};
+
+pub use clock::monotonic;
+pub use progress::{Counter, Progress};
+pub use recorder::{Sink, SinkError};
+pub use target::{Secret, Target, TargetError};
+
+use client::{Client, Cut};
+use clock::Clock;
+use connection::Connector;
+use executor::{Done, Executor};
+use feed::Feed;
+use pacer::Pacer;
+use phase::PhaseClock;
+use recorder::Recorder;
+use schedule::Schedule;
+
+/// One run to execute.
+pub struct Job {
+    /// What to do.
+    pub spec: Arc<RunSpec>,
+    /// Where.
+    pub target: Target,
+    /// Opens every `x-request-id`, so that a server's log can be matched with the rows.
+    pub id_prefix: String,
+    /// What this attempt's nonces derive from.
+    pub nonce_key: [u8; 32],
+    /// Where rows go.
+    pub sink: Box<dyn Sink>,
+}
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Finished {
+    /// The facts for its verdict.
+    pub facts: Facts,
+    /// Its time series.
+    pub samples: Vec<Sample>,
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// It was told to stop.
+    #[error("stopped")]
+    Stopped,
+    /// The system refused something that every run needs.
+    #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
+    Setup(#[source] std::io::Error),
+    /// Nobody listens.
+    #[error("20 connections in a row to {authority} failed; is the server still running?")]
+    Refused {
+        /// Host and port.
+        authority: String,
+    },
+    /// The server process that sweepline started ended during the run.
+    #[error("the server process ended during the run")]
+    ServerDied,
+    /// The thread that prepares requests is gone.
+    #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
+    Content,
+    /// The writer has given up; `execute` puts its reason in the place of this.
+    #[error("the writer has stopped")]
+    WriterGone,
+    /// Rows cannot be written.
+    #[error("{0}")]
+    Sink(SinkError),
+}
+
+/// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's sink while it
+/// runs; `progress` may be read by anybody meanwhile.
+pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
+    let local = tokio::task::LocalSet::new();
+    let clock = Clock::start();
+    local.block_on(&runtime, async move {
+        let Job { spec, target, id_prefix, nonce_key, sink } = job;
+        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
+        let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
+        let client = Rc::new(client(&spec, target, id_prefix, clock, progress).map_err(EngineError::Setup)?);
+        let executor = Executor::new(client, pacer(&spec), PhaseClock::new(&spec.phases), feed, recorder);
+        let done = executor.run(stop).await?;
+        let facts = facts(&spec, &done, clock);
+        let samples = done.recorder.finish().map_err(EngineError::Sink)?;
+        Ok(Finished { facts, samples })
+    })
+}
+
+fn client(
+    spec: &RunSpec,
+    target: Target,
+    id_prefix: String,
+    clock: Clock,
+    progress: Arc<Progress>,
+) -> std::io::Result<Client> {
+    let target = Arc::new(target);
+    let api = match spec.endpoint.api {
+        Api::Chat => "/chat/completions",
+        Api::Completions => "/completions",
+    };
+    Ok(Client {
+        clock,
+        connector: Connector::new(Arc::clone(&target), clock)?,
+        path: format!("{}{api}", target.base),
+        target,
+        idle: RefCell::default(),
+        timeouts: spec.timeouts,
+        stream: spec.shaping.stream,
+        id_prefix,
+        cut: Cut::default(),
+        progress,
+        refused: Cell::new(0),
+    })
+}
+
+fn pacer(spec: &RunSpec) -> Pacer {
+    let fill = spec.phases.fill.0;
+    match spec.load {
+        Load::Closed { batch_size } => Pacer::closed(batch_size, fill),
+        Load::Open { qps, arrivals, cap } => {
+            Pacer::open(Schedule::new(arrivals, qps.to_f64(), fill, timing_seed(spec)), cap)
+        }
+    }
+}
+
+/// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
+/// apart from the seed of contents.
+fn timing_seed(spec: &RunSpec) -> [u8; 32] {
+    let scenario = serde_json::to_vec(&spec.scenario).expect("a scenario is plain data");
+    Sha256::new()
+        .chain_update(b"sweepline arrival times 1\0")
+        .chain_update(spec.seed.0.to_le_bytes())
+        .chain_update(spec.repeat.to_le_bytes())
+        .chain_update(scenario)
+        .finalize()
+        .into()
+}
+
+fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
+    let passed = clock.passed();
+    Facts {
+        windows: done.phases.windows(done.end),
+        start_monotonic_ns: clock.origin(),
+        open_loop: matches!(spec.load, Load::Open { .. }),
+        batch_size: spec.load.batch_size(),
+        qps: spec.load.qps().map(|qps| qps.to_f64()),
+        stream: spec.shaping.stream,
+        ignore_eos: spec.shaping.ignore_eos,
+        gpus: spec.endpoint.gpus,
+        scheduled: done.counts.scheduled,
+        scheduled_in_window: done.counts.scheduled_in_window,
+        never_sent: done.counts.never_sent,
+        monotonic_ns: passed.monotonic,
+        wall_ns: passed.wall,
+        boottime_ns: passed.boottime,
+        client_cpu_ns: Some(passed.cpu),
+        client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        max_in_flight: done.counts.max_in_flight,
+    }
+}

@@ -315,7 +315,7 @@ pub struct PhasesPatch {
     pub drain: Option<Drain>,
 }
 
-pub use super::shorthand::{Drain, Fill, Measure};
+pub use super::shorthand::{Drain, DrainMode, Fill, Measure};
 
 /// The pause between two runs on the same resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

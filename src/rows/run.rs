@@ -27,6 +27,8 @@ impl Windows {
 pub struct Facts {
     /// Borders of the phases.
     pub windows: Windows,
+    /// The run's start on the client machine's monotonic clock, in nanoseconds: what instants in rows count from.
+    pub start_monotonic_ns: u64,
     /// Whether the load was an open loop.
     pub open_loop: bool,
     /// The in-flight cap of an open loop, or the batch size of a closed one.

@@ -1,1 +1,9 @@
-//! The server under test: launch and stop.
+//! The server under test: the embedded mock's process, a probe of any server, and the machine we ask from.
+
+mod embedded;
+mod host;
+mod probe;
+
+pub use embedded::{Embedded, EmbeddedError};
+pub use host::client_environment;
+pub use probe::{Found, ProbeError, Question, probe};

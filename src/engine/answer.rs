@@ -1,0 +1,199 @@
+//! What the data of one event, or a whole JSON answer, says: text, usage, finish reason, error.
+//!
+//! One shape serves chat and completions, streamed and not, of every engine: vLLM and OpenAI (`reasoning`), SGLang and
+//! others (`reasoning_content`), llama.cpp (content null in the first chunk), usage in the last content chunk, alone,
+//! or in both.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// The part of a JSON object of the OpenAI API that is measured.
+#[derive(Debug, Default, Deserialize)]
+pub struct Body<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default, alias = "message")]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reasoning: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ToolCall<'a> {
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    arguments: Option<Cow<'a, str>>,
+}
+
+/// Token counts as the server gives them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    #[serde(default)]
+    pub prompt_tokens: Option<u32>,
+    /// Tokens of the answer.
+    #[serde(default)]
+    pub completion_tokens: Option<u32>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u32>,
+}
+
+impl Usage {
+    /// Prompt tokens taken from the prefix cache.
+    pub fn cached_tokens(&self) -> Option<u32> {
+        self.prompt_tokens_details?.cached_tokens
+    }
+
+    /// Output tokens that were reasoning.
+    pub fn reasoning_tokens(&self) -> Option<u32> {
+        self.completion_tokens_details?.reasoning_tokens
+    }
+}
+
+/// Why the data of an event is not an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// Not JSON, not UTF-8, or JSON of another shape.
+    Malformed(String),
+    /// The server reports an error.
+    Error(String),
+}
+
+impl<'a> Body<'a> {
+    /// Reads one JSON text.
+    pub fn parse(data: &'a [u8]) -> Result<Body<'a>, Wrong> {
+        let text = std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))?;
+        let body: Body = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {}", excerpt(text))))?;
+        if let Some(error) = body.error.as_ref().filter(|error| !error.is_null()) {
+            return Err(Wrong::Error(error_text(error)));
+        }
+        if body.choices.is_none() && body.usage.is_none() {
+            return Err(Wrong::Malformed(format!("neither choices nor usage nor error: {}", excerpt(text))));
+        }
+        Ok(body)
+    }
+
+    /// The server's token counts, if this part carries them.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    fn choice(&self) -> Option<&Choice<'a>> {
+        self.choices.as_ref()?.first()
+    }
+
+    /// Answer text, empty where there is none.
+    pub fn content(&self) -> &str {
+        let choice = self.choice();
+        let from_delta = choice.and_then(|c| c.delta.as_ref()?.content.as_deref());
+        from_delta.or(choice.and_then(|c| c.text.as_deref())).unwrap_or("")
+    }
+
+    /// Reasoning text, empty where there is none.
+    pub fn reasoning(&self) -> &str {
+        let Some(delta) = self.choice().and_then(|choice| choice.delta.as_ref()) else { return "" };
+        let named = delta.reasoning_content.as_deref().filter(|text| !text.is_empty());
+        named.or(delta.reasoning.as_deref()).unwrap_or("")
+    }
+
+    /// Whether a tool call's arguments come with this part.
+    pub fn has_tool_call(&self) -> bool {
+        let calls = self.choice().and_then(|c| c.delta.as_ref()?.tool_calls.as_ref());
+        let arguments =
+            |call: &ToolCall| call.function.as_ref().and_then(|f| f.arguments.as_ref()).is_some_and(|a| !a.is_empty());
+        calls.is_some_and(|calls| calls.iter().any(arguments))
+    }
+
+    /// Why the server stopped, if this part says so.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.choice()?.finish_reason.as_deref()
+    }
+}
+
+/// The message of an error object, which may be a text, an object with a message, or anything else.
+pub fn error_text(error: &serde_json::Value) -> String {
+    let message = error.get("message").unwrap_or(error);
+    excerpt(message.as_str().map(Cow::Borrowed).unwrap_or_else(|| Cow::Owned(message.to_string())).as_ref())
+}
+
+/// The beginning of a text from a server, short enough for a row and without control characters.
+pub fn excerpt(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_dialect_of_text() {
+        let content = |json: &str| {
+            Body::parse(json.as_bytes()).map(|b| (b.content().to_owned(), b.reasoning().to_owned())).unwrap()
+        };
+        assert_eq!(content(r#"{"choices":[{"delta":{"content":"a\n"}}]}"#), ("a\n".into(), "".into()));
+        assert_eq!(content(r#"{"choices":[{"text":"b"}]}"#), ("b".into(), "".into()));
+        assert_eq!(content(r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#), ("".into(), "".into()));
+        assert_eq!(
+            content(r#"{"choices":[{"delta":{"reasoning_content":null,"reasoning":"r"}}]}"#),
+            ("".into(), "r".into())
+        );
+        assert_eq!(content(r#"{"choices":[{"message":{"content":"whole"}}]}"#), ("whole".into(), "".into()));
+        assert_eq!(content(r#"{"choices":[],"usage":{"completion_tokens":3}}"#), ("".into(), "".into()));
+    }
+
+    #[test]
+    fn what_is_not_an_answer() {
+        assert!(matches!(Body::parse(b"{\"choices\":[{"), Err(Wrong::Malformed(_))));
+        assert!(matches!(Body::parse(b"[1]"), Err(Wrong::Malformed(_))));
+        assert!(matches!(Body::parse(b"{\"foo\":1}"), Err(Wrong::Malformed(_))));
+        assert!(matches!(Body::parse(b"{\"choices\":[{\"text\":\"\xff\"}]}"), Err(Wrong::Malformed(_))));
+        assert_eq!(
+            Body::parse(br#"{"error":{"message":"out of memory","code":500}}"#).err(),
+            Some(Wrong::Error("out of memory".into()))
+        );
+        assert_eq!(Body::parse(br#"{"error":"plain"}"#).err(), Some(Wrong::Error("plain".into())));
+    }
+}

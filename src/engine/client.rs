@@ -1,0 +1,452 @@
+//! One request, from the moment it is wanted to its record. Nothing is retried.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Request, Response, header};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep};
+
+use crate::plan::Timeouts;
+use crate::rows::{Outcome, Record};
+
+use super::clock::Clock;
+use super::connection::{Connection, Connector};
+use super::pacer::Start;
+use super::progress::Progress;
+use super::sse;
+use super::tally::{Failure, Tally};
+use super::target::Target;
+
+/// The largest body that is read whole: of an answer that is not streamed.
+const MAX_WHOLE: usize = 64 << 20;
+/// The most that is read of the body of an error response.
+const MAX_ERROR_BODY: usize = 64 << 10;
+/// The most that one stream may send.
+const MAX_STREAM: u64 = 4 << 30;
+/// How long the end of the body may take after `[DONE]` before the connection is given up.
+const LINGER: Duration = Duration::from_millis(100);
+/// How long the body of an error response is read.
+const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
+
+/// What all requests of a run share.
+pub struct Client {
+    /// The run's clock.
+    pub clock: Clock,
+    /// Where requests go.
+    pub target: Arc<Target>,
+    /// Opens connections.
+    pub connector: Connector,
+    /// Connections without a request, the last used on top.
+    pub idle: RefCell<Vec<Connection>>,
+    /// Limits of a request.
+    pub timeouts: Timeouts,
+    /// Whether answers come token by token.
+    pub stream: bool,
+    /// Path of the API.
+    pub path: String,
+    /// Opens the `x-request-id` of every request.
+    pub id_prefix: String,
+    /// The run is over: what is under way is cut.
+    pub cut: Cut,
+    /// Live counters.
+    pub progress: Arc<Progress>,
+    /// Connections that could not be opened since one last could.
+    pub refused: Cell<u32>,
+}
+
+/// The end of a run, told to every request at once, also to one that has not begun to listen.
+#[derive(Debug, Default)]
+pub struct Cut {
+    over: Cell<bool>,
+    notify: Notify,
+}
+
+impl Cut {
+    /// Ends every request under way.
+    pub fn now(&self) {
+        self.over.set(true);
+        self.notify.notify_waiters();
+    }
+
+    async fn wait(&self) {
+        let notified = self.notify.notified();
+        if !self.over.get() {
+            notified.await;
+        }
+    }
+}
+
+/// One request to perform.
+pub struct Order {
+    /// Its start.
+    pub start: Start,
+    /// Its body, encoded.
+    pub body: Bytes,
+    /// Its row as far as it is known before it is sent.
+    pub tally: Tally,
+}
+
+/// A request that has ended.
+pub struct Ended {
+    /// The start it came from.
+    pub start: Start,
+    /// Its record.
+    pub record: Record,
+    /// The answer's content.
+    pub answer: String,
+    /// When the place it held became free.
+    pub freed: u64,
+}
+
+impl Client {
+    /// Performs one request.
+    pub async fn perform(&self, order: Order) -> Ended {
+        let Order { start, body, mut tally } = order;
+        let result = {
+            let cut = self.cut.wait();
+            let exchange = self.exchange(&mut tally, start.request, body);
+            tokio::select! {
+                biased;
+                () = cut => Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain")),
+                result = exchange => result,
+            }
+        };
+        let result = result.map_err(|failure| self.explain(failure));
+        let freed = tally.freed().unwrap_or_else(|| self.clock.now());
+        let (record, answer) = tally.finish(result);
+        Ended { start, record, answer, freed }
+    }
+
+    /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
+    fn explain(&self, mut failure: Failure) -> Failure {
+        failure.text = self.target.redact(&failure.text);
+        let died = self.target.alive.as_ref().is_some_and(|alive| !alive.load(Ordering::Relaxed));
+        if died && matches!(failure.outcome, Outcome::Connect | Outcome::Reset) {
+            failure = Failure::new(Outcome::ServerDied, format!("the server process has ended: {}", failure.text));
+        }
+        failure
+    }
+
+    async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
+        let mut connection = self.connect(tally).await?;
+        let result = self.converse(&mut connection, tally, request, body).await;
+        if result.is_ok_and_reusable() {
+            self.idle.borrow_mut().push(connection);
+        }
+        result.map(|_| ())
+    }
+
+    /// A kept connection that is still good, or a new one.
+    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
+        loop {
+            let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
+            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
+                return Ok(connection);
+            }
+        }
+        let failed = |text: String| Failure::new(Outcome::Connect, text);
+        let limit = Duration::from(self.timeouts.connect);
+        let opened = tokio::time::timeout(limit, self.connector.open()).await;
+        let outcome = match opened {
+            Ok(Ok((connection, opening))) => {
+                self.refused.set(0);
+                tally.row.dns_ns = opening.dns;
+                tally.row.connect_ns = opening.connect;
+                tally.row.tls_ns = opening.tls;
+                return Ok(connection);
+            }
+            Ok(Err(error)) => failed(format!("no connection to {}: {error}", self.target.authority)),
+            Err(_) => failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)),
+        };
+        self.refused.set(self.refused.get() + 1);
+        Err(outcome)
+    }
+
+    async fn converse(
+        &self,
+        connection: &mut Connection,
+        tally: &mut Tally,
+        request: u64,
+        body: Bytes,
+    ) -> Result<Reusable, Failure> {
+        let request = self.request(request, body);
+        let mut limit = Limit::new(self);
+        let response = {
+            let mut answer = pin!(connection.send(request));
+            let stamps = std::rc::Rc::clone(&connection.stamps);
+            let result = limit
+                .bound(&stamps, |cx| {
+                    connection.drive(cx);
+                    answer.as_mut().poll(cx)
+                })
+                .await;
+            tally.row.sent_ns = stamps.sent();
+            result?.map_err(broken)?
+        };
+        tally.row.headers_ns = Some(connection.stamps.last_read());
+        tally.row.http_status = Some(response.status().as_u16());
+        if !response.status().is_success() {
+            return Err(self.error_response(connection, response).await);
+        }
+        let mut incoming = response.into_body();
+        if self.stream {
+            self.read_stream(connection, &mut incoming, tally, &mut limit).await
+        } else {
+            self.read_whole(connection, &mut incoming, tally, &mut limit).await
+        }
+    }
+
+    fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {
+        let accept = if self.stream { "text/event-stream" } else { "application/json" };
+        let id = format!("{}-{number}", self.id_prefix);
+        let mut builder = Request::builder()
+            .method(Method::POST)
+            .uri(&self.path)
+            .header(header::HOST, &self.target.authority)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, accept)
+            .header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")))
+            .header(HeaderName::from_static("x-request-id"), id);
+        if let Some(key) = &self.target.api_key
+            && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", key.reveal()))
+        {
+            value.set_sensitive(true);
+            builder = builder.header(header::AUTHORIZATION, value);
+        }
+        builder.body(Full::new(body)).expect("the parts of the address were checked when it was read")
+    }
+
+    async fn error_response(&self, connection: &mut Connection, response: Response<Incoming>) -> Failure {
+        let status = response.status().as_u16();
+        let mut incoming = response.into_body();
+        let mut text = Vec::new();
+        let read = async {
+            while let Some(Ok(chunk)) = poll_fn(|cx| poll_chunk(connection, &mut incoming, cx)).await {
+                text.extend_from_slice(&chunk);
+                if text.len() > MAX_ERROR_BODY {
+                    break;
+                }
+            }
+        };
+        // What came until then is enough for a message.
+        let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
+        let words = match serde_json::from_slice::<serde_json::Value>(&text) {
+            Ok(json) => super::answer::error_text(json.get("error").unwrap_or(&json)),
+            Err(_) => super::answer::excerpt(&String::from_utf8_lossy(&text)),
+        };
+        Failure::new(Outcome::Http(status), words)
+    }
+
+    async fn read_stream(
+        &self,
+        connection: &mut Connection,
+        incoming: &mut Incoming,
+        tally: &mut Tally,
+        limit: &mut Limit<'_>,
+    ) -> Result<Reusable, Failure> {
+        let mut parser = sse::Parser::new();
+        let stamps = std::rc::Rc::clone(&connection.stamps);
+        loop {
+            let next = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await;
+            let at = stamps.last_read();
+            match next {
+                Ok(Some(Ok(chunk))) => {
+                    tally.row.bytes += chunk.len() as u64;
+                    self.take(tally, at, |on_event| parser.feed(&chunk, on_event))?;
+                }
+                Ok(None) => {
+                    self.take(tally, at, |on_event| parser.finish(on_event))?;
+                    return tally.ended(at).map(|()| Reusable(true));
+                }
+                // The answer was whole; what came after it does not matter.
+                _ if tally.is_marked_done() => return tally.ended(at).map(|()| Reusable(false)),
+                Ok(Some(Err(error))) => return Err(broken(error)),
+                Err(failure) => return Err(failure),
+            }
+            if tally.row.bytes > MAX_STREAM {
+                return Err(Failure::new(Outcome::Malformed, "the stream is longer than 4 GiB"));
+            }
+            if tally.is_marked_done() {
+                limit.linger();
+            }
+        }
+    }
+
+    /// Runs the parser over some bytes that came at `at` and tells `tally` of every event.
+    fn take(
+        &self,
+        tally: &mut Tally,
+        at: u64,
+        parse: impl FnOnce(&mut dyn FnMut(sse::Event) -> bool) -> Result<(), sse::TooLarge>,
+    ) -> Result<(), Failure> {
+        let mut failure = None;
+        let mut tokens = 0;
+        let parsed = parse(&mut |event| match tally.event(&event, at) {
+            Ok(has_text) => {
+                tokens += u64::from(has_text);
+                true
+            }
+            Err(wrong) => {
+                failure = Some(wrong);
+                false
+            }
+        });
+        self.progress.token_events.add(tokens);
+        match (failure, parsed) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(sse::TooLarge)) => Err(Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+
+    async fn read_whole(
+        &self,
+        connection: &mut Connection,
+        incoming: &mut Incoming,
+        tally: &mut Tally,
+        limit: &mut Limit<'_>,
+    ) -> Result<Reusable, Failure> {
+        let stamps = std::rc::Rc::clone(&connection.stamps);
+        let mut data = Vec::new();
+        while let Some(chunk) = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await? {
+            data.extend_from_slice(&chunk.map_err(broken)?);
+            tally.row.bytes = data.len() as u64;
+            if data.len() > MAX_WHOLE {
+                return Err(Failure::new(Outcome::Malformed, "the answer is larger than 64 MiB"));
+            }
+        }
+        tally.whole(&data, stamps.last_read())?;
+        Ok(Reusable(true))
+    }
+}
+
+/// Whether the connection can carry another request.
+struct Reusable(bool);
+
+trait ReusableResult {
+    fn is_ok_and_reusable(&self) -> bool;
+}
+
+impl ReusableResult for Result<Reusable, Failure> {
+    fn is_ok_and_reusable(&self) -> bool {
+        matches!(self, Ok(Reusable(true)))
+    }
+}
+
+/// The next piece of a body. The connection gets to work before and after the body says that it wants more.
+fn poll_chunk(
+    connection: &mut Connection,
+    incoming: &mut Incoming,
+    cx: &mut Context<'_>,
+) -> Poll<Option<hyper::Result<Bytes>>> {
+    loop {
+        let frame = match Pin::new(&mut *incoming).poll_frame(cx) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                connection.drive(cx);
+                std::task::ready!(Pin::new(&mut *incoming).poll_frame(cx))
+            }
+        };
+        match frame {
+            None => return Poll::Ready(None),
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            // Trailers carry nothing that is measured.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
+        }
+    }
+}
+
+/// A connection that broke under a request.
+fn broken(error: hyper::Error) -> Failure {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    let outcome = if error.is_parse() { Outcome::Malformed } else { Outcome::Reset };
+    Failure::new(outcome, text)
+}
+
+/// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
+struct Limit<'a> {
+    client: &'a Client,
+    begin: u64,
+    end: u64,
+    lingers: bool,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl<'a> Limit<'a> {
+    fn new(client: &'a Client) -> Limit<'a> {
+        let begin = client.clock.now();
+        let first = client.timeouts.request.0.min(client.timeouts.stall.0);
+        Limit {
+            client,
+            begin,
+            end: begin.saturating_add(client.timeouts.request.0),
+            lingers: false,
+            sleep: Box::pin(tokio::time::sleep(Duration::from_nanos(first))),
+        }
+    }
+
+    /// From here on only the end of the body is waited for.
+    fn linger(&mut self) {
+        if !std::mem::replace(&mut self.lingers, true) {
+            self.sleep.as_mut().reset(Instant::now() + LINGER);
+        }
+    }
+
+    /// Polls `step` until it is ready or a limit is reached.
+    async fn bound<T>(
+        &mut self,
+        stamps: &super::io::Stamps,
+        mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Failure> {
+        poll_fn(|cx| {
+            if let Poll::Ready(value) = step(cx) {
+                return Poll::Ready(Ok(value));
+            }
+            while self.sleep.as_mut().poll(cx).is_ready() {
+                if let Some(failure) = self.reached(stamps) {
+                    return Poll::Ready(Err(failure));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The timer fired: says which limit was reached, or moves the timer to the next one.
+    fn reached(&mut self, stamps: &super::io::Stamps) -> Option<Failure> {
+        let now = self.client.clock.now();
+        let timeouts = &self.client.timeouts;
+        let last = self.begin.max(stamps.last_read()).max(stamps.sent().unwrap_or(0));
+        let stall_at = last.saturating_add(timeouts.stall.0);
+        if self.lingers {
+            return Some(Failure::new(Outcome::Stalled, "the body did not end after [DONE]"));
+        }
+        if now >= self.end {
+            return Some(Failure::new(Outcome::Timeout, format!("not done within {}", timeouts.request)));
+        }
+        if now >= stall_at {
+            return Some(Failure::new(Outcome::Stalled, format!("nothing came for {}", timeouts.stall)));
+        }
+        let next = self.end.min(stall_at) - now;
+        self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(next));
+        None
+    }
+}

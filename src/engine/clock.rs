@@ -1,0 +1,84 @@
+//! The run's clock: nanoseconds on the monotonic clock since the run's start, and what the other clocks did meanwhile.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds on a system clock.
+fn read(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Nanoseconds on the monotonic clock since the machine's own start; comparable between processes of one machine.
+pub fn monotonic() -> u64 {
+    read(ClockId::Monotonic) as u64
+}
+
+/// The clock of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Reading,
+}
+
+/// All clocks, read together, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    monotonic: u64,
+    wall: i64,
+    boottime: Option<u64>,
+    cpu: u64,
+}
+
+impl Reading {
+    fn now() -> Reading {
+        Reading {
+            monotonic: monotonic(),
+            wall: read(ClockId::Realtime),
+            #[cfg(target_os = "linux")]
+            boottime: Some(read(ClockId::Boottime) as u64),
+            #[cfg(not(target_os = "linux"))]
+            boottime: None,
+            cpu: read(ClockId::ProcessCPUTime) as u64,
+        }
+    }
+}
+
+/// How far each clock moved since the run's start, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    /// On the monotonic clock.
+    pub monotonic: u64,
+    /// On the wall clock.
+    pub wall: i64,
+    /// On the clock that goes on in suspend.
+    pub boottime: Option<u64>,
+    /// CPU time of this process.
+    pub cpu: u64,
+}
+
+impl Clock {
+    /// A clock that reads 0 now.
+    pub fn start() -> Clock {
+        Clock { start: Reading::now() }
+    }
+
+    /// Nanoseconds since the start.
+    pub fn now(&self) -> u64 {
+        monotonic().saturating_sub(self.start.monotonic)
+    }
+
+    /// The start, on the machine's monotonic clock.
+    pub fn origin(&self) -> u64 {
+        self.start.monotonic
+    }
+
+    /// How far each clock moved since the start.
+    pub fn passed(&self) -> Passed {
+        let now = Reading::now();
+        Passed {
+            monotonic: now.monotonic - self.start.monotonic,
+            wall: now.wall - self.start.wall,
+            boottime: now.boottime.zip(self.start.boottime).map(|(now, start)| now - start),
+            cpu: now.cpu - self.start.cpu,
+        }
+    }
+}

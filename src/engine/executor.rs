@@ -1,0 +1,232 @@
+//! The one loop that starts requests. Closed and open loops differ only in their pacer.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+use crate::rows::{Outcome, Phase, RequestRow, Stamp};
+
+use super::EngineError;
+use super::client::{Client, Ended, Order};
+use super::feed::{Feed, Ticket};
+use super::pacer::{Pacer, Start};
+use super::phase::PhaseClock;
+use super::recorder::Recorder;
+use super::tally::{Failure, Tally};
+use super::timer::Timer;
+
+/// So many connections refused in a row mean that there is no server.
+const REFUSED_IN_A_ROW: u32 = 20;
+/// A request wanted so shortly before the end that its send could not be expected is not counted as missed.
+const END_TOLERANCE_NS: u64 = 10_000_000;
+
+/// The state of a run under way.
+pub struct Executor {
+    client: Rc<Client>,
+    pacer: Pacer,
+    phases: PhaseClock,
+    feed: Feed,
+    recorder: Recorder,
+    ended: (UnboundedSender<(Ended, Ticket)>, UnboundedReceiver<(Ended, Ticket)>),
+    counts: Counts,
+}
+
+/// What the executor counts for the facts of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Requests wanted.
+    pub scheduled: u64,
+    /// Of these in the window.
+    pub scheduled_in_window: u64,
+    /// Requests of the window that were never sent, through no fault of the cap.
+    pub never_sent: u64,
+    /// Most requests under way at once.
+    pub max_in_flight: u64,
+    in_flight: u64,
+    measured_in_flight: u64,
+}
+
+/// A run that has come to its end.
+pub struct Done {
+    /// What was counted.
+    pub counts: Counts,
+    /// The borders of the phases as they were.
+    pub phases: PhaseClock,
+    /// When the run ended, in nanoseconds since its start.
+    pub end: u64,
+    /// The recorder, with everything handed to it.
+    pub recorder: Recorder,
+}
+
+impl Executor {
+    /// A run that has not started.
+    pub fn new(client: Rc<Client>, pacer: Pacer, phases: PhaseClock, feed: Feed, recorder: Recorder) -> Executor {
+        Executor { client, pacer, phases, feed, recorder, ended: unbounded_channel(), counts: Counts::default() }
+    }
+
+    /// Runs to the end, or until `stop` turns true.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+        let mut timer = Timer::new().map_err(EngineError::Setup)?;
+        let origin = self.client.clock.origin();
+        loop {
+            let now = self.client.clock.now();
+            if self.is_over(now) {
+                break;
+            }
+            while let Some(start) = self.pacer.take_due(now) {
+                self.launch(start).await?;
+            }
+            self.tell(now);
+            let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
+                Some(ended) = self.ended.1.recv() => {
+                    self.settle(ended).await?;
+                    while let Ok(ended) = self.ended.1.try_recv() {
+                        self.settle(ended).await?;
+                    }
+                }
+                fired = timer.until(due.map(|due| due + origin)) => fired.map_err(EngineError::Setup)?,
+            }
+        }
+        self.finish().await
+    }
+
+    /// Whether nothing is left to wait for.
+    fn is_over(&self, now: u64) -> bool {
+        let end = self.phases.measure_end();
+        let measured_waits = self.pacer.oldest_waiting().is_some_and(|at| at < end);
+        let measured_comes = self.pacer.next_due().is_some_and(|at| at < end);
+        let all_measured = self.counts.measured_in_flight == 0 && !measured_waits && !measured_comes;
+        now >= self.phases.deadline() || (now >= end && all_measured)
+    }
+
+    async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
+        let phase = self.phases.enter(start.scheduled);
+        let (content, ticket) = self.feed.next(start.slot).await.ok_or(EngineError::Content)?;
+        let row = RequestRow {
+            conversation: content.conversation,
+            turn: content.turn,
+            released_ns: Some(start.released),
+            intended_prompt_tokens: content.intended_prompt_tokens,
+            ..self.blank_row(start.request, start.scheduled, phase)
+        };
+        self.count(phase);
+        self.counts.in_flight += 1;
+        self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
+        self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
+        let order = Order { start, body: content.body, tally: Tally::new(row) };
+        let (client, ended) = (Rc::clone(&self.client), self.ended.0.clone());
+        tokio::task::spawn_local(async move {
+            // Nobody listens any longer when the run was stopped.
+            let _ = ended.send((client.perform(order).await, ticket));
+        });
+        Ok(())
+    }
+
+    fn blank_row(&self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
+        RequestRow {
+            request,
+            phase,
+            class: None,
+            conversation: None,
+            turn: None,
+            scheduled_ns: scheduled,
+            released_ns: None,
+            sent_ns: None,
+            headers_ns: None,
+            first_chunk_ns: None,
+            first_token_ns: None,
+            first_output_ns: None,
+            last_token_ns: None,
+            done_ns: None,
+            dns_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            stamp: Stamp::User,
+            read_delay_ns: None,
+            outcome: Outcome::CutAtDrain,
+            http_status: None,
+            error: None,
+            finish_reason: None,
+            prompt_tokens: None,
+            cached_tokens: None,
+            output_tokens: None,
+            reasoning_tokens: None,
+            requested_tokens: self.feed.requested_tokens(),
+            intended_prompt_tokens: self.feed.intended_prompt_tokens(),
+            token_source: None,
+            events: 0,
+            bytes: 0,
+            text_digest: None,
+        }
+    }
+
+    fn count(&mut self, phase: Phase) {
+        self.counts.scheduled += 1;
+        self.counts.scheduled_in_window += u64::from(phase == Phase::Measure);
+    }
+
+    /// Takes a request that has ended; starts what it made room for.
+    async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
+        let ok = self.keep(ended.record)?;
+        self.feed.give_back(ticket, ok.then_some(ended.answer));
+        if self.client.refused.get() >= REFUSED_IN_A_ROW {
+            return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
+        }
+        if self.is_over(self.client.clock.now()) {
+            return Ok(());
+        }
+        if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot) {
+            self.launch(start).await?;
+        }
+        Ok(())
+    }
+
+    /// Records a request that has ended. Says whether it ended well.
+    fn keep(&mut self, record: crate::rows::Record) -> Result<bool, EngineError> {
+        let ok = record.row.outcome.is_ok();
+        self.counts.in_flight -= 1;
+        self.counts.measured_in_flight -= u64::from(record.row.phase == Phase::Measure);
+        self.client.progress.ended.add(1);
+        self.client.progress.failed.add(u64::from(!ok));
+        if self.recorder.push(record) { Ok(ok) } else { Err(EngineError::WriterGone) }
+    }
+
+    fn tell(&self, now: u64) {
+        let progress = &self.client.progress;
+        progress.at(self.phases.phase(now), now);
+        progress.in_flight.set(self.counts.in_flight);
+        progress.waiting.set(self.pacer.waiting());
+    }
+
+    /// Cuts what is under way and records what never started.
+    async fn finish(mut self) -> Result<Done, EngineError> {
+        let end = self.client.clock.now();
+        self.client.cut.now();
+        while self.counts.in_flight > 0 {
+            let Some((ended, _)) = self.ended.1.recv().await else { break };
+            self.keep(ended.record)?;
+        }
+        while let Some(missed) = self.pacer.take_unstarted(end) {
+            let phase = self.phases.enter(missed.scheduled);
+            self.count(phase);
+            let expected = missed.scheduled + END_TOLERANCE_NS < end && !missed.held_by_cap;
+            self.counts.never_sent += u64::from(phase == Phase::Measure && expected);
+            let text = if missed.held_by_cap { "still waiting for the in-flight cap" } else { "never sent" };
+            let row = self.blank_row(missed.request, missed.scheduled, phase);
+            let (record, _) = Tally::new(row).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
+            if !self.recorder.push(record) {
+                return Err(EngineError::WriterGone);
+            }
+        }
+        let alive = self.client.target.alive.as_ref().is_none_or(|alive| alive.load(Ordering::Relaxed));
+        if !alive {
+            return Err(EngineError::ServerDied);
+        }
+        Ok(Done { counts: self.counts, phases: self.phases, end, recorder: self.recorder })
+    }
+}

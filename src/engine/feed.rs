@@ -1,0 +1,167 @@
+//! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
+//! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::expand::RunSpec;
+use crate::plan::scenario::Reuse;
+use crate::workload::{Conversation, Generator, NonceKey, Shape, encode};
+
+/// Bytes that may be made ahead.
+const AHEAD_BYTES: usize = 16 << 20;
+
+/// What one request carries.
+pub struct Content {
+    /// The encoded body.
+    pub body: Bytes,
+    /// Prompt tokens meant to be sent.
+    pub intended_prompt_tokens: u32,
+    /// Number of the conversation.
+    pub conversation: Option<u64>,
+    /// Turn of the conversation.
+    pub turn: Option<u32>,
+}
+
+/// What must be given back when the request has ended.
+pub struct Ticket(Option<(Conversation, Option<u32>)>);
+
+/// The contents of one run, in the order in which requests start.
+pub struct Feed {
+    requested_tokens: u32,
+    intended_prompt_tokens: u32,
+    source: Source,
+}
+
+enum Source {
+    Ahead(Receiver<Content>),
+    Conversations(Box<Conversations>),
+}
+
+struct Conversations {
+    generator: Generator,
+    shape: Shape,
+    started: u64,
+    /// Conversations between two turns: a closed loop's by slot.
+    by_slot: HashMap<u32, Conversation>,
+    /// An open loop's, the one that has waited longest first.
+    waiting: VecDeque<Conversation>,
+}
+
+impl Feed {
+    /// Starts making the contents of `spec`.
+    pub fn start(spec: &RunSpec, nonce_key: [u8; 32]) -> std::io::Result<Feed> {
+        let nonce = spec.shaping.nonce.then_some(NonceKey(nonce_key));
+        let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
+        let shape = shape(spec);
+        let source = match spec.scenario.reuse {
+            Reuse::Conversation => Source::Conversations(Box::new(Conversations {
+                generator,
+                shape,
+                started: 0,
+                by_slot: HashMap::new(),
+                waiting: VecDeque::new(),
+            })),
+            _ => Source::Ahead(make_ahead(generator, shape)?),
+        };
+        Ok(Feed {
+            requested_tokens: spec.scenario.output_tokens,
+            intended_prompt_tokens: spec.scenario.system_tokens + spec.scenario.prompt_tokens,
+            source,
+        })
+    }
+
+    /// Output tokens that every request asks for.
+    pub fn requested_tokens(&self) -> u32 {
+        self.requested_tokens
+    }
+
+    /// Prompt tokens of a request without history.
+    pub fn intended_prompt_tokens(&self) -> u32 {
+        self.intended_prompt_tokens
+    }
+
+    /// The content of the next request. None when the thread that makes them is gone.
+    pub async fn next(&mut self, slot: Option<u32>) -> Option<(Content, Ticket)> {
+        match &mut self.source {
+            Source::Ahead(receiver) => receiver.recv().await.map(|content| (content, Ticket(None))),
+            Source::Conversations(conversations) => Some(conversations.next(slot)),
+        }
+    }
+
+    /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
+    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>) {
+        if let (Source::Conversations(conversations), Ticket(Some((conversation, slot))), Some(answer)) =
+            (&mut self.source, ticket, answer)
+        {
+            conversations.give_back(conversation, slot, answer);
+        }
+    }
+}
+
+impl Conversations {
+    fn next(&mut self, slot: Option<u32>) -> (Content, Ticket) {
+        let going_on = match slot {
+            Some(slot) => self.by_slot.remove(&slot),
+            None => self.waiting.pop_front(),
+        };
+        let mut conversation = going_on.unwrap_or_else(|| {
+            self.started += 1;
+            Conversation::new(self.started - 1)
+        });
+        let prompt = conversation.ask(&self.generator);
+        let content = Content {
+            body: encode(&self.shape, &prompt).into(),
+            intended_prompt_tokens: prompt.intended_prompt_tokens,
+            conversation: Some(conversation.number()),
+            turn: Some(conversation.turn()),
+        };
+        (content, Ticket(Some((conversation, slot))))
+    }
+
+    fn give_back(&mut self, mut conversation: Conversation, slot: Option<u32>, answer: String) {
+        if !conversation.answer(&self.generator, answer) {
+            return;
+        }
+        match slot {
+            Some(slot) => drop(self.by_slot.insert(slot, conversation)),
+            None => self.waiting.push_back(conversation),
+        }
+    }
+}
+
+fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Content>> {
+    let make = move |k: u64| {
+        let prompt = generator.request(k);
+        Content {
+            body: encode(&shape, &prompt).into(),
+            intended_prompt_tokens: prompt.intended_prompt_tokens,
+            conversation: None,
+            turn: None,
+        }
+    };
+    let first = make(0);
+    let (sender, receiver) = channel((AHEAD_BYTES / first.body.len().max(1)).clamp(16, 4096));
+    std::thread::Builder::new().name("content".to_owned()).spawn(move || {
+        // The run is over when nobody takes contents any longer.
+        let _ = sender.blocking_send(first);
+        (1..).take_while(|k| sender.blocking_send(make(*k)).is_ok()).for_each(drop);
+    })?;
+    Ok(receiver)
+}
+
+fn shape(spec: &RunSpec) -> Shape {
+    Shape {
+        model: spec.model.id.clone(),
+        api: spec.endpoint.api,
+        stream: spec.shaping.stream,
+        ignore_eos: spec.shaping.ignore_eos,
+        output_tokens: spec.scenario.output_tokens,
+        temperature: spec.shaping.temperature,
+        top_p: spec.shaping.top_p,
+        presence_penalty: spec.shaping.presence_penalty,
+        frequency_penalty: spec.shaping.frequency_penalty,
+    }
+}

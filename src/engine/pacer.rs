@@ -1,0 +1,213 @@
+//! When does request k start? The only thing in which closed and open loops differ.
+
+use super::schedule::Schedule;
+
+/// The start of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// Its number, from 0.
+    pub request: u64,
+    /// When the load pattern wanted it, in nanoseconds since the run's start.
+    pub scheduled: u64,
+    /// When the cap let it through.
+    pub released: u64,
+    /// The slot of a closed loop.
+    pub slot: Option<u32>,
+}
+
+/// A load pattern at work.
+#[derive(Debug)]
+pub enum Pacer {
+    /// Slots, each busy with one request after another.
+    Closed(Closed),
+    /// Arrivals, whatever the server does.
+    Open(Open),
+}
+
+/// Slots that join evenly over fill and then redispatch at once.
+#[derive(Debug)]
+pub struct Closed {
+    slots: u32,
+    fill: u64,
+    joined: u32,
+    next: u64,
+}
+
+/// Arrivals by schedule, with or without an in-flight cap.
+#[derive(Debug)]
+pub struct Open {
+    /// What has not arrived yet.
+    arriving: Schedule,
+    /// What has arrived and waits for the cap: the same schedule, lagging behind, so that a long queue costs no memory.
+    waiting: Schedule,
+    arrived: u64,
+    started: u64,
+    in_flight: u32,
+    cap: u32,
+}
+
+impl Pacer {
+    /// A closed loop of `slots` that join evenly over `fill` nanoseconds.
+    pub fn closed(slots: u32, fill: u64) -> Pacer {
+        Pacer::Closed(Closed { slots, fill, joined: 0, next: 0 })
+    }
+
+    /// An open loop.
+    pub fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
+        Pacer::Open(Open {
+            waiting: schedule.clone(),
+            arriving: schedule,
+            arrived: 0,
+            started: 0,
+            in_flight: 0,
+            cap: cap.unwrap_or(u32::MAX),
+        })
+    }
+
+    /// The next instant at which the clock alone makes a request start (or start to wait).
+    pub fn next_due(&self) -> Option<u64> {
+        match self {
+            Pacer::Closed(closed) => (closed.joined < closed.slots).then(|| closed.join_instant()),
+            Pacer::Open(open) => Some(open.arriving.peek()),
+        }
+    }
+
+    /// Takes one start that is due by the clock at `now`. Call until it gives none.
+    pub fn take_due(&mut self, now: u64) -> Option<Start> {
+        match self {
+            Pacer::Closed(closed) => {
+                let at = (closed.joined < closed.slots).then(|| closed.join_instant()).filter(|at| *at <= now)?;
+                closed.joined += 1;
+                Some(closed.start(at, closed.joined - 1))
+            }
+            Pacer::Open(open) => {
+                while open.arriving.peek() <= now {
+                    open.arriving.take();
+                    open.arrived += 1;
+                    if let Some(start) = open.release(None) {
+                        return Some(start);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// A request ended at `at` and freed what it held; gives the start that this lets through.
+    pub fn ended(&mut self, at: u64, slot: Option<u32>) -> Option<Start> {
+        match self {
+            Pacer::Closed(closed) => Some(closed.start(at, slot.expect("a closed loop's requests have slots"))),
+            Pacer::Open(open) => {
+                open.in_flight -= 1;
+                open.release(Some(at))
+            }
+        }
+    }
+
+    /// Takes one request that was wanted before `end` and never started: the rest of the queue first, then what nobody
+    /// took in time.
+    pub fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
+        let Pacer::Open(open) = self else { return None };
+        let request = open.started;
+        let held_by_cap = request < open.arrived;
+        if open.waiting.peek() >= end {
+            return None;
+        }
+        open.started += 1;
+        open.arrived = open.arrived.max(open.started);
+        Some(Unstarted { request, scheduled: open.waiting.take(), held_by_cap })
+    }
+
+    /// Requests that wait for the cap.
+    pub fn waiting(&self) -> u64 {
+        match self {
+            Pacer::Closed(_) => 0,
+            Pacer::Open(open) => open.arrived - open.started,
+        }
+    }
+
+    /// The scheduled instant of the request that has waited longest for the cap.
+    pub fn oldest_waiting(&self) -> Option<u64> {
+        match self {
+            Pacer::Open(open) if open.arrived > open.started => Some(open.waiting.peek()),
+            _ => None,
+        }
+    }
+}
+
+/// A request that was wanted and never started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unstarted {
+    /// Its number.
+    pub request: u64,
+    /// When the load pattern wanted it.
+    pub scheduled: u64,
+    /// Whether the in-flight cap held it back; otherwise the generator failed to send it.
+    pub held_by_cap: bool,
+}
+
+impl Closed {
+    fn join_instant(&self) -> u64 {
+        (u128::from(self.fill) * u128::from(self.joined) / u128::from(self.slots)) as u64
+    }
+
+    fn start(&mut self, at: u64, slot: u32) -> Start {
+        let request = self.next;
+        self.next += 1;
+        Start { request, scheduled: at, released: at, slot: Some(slot) }
+    }
+}
+
+impl Open {
+    /// Lets the oldest waiting request through if the cap allows it; `freed_at` says when a place became free, and is
+    /// none when the request has just arrived.
+    fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
+        if self.started == self.arrived || self.in_flight >= self.cap {
+            return None;
+        }
+        let scheduled = self.waiting.take();
+        let request = self.started;
+        self.started += 1;
+        self.in_flight += 1;
+        Some(Start { request, scheduled, released: freed_at.map_or(scheduled, |at| at.max(scheduled)), slot: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Arrivals;
+
+    #[test]
+    fn slots_join_evenly_and_redispatch_at_once() {
+        let mut pacer = Pacer::closed(4, 100);
+        assert_eq!(pacer.take_due(0).map(|s| (s.request, s.scheduled, s.slot)), Some((0, 0, Some(0))));
+        assert_eq!(pacer.take_due(0), None);
+        assert_eq!(pacer.next_due(), Some(25));
+        assert_eq!(pacer.ended(7, Some(0)).map(|s| (s.request, s.scheduled, s.slot)), Some((1, 7, Some(0))));
+        let late: Vec<u64> = std::iter::from_fn(|| pacer.take_due(1_000)).map(|s| s.scheduled).collect();
+        assert_eq!(late, [25, 50, 75], "a late wake-up does not move the instants");
+        assert_eq!(pacer.next_due(), None);
+    }
+
+    #[test]
+    fn a_cap_holds_back_and_counts_nothing_away() {
+        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
+        let mut pacer = Pacer::open(schedule, Some(1));
+        assert_eq!(pacer.take_due(35).map(|s| (s.scheduled, s.released)), Some((10, 10)));
+        assert_eq!(pacer.take_due(35), None);
+        assert_eq!((pacer.waiting(), pacer.oldest_waiting()), (2, Some(20)));
+        assert_eq!(pacer.ended(33, None).map(|s| (s.request, s.scheduled, s.released)), Some((1, 20, 33)));
+        let rest: Vec<(u64, bool)> =
+            std::iter::from_fn(|| pacer.take_unstarted(50)).map(|u| (u.scheduled, u.held_by_cap)).collect();
+        assert_eq!(rest, [(30, true), (40, false)]);
+    }
+
+    #[test]
+    fn without_a_cap_every_arrival_starts() {
+        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
+        let mut pacer = Pacer::open(schedule, None);
+        let starts: Vec<u64> = std::iter::from_fn(|| pacer.take_due(100)).map(|s| s.scheduled).collect();
+        assert_eq!(starts, (1..=10).map(|k| k * 10).collect::<Vec<_>>());
+    }
+}

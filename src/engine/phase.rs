@@ -1,0 +1,140 @@
+//! Where in the run an instant lies. The window may be prolonged until it holds enough requests.
+
+use crate::expand::Phases;
+use crate::plan::DrainMode;
+use crate::rows::{Phase, Windows};
+
+/// The borders of the phases, in nanoseconds since the run's start.
+#[derive(Debug, Clone)]
+pub struct PhaseClock {
+    stabilize: u64,
+    measure: u64,
+    /// End of the window as far as it is known: the earliest it can be.
+    end: u64,
+    /// The latest end of a prolonged window.
+    latest_end: u64,
+    drain: u64,
+    mode: DrainMode,
+    min_requests: u64,
+    in_window: u64,
+}
+
+impl PhaseClock {
+    /// The clock of a run with these phases.
+    pub fn new(phases: &Phases) -> PhaseClock {
+        let stabilize = phases.fill.0;
+        let measure = stabilize + phases.stabilize.0;
+        let end = measure + phases.measure.duration.0;
+        let latest = phases.measure.at_most.map_or(end, |at_most| measure + at_most.0);
+        PhaseClock {
+            stabilize,
+            measure,
+            end,
+            latest_end: latest.max(end),
+            drain: phases.drain.duration.0,
+            mode: phases.drain.mode,
+            min_requests: phases.measure.min_requests.unwrap_or(0),
+            in_window: 0,
+        }
+    }
+
+    /// The phase of a request scheduled at `at`, counted when it lies in the window. Requests are told in the order of
+    /// their scheduled instants, as far as the load pattern knows it.
+    pub fn enter(&mut self, at: u64) -> Phase {
+        let phase = self.phase(at);
+        if phase == Phase::Measure {
+            self.in_window += 1;
+            if at >= self.end {
+                // The window was prolonged to hold this request.
+                self.end = at + 1;
+            }
+        }
+        phase
+    }
+
+    /// The phase that `at` lies in.
+    pub fn phase(&self, at: u64) -> Phase {
+        match at {
+            _ if at < self.stabilize => Phase::Fill,
+            _ if at < self.measure => Phase::Stabilize,
+            _ if at < self.measure_end() => Phase::Measure,
+            _ => Phase::Drain,
+        }
+    }
+
+    /// The end of the window as things stand: the latest possible while it holds too few requests.
+    pub fn measure_end(&self) -> u64 {
+        if self.in_window < self.min_requests { self.latest_end } else { self.end }
+    }
+
+    /// The instant after which nothing is waited for any longer.
+    pub fn deadline(&self) -> u64 {
+        match self.mode {
+            DrainMode::Keep => self.measure_end() + self.drain,
+            DrainMode::Stop => self.measure_end(),
+        }
+    }
+
+    /// The next border after `now`, if any.
+    pub fn next_border(&self, now: u64) -> Option<u64> {
+        [self.stabilize, self.measure, self.measure_end(), self.deadline()].into_iter().find(|border| *border > now)
+    }
+
+    /// The borders as they were, for a run that ended at `end`.
+    pub fn windows(&self, end: u64) -> Windows {
+        Windows {
+            stabilize_ns: self.stabilize,
+            measure_start_ns: self.measure,
+            measure_end_ns: self.measure_end(),
+            end_ns: end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Drain, Measure};
+    use crate::units::Nanos;
+
+    fn clock(min_requests: Option<u64>) -> PhaseClock {
+        PhaseClock::new(&Phases {
+            fill: Nanos(10),
+            stabilize: Nanos(20),
+            measure: Measure { duration: Nanos(100), min_requests, at_most: min_requests.map(|_| Nanos(300)) },
+            drain: Drain { duration: Nanos(50), mode: DrainMode::Keep },
+        })
+    }
+
+    #[test]
+    fn borders_belong_to_the_later_phase() {
+        let clock = clock(None);
+        let phases = [9, 10, 29, 30, 129, 130].map(|at| clock.phase(at));
+        use Phase::*;
+        assert_eq!(phases, [Fill, Stabilize, Stabilize, Measure, Measure, Drain]);
+        assert_eq!(clock.deadline(), 180);
+    }
+
+    #[test]
+    fn the_window_is_prolonged_until_it_holds_enough() {
+        let mut clock = clock(Some(3));
+        assert_eq!([40, 90, 200].map(|at| clock.enter(at)), [Phase::Measure; 3]);
+        assert_eq!(clock.enter(201), Phase::Drain);
+        assert_eq!(clock.measure_end(), 201);
+    }
+
+    #[test]
+    fn a_prolonged_window_has_an_end() {
+        let mut clock = clock(Some(3));
+        clock.enter(40);
+        assert_eq!(clock.phase(329), Phase::Measure);
+        assert_eq!(clock.enter(330), Phase::Drain);
+    }
+
+    #[test]
+    fn enough_requests_leave_the_window_alone() {
+        let mut clock = clock(Some(2));
+        [40, 41, 42].map(|at| clock.enter(at));
+        assert_eq!(clock.measure_end(), 130);
+    }
+}

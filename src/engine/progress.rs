@@ -1,0 +1,62 @@
+//! What a run says of itself while it goes on: counters that anybody may read at any time. The engine never waits for a
+//! reader.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use crate::rows::Phase;
+
+/// Live counters of one run.
+#[derive(Debug, Default)]
+pub struct Progress {
+    phase: AtomicU8,
+    elapsed_ns: AtomicU64,
+    /// Requests under way.
+    pub in_flight: Counter,
+    /// Requests that wait for the in-flight cap.
+    pub waiting: Counter,
+    /// Requests that ended, however.
+    pub ended: Counter,
+    /// Requests that failed.
+    pub failed: Counter,
+    /// Token events received.
+    pub token_events: Counter,
+}
+
+/// One live counter.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Relaxed);
+    }
+
+    /// Sets it to `n`.
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Relaxed);
+    }
+
+    /// What it reads now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Progress {
+    /// Tells the phase and the time since the run's start.
+    pub fn at(&self, phase: Phase, elapsed_ns: u64) {
+        self.phase.store(phase as u8, Relaxed);
+        self.elapsed_ns.store(elapsed_ns, Relaxed);
+    }
+
+    /// The phase now.
+    pub fn phase(&self) -> Phase {
+        Phase::ALL[usize::from(self.phase.load(Relaxed))]
+    }
+
+    /// Nanoseconds since the run's start, as of the last thing that happened.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.elapsed_ns.load(Relaxed)
+    }
+}

@@ -1,0 +1,116 @@
+//! Where measured requests go: the address, the path, the key.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use http::Uri;
+use http::uri::Scheme;
+
+/// A secret. Nothing prints it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `text` from being printed.
+    pub fn new(text: String) -> Secret {
+        Secret(text)
+    }
+
+    /// The secret itself, for the one place that sends it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// `text` without the secret: servers like to repeat a wrong key in their error.
+    pub fn redact(&self, text: &str) -> String {
+        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[secret]") }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// The server under test, as a client needs it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Value of the `Host` header.
+    pub authority: String,
+    /// Path of the API's base, without a slash at its end.
+    pub base: String,
+    /// Sent as a bearer token.
+    pub api_key: Option<Secret>,
+    /// Accept any certificate.
+    pub insecure_tls: bool,
+    /// Turns false when a server process that sweepline started is gone.
+    pub alive: Option<Arc<AtomicBool>>,
+}
+
+/// An address that is no target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{url}` is not an address to measure: {reason}; write it like http://127.0.0.1:8000/v1")]
+pub struct TargetError {
+    url: String,
+    reason: String,
+}
+
+impl Target {
+    /// The target at `url`, without a key.
+    pub fn parse(url: &str) -> Result<Target, TargetError> {
+        let wrong = |reason: &str| TargetError { url: url.to_owned(), reason: reason.to_owned() };
+        let uri: Uri = url.parse().map_err(|e: http::uri::InvalidUri| wrong(&e.to_string()))?;
+        let tls = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            _ => return Err(wrong("it does not start with http:// or https://")),
+        };
+        let authority = uri.authority().filter(|a| !a.host().is_empty()).ok_or_else(|| wrong("it has no host"))?;
+        let host = authority.host();
+        Ok(Target {
+            tls,
+            host: host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host).to_owned(),
+            port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            authority: authority.as_str().to_owned(),
+            base: uri.path().trim_end_matches('/').to_owned(),
+            api_key: None,
+            insecure_tls: false,
+            alive: None,
+        })
+    }
+
+    /// `text` without this target's secret.
+    pub fn redact(&self, text: &str) -> String {
+        self.api_key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let target = Target::parse("http://127.0.0.1:8000/v1/").unwrap();
+        assert_eq!((target.tls, &*target.host, target.port, &*target.base), (false, "127.0.0.1", 8000, "/v1"));
+        let target = Target::parse("https://[::1]/v1").unwrap();
+        assert_eq!((target.tls, &*target.host, target.port, &*target.authority), (true, "::1", 443, "[::1]"));
+        assert!(Target::parse("127.0.0.1:8000").is_err());
+        assert!(Target::parse("ftp://x/").is_err());
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secret = Secret::new("canary".into());
+        assert_eq!(format!("{secret:?}"), "[secret]");
+        assert_eq!(secret.redact("bad key canary!"), "bad key [secret]!");
+    }
+}

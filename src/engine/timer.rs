@@ -1,0 +1,55 @@
+//! The timer that open-loop arrivals wait for: an absolute timerfd, which is tens of microseconds late at most where
+//! tokio's own timer is a millisecond late (measured in CRATES).
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// One timer on the monotonic clock.
+pub struct Timer {
+    fd: AsyncFd<OwnedFd>,
+    armed: Option<u64>,
+}
+
+impl Timer {
+    /// A timer that is not set. Errors when the process may open no further file descriptor.
+    pub fn new() -> io::Result<Timer> {
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        // SAFETY: the descriptor is owned by the AsyncFd from here on, which deregisters it before it is closed; nothing
+        // else closes or replaces it.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)?;
+        Ok(Timer { fd, armed: None })
+    }
+
+    /// Waits until the monotonic clock reads `at` nanoseconds; forever where `at` is none. Cancel-safe.
+    pub async fn until(&mut self, at: Option<u64>) -> io::Result<()> {
+        let Some(at) = at else { return std::future::pending().await };
+        if self.armed != Some(at) {
+            let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+            // A zero value would disarm the timer; an instant of 1 ns is long past and fires at once.
+            let at_least = at.max(1);
+            let value =
+                Timespec { tv_sec: (at_least / 1_000_000_000) as i64, tv_nsec: (at_least % 1_000_000_000) as i64 };
+            let spec = Itimerspec { it_interval: zero, it_value: value };
+            timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec)?;
+            self.armed = Some(at);
+        }
+        loop {
+            let mut guard = self.fd.readable().await?;
+            let mut expirations = [0u8; 8];
+            match guard.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), &mut expirations)?)) {
+                Ok(result) => {
+                    result?;
+                    self.armed = None;
+                    return Ok(());
+                }
+                Err(_would_block) => continue,
+            }
+        }
+    }
+}

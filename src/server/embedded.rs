@@ -1,0 +1,100 @@
+//! The embedded mock: sweepline's own program as a process of its own, on a free port, for the runs that need it.
+//!
+//! It is gone when sweepline is gone, even after `kill -9`: it holds the read end of a pipe whose write end only
+//! sweepline has, and ends when that closes. It is in a process group of its own, so that Ctrl-C in a terminal reaches
+//! sweepline alone.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::plan::MockFigures;
+
+/// A running embedded mock. Ends with this value.
+#[derive(Debug)]
+pub struct Embedded {
+    child: Child,
+    /// Closing it ends the process.
+    _pipe: ChildStdin,
+    url: String,
+    alive: Arc<AtomicBool>,
+}
+
+/// Why the embedded mock does not run.
+#[derive(Debug, thiserror::Error)]
+#[error("the embedded mock did not start: {0}")]
+pub struct EmbeddedError(String);
+
+impl Embedded {
+    /// Starts the mock with these figures and waits until it listens.
+    pub fn start(figures: &MockFigures) -> Result<Embedded, EmbeddedError> {
+        let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
+        let program = std::env::current_exe().map_err(wrong)?;
+        let mut child = Command::new(program)
+            .args(arguments(figures))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(wrong)?;
+        let pipe = child.stdin.take().expect("stdin is piped");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        let read = lines.read_line(&mut line).map_err(wrong);
+        let address = line.trim().strip_prefix("listening on ").filter(|address| address.starts_with("http://"));
+        let (Ok(_), Some(address)) = (&read, address) else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(EmbeddedError(format!("it said `{}` where it should have said its address", line.trim())));
+        };
+        let alive = Arc::new(AtomicBool::new(true));
+        let url = format!("{address}/v1");
+        watch(lines, Arc::clone(&alive)).map_err(wrong)?;
+        Ok(Embedded { child, _pipe: pipe, url, alive })
+    }
+
+    /// Base address of its API.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Turns false when the process is gone.
+    pub fn alive(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.alive)
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        // It may have ended by itself already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Notices the end of the process by the end of its output.
+fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
+    std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
+        let _ = std::io::copy(&mut lines, &mut std::io::sink());
+        alive.store(false, Ordering::Relaxed);
+    })?;
+    Ok(())
+}
+
+/// The mock's command line for these figures.
+fn arguments(figures: &MockFigures) -> Vec<String> {
+    let MockFigures { ttft, itl, slots, prefill, load, jitter, seed } = figures;
+    let mut arguments = vec!["mock".to_owned(), "--port=0".to_owned(), "--parent-pipe".to_owned()];
+    arguments.extend([
+        format!("--ttft={ttft}"),
+        format!("--itl={itl}"),
+        format!("--slots={slots}"),
+        format!("--prefill={prefill}"),
+        format!("--load={load}"),
+        format!("--jitter={jitter}"),
+        format!("--seed={}", seed.0),
+    ]);
+    arguments
+}

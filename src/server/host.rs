@@ -1,0 +1,26 @@
+//! The machine that sweepline runs on: part of every run's environment.
+
+use crate::rows::Environment;
+
+/// What is known of this machine; nothing of a server yet.
+pub fn client_environment() -> Environment {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Environment {
+        host: None,
+        server: None,
+        models: Vec::new(),
+        sweepline: env!("CARGO_PKG_VERSION").to_owned(),
+        client_host: text(system.nodename()),
+        client_os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
+        client_cpu: processor(),
+        client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+    }
+}
+
+/// The processor's name, where the platform says it.
+fn processor() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

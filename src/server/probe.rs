@@ -1,0 +1,202 @@
+//! A look at a server before it is measured: does it answer, does it know the model, does it generate? It sends one
+//! request for the list of models and at most one for a generation.
+
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::plan::Api;
+use crate::units::Nanos;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Base address of the API.
+    pub url: String,
+    /// The API key, revealed for sending only.
+    pub api_key: Option<String>,
+    /// Accept any certificate.
+    pub insecure_tls: bool,
+    /// Which API is called.
+    pub api: Api,
+    /// The model to generate with.
+    pub model: String,
+    /// For a connection to open.
+    pub connect: Nanos,
+    /// For each of the two answers.
+    pub within: Nanos,
+}
+
+/// What the server said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Found {
+    /// Its `Server` header.
+    pub server: Option<String>,
+    /// The models it lists; empty when it has no list.
+    pub models: Vec<String>,
+    /// The model that answered, by its own words.
+    pub model: Option<String>,
+    /// Prompt tokens of the generation, as the server counted them.
+    pub prompt_tokens: Option<u64>,
+    /// Output tokens of the generation, as the server counted them.
+    pub output_tokens: Option<u64>,
+}
+
+/// Why a server cannot be measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// No connection, or none in time.
+    #[error("{url} does not answer: {reason}; is the server running, and is its address right?")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// It wants a key, or another one.
+    #[error("{url} refuses the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
+    Key {
+        /// The address.
+        url: String,
+        /// HTTP status.
+        status: u16,
+        /// Its words.
+        reason: String,
+    },
+    /// It does not know the model.
+    #[error("{url} does not know the model `{model}`; it lists {listed}; correct the id under models")]
+    Model {
+        /// The address.
+        url: String,
+        /// The model asked for.
+        model: String,
+        /// The models that it lists.
+        listed: String,
+    },
+    /// It answers, but does not generate.
+    #[error("{url} answers HTTP {status} to a generation: {reason}")]
+    Refused {
+        /// The address.
+        url: String,
+        /// HTTP status.
+        status: u16,
+        /// Its words.
+        reason: String,
+    },
+}
+
+/// Asks a server. Blocks; bounded by the question's times.
+pub fn probe(question: &Question) -> Result<Found, ProbeError> {
+    let unreachable = |reason: String| ProbeError::Unreachable { url: question.url.clone(), reason };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| unreachable(error.to_string()))?;
+    runtime.block_on(async {
+        let client = client(question).map_err(|error| unreachable(words(&error)))?;
+        let mut found = list_models(&client, question).await?;
+        generate(&client, question, &mut found).await?;
+        Ok(found)
+    })
+}
+
+fn client(question: &Question) -> reqwest::Result<Client> {
+    Client::builder()
+        .no_proxy()
+        .retry(reqwest::retry::never())
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from(question.connect))
+        .timeout(Duration::from(question.within))
+        .tls_danger_accept_invalid_certs(question.insecure_tls)
+        .build()
+}
+
+async fn send(request: RequestBuilder, question: &Question) -> Result<Response, ProbeError> {
+    let request = match &question.api_key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    };
+    request
+        .header("x-request-id", "sweepline-probe")
+        .send()
+        .await
+        .map_err(|error| ProbeError::Unreachable { url: question.url.clone(), reason: words(&error) })
+}
+
+async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
+    let response = send(client.get(format!("{}/models", question.url.trim_end_matches('/'))), question).await?;
+    let server = response.headers().get("server").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(refusal(question, response).await);
+    }
+    // A server without a list of models can still be measured.
+    let list = if status.is_success() { body(response).await } else { Value::Null };
+    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    Ok(Found { server, models: ids.map(str::to_owned).collect(), ..Found::default() })
+}
+
+async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
+    let (path, mut request) = match question.api {
+        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": "Say hello." }] })),
+        Api::Completions => ("completions", json!({ "prompt": "Say hello." })),
+    };
+    request["model"] = json!(question.model);
+    request["max_tokens"] = json!(4);
+    request["temperature"] = json!(0);
+    let url = format!("{}/{path}", question.url.trim_end_matches('/'));
+    let response =
+        send(client.post(url).header("content-type", "application/json").body(request.to_string()), question).await?;
+    if !response.status().is_success() {
+        let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
+        if unknown && !found.models.contains(&question.model) {
+            let (url, model, listed) = (question.url.clone(), question.model.clone(), found.models.join(", "));
+            return Err(ProbeError::Model { url, model, listed });
+        }
+        return Err(refusal(question, response).await);
+    }
+    let answer = body(response).await;
+    found.model = answer["model"].as_str().map(str::to_owned);
+    found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
+    found.output_tokens = answer["usage"]["completion_tokens"].as_u64();
+    Ok(())
+}
+
+async fn refusal(question: &Question, response: Response) -> ProbeError {
+    let status = response.status();
+    let answer = body(response).await;
+    let error = answer.get("error").unwrap_or(&answer);
+    let text = error.get("message").unwrap_or(error);
+    let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
+    // Servers like to repeat a wrong key in their answer.
+    let text = question.api_key.as_ref().map_or(text.clone(), |key| text.replace(key.as_str(), "[secret]"));
+    let reason: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+    let (url, status) = (question.url.clone(), status.as_u16());
+    match status {
+        401 | 403 => ProbeError::Key { url, status, reason },
+        _ => ProbeError::Refused { url, status, reason },
+    }
+}
+
+/// The JSON of an answer of at most 4 MiB; null for anything else.
+async fn body(mut response: Response) -> Value {
+    let mut data = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        data.extend_from_slice(&chunk);
+        if data.len() > 4 << 20 {
+            return Value::Null;
+        }
+    }
+    serde_json::from_slice(&data).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&data).into_owned()))
+}
+
+/// An error with its causes; reqwest's own text names only the outermost.
+fn words(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
