@@ -144,7 +144,6 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let fault = fault::of_request(&config.faults, number, config.seed.0);
     entry.line.n = Some(number);
     entry.line.api = Some(api.name());
-    entry.line.fault = fault.map(|kind| kind.to_string());
     if config.log_text {
         entry.line.request = Some(String::from_utf8_lossy(incoming.body()).into_owned());
     }
@@ -158,6 +157,7 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
         let message = format!("The model `{}` does not exist.", request.model);
         return reject(conn, entry, keep, (404, &message)).await;
     }
+    entry.line.fault = fault.map(|kind| kind.to_string());
     if let Some(end) = instead(conn, entry, keep, fault).await? {
         return Ok(end);
     }

@@ -1,12 +1,13 @@
 //! Slots, instants, ends: what the log says against what was asked for. Nothing here is judged by being fast.
 
-use std::io::{Read, Write};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Mock, chat, read_until, request, with};
+use super::{Mock, chat, read_until, request, wait_for, with};
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
@@ -89,6 +90,28 @@ fn the_parents_end_is_the_mocks_end() {
     drop(mock.child.stdin.take());
     assert!(mock.wait().success());
     assert_eq!(mock.log_now().len(), 1);
+}
+
+#[test]
+fn a_killed_parent_takes_the_mock_along_though_the_pipe_stays_open() {
+    // What follows the command keeps the shell from becoming the mock itself.
+    let script = r#""$0" mock --parent-pipe; true"#;
+    let mut shell = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_sweepline")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held here: should the test fail, its end is the mock's end.
+    let pipe = shell.stdin.take();
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
+    TcpStream::connect(&address).unwrap();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    wait_for("nobody to listen", || TcpStream::connect(&address).is_err().then_some(()));
+    drop(pipe);
 }
 
 #[test]
