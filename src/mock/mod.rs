@@ -1,1 +1,28 @@
-//! An OpenAI-compatible server with a timing model and faults. Shares no codec with the engine.
+//! An OpenAI-compatible server with a timing model and faults: the stand-in that tests and the quickstart measure.
+//!
+//! It writes its own bytes and shares no codec with the engine, so that a mistake in one cannot hide the same mistake
+//! in the other. What it really did goes to its log, stamped by the monotonic clock that a client on the same host
+//! reads too. One thread serves everything: a second one would only add wake-ups to the instants it promises.
+//!
+//! `config` says what the server is like, `fault` what goes wrong and when, `pace` when each token is due; `timer`
+//! wakes all streams from one timerfd; `conn` reads requests, `answer` routes them, `stream` and `whole` answer them
+//! through `event` (the JSON) and `wire` (the framing and the cuts); `log` writes down what happened.
+
+mod answer;
+mod config;
+mod conn;
+mod event;
+mod fault;
+mod log;
+mod pace;
+mod request;
+mod serve;
+mod stream;
+mod timer;
+mod whole;
+mod wire;
+mod words;
+
+pub use config::{Config, Cut, FirstChunk, ReasoningField, UsagePosition, Words};
+pub use fault::{Fault, FaultError, Kind, When};
+pub use serve::{Ended, Server};

@@ -1,0 +1,305 @@
+//! From a request to what answers it: routes, refusals, the queue for slots.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rand::RngExt;
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::config::Config;
+use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
+use super::fault::{self, Kind};
+use super::log::{Entry, Line, Outcome};
+use super::pace::random;
+use super::request::{Api, Request};
+use super::stream::Stream;
+use super::timer::now;
+use super::whole;
+use super::wire::{Framing, Wire};
+
+/// The header line that names this server.
+pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+/// What becomes of the connection after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Keep,
+    Close,
+    Reset,
+}
+
+/// A generation that has its slot.
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) request: Request,
+    pub(super) fault: Option<Kind>,
+    pub(super) tokens: u32,
+    pub(super) finish: &'static str,
+    /// The leading tokens that are reasoning.
+    pub(super) reasoning: u32,
+    /// Given back by dropping it.
+    pub(super) slot: Option<OwnedSemaphorePermit>,
+    pub(super) slot_at: u64,
+    /// Unix seconds.
+    pub(super) created: u64,
+    pub(super) framing: Framing,
+    pub(super) keep_alive: bool,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn connection(mut conn: Conn) {
+    loop {
+        let end = match conn.next().await {
+            Ok(Next::Request(incoming)) => answer(&mut conn, &incoming).await,
+            Ok(Next::Unreadable(why)) => return refuse(&mut conn, why).await,
+            Ok(Next::Closed) | Err(Gone) => return,
+        };
+        match end {
+            End::Keep => {}
+            End::Close => return,
+            End::Reset => return conn.reset_on_drop(),
+        }
+    }
+}
+
+async fn refuse(conn: &mut Conn, why: Unreadable) {
+    let line = Line { arrival_ns: Some(why.arrival), ..line(conn) };
+    let mut entry = Entry::new(&conn.shared.log, line);
+    entry.line.outcome = Outcome::Rejected;
+    let written = respond(conn, &mut entry, false, why.status, &error(why.status, why.message)).await;
+    entry.line.done_ns = Some(now());
+    drop(entry);
+    if written.is_ok() {
+        conn.close_politely().await;
+    }
+}
+
+fn line(conn: &Conn) -> Line {
+    Line { connection: conn.number, peer_port: conn.peer_port, ..Line::default() }
+}
+
+async fn answer(conn: &mut Conn, incoming: &Incoming) -> End {
+    let line = Line {
+        request_id: incoming.head.request_id.clone(),
+        path: Some(incoming.head.path.clone()),
+        arrival_ns: Some(incoming.arrival),
+        body_ns: Some(incoming.complete),
+        ..line(conn)
+    };
+    let mut entry = Entry::new(&conn.shared.log, line);
+    let end = route(conn, &mut entry, incoming).await;
+    entry.line.done_ns = Some(now());
+    if end.is_err() && entry.line.outcome == Outcome::Interrupted {
+        entry.line.outcome = Outcome::ClientClosed;
+    }
+    end.unwrap_or(End::Close)
+}
+
+async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Result<End, Gone> {
+    let Head { method, path, keep_alive, .. } = &incoming.head;
+    let keep = *keep_alive;
+    let path = path.split('?').next().unwrap_or_default();
+    let path = path.strip_prefix("/v1").unwrap_or(path);
+    let api = match path {
+        "/chat/completions" => Some(Api::Chat),
+        "/completions" => Some(Api::Completions),
+        _ => None,
+    };
+    let open = matches!(path, "/health" | "/version");
+    if !open && !authorized(&conn.shared.config, &incoming.head) {
+        return reject(conn, entry, keep, (401, "the bearer key is missing or wrong")).await;
+    }
+    let body = match (method.as_str(), path, api) {
+        ("POST", _, Some(api)) => return generate(conn, entry, incoming, api).await,
+        ("GET", "/models", _) => models(&conn.shared.config).to_string(),
+        ("GET", "/health", _) => r#"{"status":"ok"}"#.to_owned(),
+        ("GET", "/version", _) => json!({ "version": env!("CARGO_PKG_VERSION") }).to_string(),
+        (_, "/models" | "/health" | "/version", _) | (_, _, Some(_)) => {
+            return reject(conn, entry, keep, (405, "this path takes another method")).await;
+        }
+        _ => return reject(conn, entry, keep, (404, "there is nothing at this path")).await,
+    };
+    let end = respond(conn, entry, keep, 200, &body).await?;
+    entry.line.outcome = Outcome::Complete;
+    Ok(end)
+}
+
+fn authorized(config: &Config, head: &Head) -> bool {
+    let Some(key) = &config.api_key else { return true };
+    head.authorization.as_deref().and_then(|value| value.strip_prefix("Bearer ")) == Some(key)
+}
+
+fn models(config: &Config) -> serde_json::Value {
+    let names = if config.models.is_empty() { &["mock".to_owned()][..] } else { &config.models };
+    let models = names.iter().map(|name| json!({"id": name, "object": "model", "created": 0, "owned_by": "sweepline"}));
+    json!({"object": "list", "data": models.collect::<Vec<_>>()})
+}
+
+async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: Api) -> Result<End, Gone> {
+    let shared = Rc::clone(&conn.shared);
+    let config = &shared.config;
+    let number = shared.next_request();
+    let fault = fault::of_request(&config.faults, number, config.seed.0);
+    entry.line.n = Some(number);
+    entry.line.api = Some(api.name());
+    if config.log_text {
+        entry.line.request = Some(String::from_utf8_lossy(incoming.body()).into_owned());
+    }
+    let keep = incoming.head.keep_alive;
+    let request = match Request::parse(api, incoming.body()) {
+        Ok(request) => request,
+        Err(message) => return reject(conn, entry, keep, (400, &message)).await,
+    };
+    note(entry, &request);
+    if !config.models.is_empty() && !config.models.contains(&request.model) {
+        let message = format!("The model `{}` does not exist.", request.model);
+        return reject(conn, entry, keep, (404, &message)).await;
+    }
+    entry.line.fault = fault.map(|kind| kind.to_string());
+    if let Some(end) = instead(conn, entry, keep, fault).await? {
+        return Ok(end);
+    }
+    let slots = Arc::clone(&shared.slots);
+    let slot = conn.or_gone(slots.acquire_owned()).await?.ok();
+    let slot_at = now();
+    entry.line.slot_ns = Some(slot_at);
+    let (tokens, finish) = length(config, &request, number, fault);
+    let reasoning = if api == Api::Chat { config.reasoning.min(tokens) } else { 0 };
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let framing = if config.close_delimited || incoming.head.old { Framing::Plain } else { Framing::Chunked };
+    let streams = request.stream;
+    let keep_alive = keep && (!streams || framing == Framing::Chunked);
+    let job = Job { number, request, fault, tokens, finish, reasoning, slot, slot_at, created, framing, keep_alive };
+    if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
+}
+
+fn note(entry: &mut Entry, request: &Request) {
+    if !entry.kept() {
+        return;
+    }
+    entry.line.model = Some(request.model.clone());
+    entry.line.stream = Some(request.stream);
+    entry.line.prompt_tokens = Some(request.prompt_tokens);
+    entry.line.requested_tokens = Some(request.max_tokens);
+    entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
+}
+
+/// Plays the faults that come before a slot is taken.
+async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
+    match fault {
+        Some(Kind::Http(status)) => {
+            entry.line.outcome = Outcome::Fault;
+            respond(conn, entry, keep, status, &error(status, "a fault of the mock")).await.map(Some)
+        }
+        Some(Kind::StallHeaders) => {
+            entry.line.outcome = Outcome::Fault;
+            Err(conn.wait_for_end().await)
+        }
+        Some(Kind::Exit) => {
+            entry.line.outcome = Outcome::Fault;
+            conn.shared.exit.notify_one();
+            std::future::pending().await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// How many tokens the answer has, and the reason for its end.
+fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) -> (u32, &'static str) {
+    let asked = request.max_tokens;
+    match fault {
+        Some(Kind::Empty) => return (0, "stop"),
+        Some(Kind::Short(tokens)) => return (tokens.unwrap_or(asked / 2).max(1), "stop"),
+        Some(Kind::Long(tokens)) => return (tokens.unwrap_or(asked.saturating_mul(2)).max(1), "length"),
+        _ => {}
+    }
+    if request.ignore_eos {
+        return (asked, "length");
+    }
+    let after = config.eos_after.unwrap_or(u32::MAX).max(1);
+    let rate = config.eos_rate.to_f64();
+    let drawn = if rate > 0.0 {
+        let chance = random(config.seed.0, b"eos ", number).random::<f64>();
+        // The geometric distribution, inverted: how many tokens until one is the last.
+        (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
+    } else {
+        u32::MAX
+    };
+    let own = after.min(drawn);
+    if own < asked { (own, "stop") } else { (asked, "length") }
+}
+
+/// An error body in OpenAI's shape.
+pub(super) fn error(status: u16, message: &str) -> String {
+    let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
+    json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
+}
+
+async fn reject(conn: &mut Conn, entry: &mut Entry, keep: bool, (status, message): (u16, &str)) -> Result<End, Gone> {
+    entry.line.outcome = Outcome::Rejected;
+    respond(conn, entry, keep, status, &error(status, message)).await
+}
+
+async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, body: &str) -> Result<End, Gone> {
+    entry.line.status = Some(status);
+    let mut wire = Wire::new(&conn.shared.config, Framing::Plain, 0);
+    wire.head(json_head(status, body.len(), keep).as_bytes());
+    wire.body(&[body.as_bytes()]);
+    wire.flush(conn).await?;
+    Ok(if keep { End::Keep } else { End::Close })
+}
+
+/// The head of a JSON answer of `length` bytes.
+pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
+    let connection = if keep { "keep-alive" } else { "close" };
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Status",
+    };
+    format!(
+        "HTTP/1.1 {status} {reason}\r\n{SERVER}content-type: application/json\r\ncontent-length: {length}\r\n\
+         connection: {connection}\r\n\r\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Share;
+
+    fn asked(max_tokens: u32, ignore_eos: bool) -> Request {
+        let body = format!(r#"{{"prompt":"x","max_tokens":{max_tokens},"ignore_eos":{ignore_eos}}}"#);
+        Request::parse(Api::Completions, body.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn answers_end_by_themselves_only_where_they_may() {
+        let config = Config { eos_after: Some(5), ..Config::default() };
+        assert_eq!(length(&config, &asked(8, false), 1, None), (5, "stop"));
+        assert_eq!(length(&config, &asked(8, true), 1, None), (8, "length"));
+        assert_eq!(length(&config, &asked(4, false), 1, None), (4, "length"));
+        assert_eq!(length(&config, &asked(8, true), 1, Some(Kind::Short(None))), (4, "stop"));
+        assert_eq!(length(&config, &asked(8, true), 1, Some(Kind::Long(Some(9)))), (9, "length"));
+        assert_eq!(length(&config, &asked(8, true), 1, Some(Kind::Empty)), (0, "stop"));
+    }
+
+    #[test]
+    fn the_rate_of_ends_is_the_mean_length() {
+        let config = Config { eos_rate: Share::percent(10), ..Config::default() };
+        let tokens = |n| length(&config, &asked(1_000, false), n, None).0;
+        let mean = (1..=2_000).map(|n| f64::from(tokens(n))).sum::<f64>() / 2_000.0;
+        assert!((9.0..11.0).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,286 @@
+//! A client's connection: requests read from it, bytes written to it, and its end noticed while an answer waits.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::serve::Shared;
+use super::timer::now;
+
+/// Longest request head.
+const MOST_HEAD: usize = 64 << 10;
+/// Longest request body.
+const MOST_BODY: usize = 64 << 20;
+/// Bytes of further requests that are read while one is answered. Beyond them the client's end is no longer noticed
+/// before a write; without a limit a client could fill the memory.
+const READ_AHEAD: usize = 1 << 20;
+/// Most header fields of a request.
+const MOST_FIELDS: usize = 100;
+
+/// The client went away.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone;
+
+/// What was read of a request's head.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    pub(super) method: String,
+    pub(super) path: String,
+    /// Whether the client speaks HTTP/1.0, which knows no chunks.
+    pub(super) old: bool,
+    pub(super) keep_alive: bool,
+    pub(super) request_id: Option<String>,
+    pub(super) authorization: Option<String>,
+    length: usize,
+    chunked: bool,
+    expects_continue: bool,
+}
+
+/// A whole request.
+pub(super) struct Incoming {
+    pub(super) head: Head,
+    bytes: Vec<u8>,
+    body: usize,
+    pub(super) arrival: u64,
+    pub(super) complete: u64,
+}
+
+impl Incoming {
+    /// The body.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.bytes[self.body..]
+    }
+}
+
+/// Why no request could be read: status, sentence, and when the first byte arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unreadable {
+    pub(super) status: u16,
+    pub(super) message: &'static str,
+    pub(super) arrival: u64,
+}
+
+/// What reading the next request came to.
+pub(super) enum Next {
+    Request(Incoming),
+    Unreadable(Unreadable),
+    Closed,
+}
+
+/// One accepted connection.
+pub(super) struct Conn {
+    stream: TcpStream,
+    input: Vec<u8>,
+    pub(super) number: u64,
+    pub(super) peer_port: u16,
+    pub(super) shared: Rc<Shared>,
+}
+
+impl Conn {
+    /// Takes over an accepted socket.
+    pub(super) fn new(stream: TcpStream, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
+        Conn { stream, input: Vec::new(), number, peer_port, shared }
+    }
+
+    /// Makes the end of the connection a reset.
+    pub(super) fn reset_on_drop(&self) {
+        // Fails only on a socket that is gone already, and then there is nothing to reset.
+        let _ = self.stream.set_zero_linger();
+    }
+
+    /// Waits for a whole request.
+    pub(super) async fn next(&mut self) -> Result<Next, Gone> {
+        if self.input.is_empty() && self.fill().await? == 0 {
+            return Ok(Next::Closed);
+        }
+        let arrival = now();
+        let unreadable = |(status, message)| Ok(Next::Unreadable(Unreadable { status, message, arrival }));
+        let (head, start) = loop {
+            match parse(&self.input) {
+                Ok(Some(parsed)) => break parsed,
+                Ok(None) if self.input.len() > MOST_HEAD => return unreadable((431, "the request head is too long")),
+                Ok(None) => {}
+                Err(refusal) => return unreadable(refusal),
+            }
+            if self.fill().await? == 0 {
+                return Err(Gone);
+            }
+        };
+        if head.chunked {
+            return unreadable((411, "send the body with a Content-Length, not in chunks"));
+        }
+        if head.length > MOST_BODY {
+            return unreadable((413, "the body is longer than 64 MiB"));
+        }
+        let end = start + head.length;
+        if head.expects_continue && self.input.len() < end {
+            self.write(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        }
+        while self.input.len() < end {
+            if self.fill().await? == 0 {
+                return Err(Gone);
+            }
+        }
+        let complete = now();
+        let rest = self.input.split_off(end);
+        let bytes = std::mem::replace(&mut self.input, rest);
+        Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
+    }
+
+    /// Writes all of it.
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
+        while !bytes.is_empty() {
+            match self.stream.try_write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    poll_fn(|context| match self.stream.poll_write_ready(context) {
+                        Poll::Ready(_) => Poll::Ready(Ok(())),
+                        Poll::Pending => self.poll_gone(context).map(Err),
+                    })
+                    .await?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a future, or for the client to go away. What the client sends meanwhile is kept for later.
+    pub(super) async fn or_gone<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
+        let mut future = pin!(future);
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_gone(context).map(Err),
+        })
+        .await
+    }
+
+    /// Waits until `at` on the monotonic clock.
+    pub(super) async fn wait_until(&mut self, at: u64) -> Result<(), Gone> {
+        let sleep = self.shared.timer.at(at);
+        self.or_gone(sleep).await
+    }
+
+    /// Waits until the client goes away.
+    pub(super) async fn wait_for_end(&mut self) -> Gone {
+        match self.or_gone(std::future::pending::<Gone>()).await {
+            Ok(gone) | Err(gone) => gone,
+        }
+    }
+
+    /// Closes the sending side and reads on for a moment: a socket closed with unread bytes sends a reset, which would
+    /// take the answer from the client that is still sending.
+    pub(super) async fn close_politely(&mut self) {
+        let deadline = self.shared.timer.at(now() + 1_000_000_000);
+        let rest = async {
+            // A failure means that the client is gone, which the next read says too.
+            let _ = self.stream.shutdown().await;
+            while self.fill().await.is_ok_and(|read| read > 0) {
+                self.input.clear();
+            }
+        };
+        tokio::select! {
+            () = deadline => {}
+            () = rest => {}
+        }
+    }
+
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<Gone> {
+        while self.input.len() < READ_AHEAD {
+            if ready!(self.stream.poll_read_ready(context)).is_err() {
+                return Poll::Ready(Gone);
+            }
+            match self.try_fill() {
+                Ok(0) => return Poll::Ready(Gone),
+                Err(error) if !passing(&error) => return Poll::Ready(Gone),
+                _ => {}
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Reads what there is; 0: the client has closed its side.
+    async fn fill(&mut self) -> Result<usize, Gone> {
+        loop {
+            self.stream.readable().await.map_err(|_| Gone)?;
+            match self.try_fill() {
+                Ok(read) => return Ok(read),
+                Err(error) if passing(&error) => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+    }
+
+    /// Reads through the buffer that all connections share: ten thousand idle ones then hold none of their own.
+    fn try_fill(&mut self) -> io::Result<usize> {
+        let mut scratch = self.shared.scratch.borrow_mut();
+        let read = self.stream.try_read(&mut scratch)?;
+        self.input.extend_from_slice(&scratch[..read]);
+        Ok(read)
+    }
+}
+
+fn passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// The head and where the body starts, or nothing yet, or why it is none.
+fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let start = match request.parse(input) {
+        Ok(httparse::Status::Complete(start)) => start,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err((431, "the request has too many header fields")),
+        Err(_) => return Err((400, "this is not HTTP/1")),
+    };
+    let old = request.version == Some(0);
+    let mut head = Head {
+        method: request.method.unwrap_or_default().to_owned(),
+        path: request.path.unwrap_or_default().to_owned(),
+        old,
+        keep_alive: !old,
+        ..Head::default()
+    };
+    for field in request.headers.iter() {
+        let value = String::from_utf8_lossy(field.value);
+        match field.name.to_ascii_lowercase().as_str() {
+            "content-length" => head.length = value.trim().parse().map_err(|_| (400, "Content-Length is no number"))?,
+            "transfer-encoding" => head.chunked = true,
+            "expect" => head.expects_continue = value.eq_ignore_ascii_case("100-continue"),
+            "connection" if value.to_ascii_lowercase().contains("close") => head.keep_alive = false,
+            "connection" if value.to_ascii_lowercase().contains("keep-alive") => head.keep_alive = true,
+            "x-request-id" => head.request_id = Some(value.into_owned()),
+            "authorization" => head.authorization = Some(value.into_owned()),
+            _ => {}
+        }
+    }
+    Ok(Some((head, start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_in_any_case_and_in_parts() {
+        let text =
+            b"POST /v1/completions HTTP/1.1\r\ncontent-LENGTH: 5\r\nX-Request-Id: r1\r\nConnection: Close\r\n\r\nhello";
+        for cut in 0..text.len() - 5 {
+            assert!(parse(&text[..cut]).unwrap().is_none());
+        }
+        let (head, start) = parse(text).unwrap().unwrap();
+        assert_eq!((head.method.as_str(), head.length, head.keep_alive, start), ("POST", 5, false, text.len() - 5));
+        assert_eq!(head.request_id.as_deref(), Some("r1"));
+        let (head, _) = parse(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap().unwrap();
+        assert!(head.old && head.keep_alive);
+        assert_eq!(parse(b"\x16\x03\x01\x02").unwrap_err().0, 400);
+        assert_eq!(parse(b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n").unwrap_err().0, 400);
+    }
+}

@@ -1,0 +1,178 @@
+//! The JSON of stream events, built once per request; a token adds only its text between two ready pieces.
+
+use super::config::{Config, ReasoningField};
+use super::request::{Api, Request};
+
+/// What an answer reports about its lengths.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usage {
+    pub(super) prompt: u64,
+    pub(super) completion: u32,
+    pub(super) reasoning: u32,
+}
+
+impl Usage {
+    /// As JSON.
+    pub(super) fn json(&self) -> String {
+        let Usage { prompt, completion, reasoning } = *self;
+        let total = prompt + u64::from(completion);
+        format!(
+            concat!(
+                r#"{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"#,
+                r#""prompt_tokens_details":{{"cached_tokens":0}},"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
+            ),
+            prompt, completion, total, reasoning
+        )
+    }
+}
+
+/// Which text an event carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Content,
+    Reasoning,
+}
+
+/// What all events of one answer share.
+pub(super) struct Envelope {
+    api: Api,
+    /// From `data: ` to before `"choices"`.
+    head: String,
+    /// The end of the event: `}` and the blank line.
+    tail: String,
+    /// One line end.
+    pub(super) line_end: &'static str,
+    reasoning: &'static str,
+    /// Before and after the text of an ordinary event.
+    content: Vec<u8>,
+    thought: Vec<u8>,
+    plain: Vec<u8>,
+}
+
+/// The members that open every answer: identity, kind, time, model.
+pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: bool) -> String {
+    let (prefix, object) = match (request.api, streaming) {
+        (Api::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
+        (Api::Chat, false) => ("chatcmpl", "chat.completion"),
+        (Api::Completions, _) => ("cmpl", "text_completion"),
+    };
+    let model = serde_json::Value::from(request.model.as_str());
+    format!(r#""id":"{prefix}-mock-{number}","object":"{object}","created":{created},"model":{model}"#)
+}
+
+impl Envelope {
+    /// The envelope of answer `number`, created at Unix second `created`.
+    pub(super) fn new(config: &Config, request: &Request, number: u64, created: u64) -> Envelope {
+        let line_end = if config.crlf { "\r\n" } else { "\n" };
+        let reasoning = match config.reasoning_field {
+            ReasoningField::ReasoningContent => "reasoning_content",
+            ReasoningField::Reasoning => "reasoning",
+        };
+        let mut envelope = Envelope {
+            api: request.api,
+            head: format!("data: {{{},", identity(request, number, created, true)),
+            tail: format!("}}{line_end}{line_end}"),
+            line_end,
+            reasoning,
+            content: Vec::new(),
+            thought: Vec::new(),
+            plain: Vec::new(),
+        };
+        envelope.content = envelope.open(Field::Content, false).into_bytes();
+        envelope.thought = envelope.open(Field::Reasoning, false).into_bytes();
+        envelope.plain = envelope.close(None, None).into_bytes();
+        envelope
+    }
+
+    /// The two pieces around the text of an ordinary event.
+    pub(super) fn around(&self, field: Field) -> (&[u8], &[u8]) {
+        let open = if field == Field::Content { &self.content } else { &self.thought };
+        (open, &self.plain)
+    }
+
+    /// An event up to its text.
+    pub(super) fn open(&self, field: Field, role: bool) -> String {
+        let head = &self.head;
+        if self.api == Api::Completions {
+            return format!(r#"{head}"choices":[{{"index":0,"text":""#);
+        }
+        let role = if role { r#""role":"assistant","# } else { "" };
+        let name = if field == Field::Content { "content" } else { self.reasoning };
+        format!(r#"{head}"choices":[{{"index":0,"delta":{{{role}"{name}":""#)
+    }
+
+    /// An event from behind its text on.
+    pub(super) fn close(&self, finish: Option<&str>, usage: Option<Usage>) -> String {
+        let brace = if self.api == Api::Chat { "}" } else { "" };
+        format!("\"{brace}{}", self.rest(finish, usage))
+    }
+
+    /// The chunk that opens a chat: the role, and the content as given in JSON.
+    pub(super) fn role(&self, content: &str) -> String {
+        let (head, rest) = (&self.head, self.rest(None, None));
+        format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)
+    }
+
+    /// The chunk that says why the answer ended and carries no text.
+    pub(super) fn finish(&self, finish: &str, usage: Option<Usage>) -> String {
+        let (head, rest) = (&self.head, self.rest(Some(finish), usage));
+        let nothing = if self.api == Api::Chat { r#""delta":{}"# } else { r#""text":"""# };
+        format!(r#"{head}"choices":[{{"index":0,{nothing}{rest}"#)
+    }
+
+    /// The chunk that carries only the usage.
+    pub(super) fn usage(&self, usage: Usage) -> String {
+        format!(r#"{}"choices":[],"usage":{}{}"#, self.head, usage.json(), self.tail)
+    }
+
+    /// `data: ` and anything else, as an event.
+    pub(super) fn data(&self, payload: &str) -> String {
+        format!("data: {payload}{0}{0}", self.line_end)
+    }
+
+    /// A comment line and the blank line behind it.
+    pub(super) fn comment(&self, text: &str) -> String {
+        format!(": {text}{0}{0}", self.line_end)
+    }
+
+    fn rest(&self, finish: Option<&str>, usage: Option<Usage>) -> String {
+        let finish = finish.map_or("null".to_owned(), |reason| format!("\"{reason}\""));
+        let usage = usage.map_or(String::new(), |usage| format!(r#","usage":{}"#, usage.json()));
+        format!(r#","logprobs":null,"finish_reason":{finish}}}]{usage}{}"#, self.tail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn json(event: &str) -> Value {
+        serde_json::from_str(event.strip_prefix("data: ").unwrap().trim_end()).unwrap()
+    }
+
+    #[test]
+    fn every_event_is_json_of_the_dialect() {
+        let usage = Usage { prompt: 7, completion: 3, reasoning: 1 };
+        for (api, body) in
+            [(Api::Chat, r#"{"model":"a\"b","messages":[{"content":"x"}]}"#), (Api::Completions, r#"{"prompt":"x"}"#)]
+        {
+            let request = Request::parse(api, body.as_bytes()).unwrap();
+            let envelope = Envelope::new(&Config::default(), &request, 5, 99);
+            let (open, close) = envelope.around(Field::Content);
+            let token = json(&String::from_utf8([open, b" word", close].concat()).unwrap());
+            let place = if api == Api::Chat { "/choices/0/delta/content" } else { "/choices/0/text" };
+            assert_eq!(token.pointer(place), Some(&" word".into()));
+            assert_eq!(token["created"], 99);
+            let last = json(&(envelope.open(Field::Content, true) + "x" + &envelope.close(Some("stop"), Some(usage))));
+            assert_eq!(last["choices"][0]["finish_reason"], "stop");
+            assert_eq!(last["usage"]["total_tokens"], 10);
+            assert_eq!(json(&envelope.finish("length", None))["choices"][0]["finish_reason"], "length");
+            assert_eq!(json(&envelope.usage(usage))["choices"], Value::Array(vec![]));
+            if api == Api::Chat {
+                assert_eq!(token["model"], "a\"b");
+                assert_eq!(json(&envelope.role("null")).pointer("/choices/0/delta/content"), Some(&Value::Null));
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What goes wrong and when: the little language of `--fault KIND[:NUMBER]@WHEN`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand::RngExt;
+
+use super::pace::random;
+use crate::units::Share;
+
+/// One fault and the requests that it strikes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: Kind,
+    /// Which requests it strikes; for [`Kind::Refuse`] which connections.
+    pub when: When,
+}
+
+/// What goes wrong. The numbers of tokens say after how many of them a stream is struck; `None`: after half of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// The connection is reset before anything is read from it.
+    Refuse,
+    /// This status with an error body instead of an answer.
+    Http(u16),
+    /// The answer stops after some tokens and the connection is reset.
+    Reset(Option<u32>),
+    /// The answer stops after some tokens and the connection stays open. The slot is freed.
+    Stall(Option<u32>),
+    /// Nothing is ever answered; the connection stays open. No slot is taken.
+    StallHeaders,
+    /// The answer ends in the middle of an event's JSON; the body ends as HTTP wants it.
+    Truncate(Option<u32>),
+    /// The connection closes in the middle of an event's JSON and of the body.
+    Close(Option<u32>),
+    /// One event is not JSON; the answer goes on.
+    InvalidJson(Option<u32>),
+    /// One event holds bytes that are not UTF-8; the answer goes on.
+    InvalidUtf8(Option<u32>),
+    /// One event is JSON of another shape; the answer goes on.
+    WrongShape(Option<u32>),
+    /// An error object inside the 200 answer, which ends there.
+    ErrorObject(Option<u32>),
+    /// A 200 answer without a token.
+    Empty,
+    /// The answer has this many tokens, or half of those asked for, and says `stop`.
+    Short(Option<u32>),
+    /// The answer has this many tokens, or twice those asked for.
+    Long(Option<u32>),
+    /// One event carries a text of this many bytes.
+    HugeLine(u32),
+    /// Every time of the answer is multiplied by this factor.
+    Slow(u32),
+    /// The whole server ends as if it had crashed.
+    Exit,
+}
+
+/// Which requests a fault strikes; they are numbered from 1 in their order of arrival.
+#[derive(Debug, Clone, PartialEq)]
+pub enum When {
+    /// All of them.
+    All,
+    /// Each with this chance, by seed.
+    Rate(Share),
+    /// Every n-th.
+    Every(u64),
+    /// Those in one of these ranges, first and last included.
+    Numbers(Vec<(u64, u64)>),
+}
+
+/// Why a text is no fault; the message names the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// No `@`.
+    #[error("`{0}` does not say when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
+    NoWhen(String),
+    /// The kind is none of ours.
+    #[error("`{0}` is no fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
+    UnknownKind(String),
+    /// `http` without a status, or with an impossible one.
+    #[error("`{0}` needs a status from 300 to 599: write it like http:503")]
+    Status(String),
+    /// A number after a kind that takes none.
+    #[error("`{0}` takes no number: write {1}")]
+    NoNumber(String, &'static str),
+    /// Something after the colon that is no number.
+    #[error("`{0}` has no whole number after the colon: write it like {1}:5")]
+    Number(String, &'static str),
+    /// `WHEN` is none of the four forms.
+    #[error("`{0}` is no time for a fault: write a rate (5%), request numbers from 1 (3,7,10-12,20-), every:10 or all")]
+    When(String),
+}
+
+/// What may follow the colon of a kind.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Bare(Kind),
+    Status,
+    Tokens(fn(Option<u32>) -> Kind),
+    Number(fn(u32) -> Kind, u32),
+}
+
+/// Every kind by name. 16 MiB is beyond any line a server sends; a factor of 10 is beyond any jitter.
+const NAMES: [(&str, Form); 17] = [
+    ("refuse", Form::Bare(Kind::Refuse)),
+    ("http", Form::Status),
+    ("reset", Form::Tokens(Kind::Reset)),
+    ("stall", Form::Tokens(Kind::Stall)),
+    ("stall-headers", Form::Bare(Kind::StallHeaders)),
+    ("truncate", Form::Tokens(Kind::Truncate)),
+    ("close", Form::Tokens(Kind::Close)),
+    ("invalid-json", Form::Tokens(Kind::InvalidJson)),
+    ("invalid-utf8", Form::Tokens(Kind::InvalidUtf8)),
+    ("wrong-shape", Form::Tokens(Kind::WrongShape)),
+    ("error-object", Form::Tokens(Kind::ErrorObject)),
+    ("empty", Form::Bare(Kind::Empty)),
+    ("short", Form::Tokens(Kind::Short)),
+    ("long", Form::Tokens(Kind::Long)),
+    ("huge-line", Form::Number(Kind::HugeLine, 16 << 20)),
+    ("slow", Form::Number(Kind::Slow, 10)),
+    ("exit", Form::Bare(Kind::Exit)),
+];
+
+impl FromStr for Kind {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Kind, FaultError> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        let (name, form) =
+            NAMES.iter().find(|(known, _)| *known == name).ok_or_else(|| FaultError::UnknownKind(text.into()))?;
+        let whole = |number: &str| number.parse::<u32>().map_err(|_| FaultError::Number(text.into(), name));
+        match (*form, number) {
+            (Form::Bare(kind), None) => Ok(kind),
+            (Form::Bare(_), Some(_)) => Err(FaultError::NoNumber(text.into(), name)),
+            (Form::Status, number) => number
+                .and_then(|number| number.parse().ok())
+                .filter(|status| (300..=599).contains(status))
+                .map(Kind::Http)
+                .ok_or_else(|| FaultError::Status(text.into())),
+            (Form::Tokens(kind), number) => number.map(whole).transpose().map(kind),
+            (Form::Number(kind, default), number) => number.map_or(Ok(default), whole).map(kind),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// The name without the number, as the log has it; `http` keeps its status.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Kind::Http(status) = self {
+            return write!(f, "http:{status}");
+        }
+        let same = |form: &Form| match *form {
+            Form::Bare(kind) => kind == *self,
+            Form::Status => false,
+            Form::Tokens(kind) => std::mem::discriminant(&kind(None)) == std::mem::discriminant(self),
+            Form::Number(kind, _) => std::mem::discriminant(&kind(0)) == std::mem::discriminant(self),
+        };
+        f.write_str(NAMES.iter().find(|(_, form)| same(form)).map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for When {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<When, FaultError> {
+        let wrong = || FaultError::When(text.into());
+        let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(wrong);
+        if text == "all" {
+            return Ok(When::All);
+        }
+        if text.ends_with('%') {
+            return text.parse().map(When::Rate).map_err(|_| wrong());
+        }
+        if let Some(every) = text.strip_prefix("every:") {
+            return number(every).map(When::Every);
+        }
+        let range = |part: &str| match part.split_once('-') {
+            None => number(part).map(|only| (only, only)),
+            Some((first, "")) => number(first).map(|first| (first, u64::MAX)),
+            Some((first, last)) => {
+                let range = (number(first)?, number(last)?);
+                if range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+            }
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(When::Numbers)
+    }
+}
+
+impl FromStr for Fault {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Fault, FaultError> {
+        let (kind, when) = text.split_once('@').ok_or_else(|| FaultError::NoWhen(text.into()))?;
+        Ok(Fault { kind: kind.parse()?, when: when.parse()? })
+    }
+}
+
+impl When {
+    fn strikes(&self, number: u64, seed: u64, position: usize) -> bool {
+        match self {
+            When::All => true,
+            When::Every(every) => number.is_multiple_of(*every),
+            When::Numbers(ranges) => ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)),
+            // The position keeps two faults of equal rate from striking the same requests.
+            When::Rate(share) => {
+                random(seed.wrapping_add(position as u64), b"flt ", number).random::<f64>() < share.to_f64()
+            }
+        }
+    }
+}
+
+/// The first of `faults` that strikes connection `number` before anything is read.
+pub(super) fn of_connection(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
+    first(faults, number, seed, |kind| kind == Kind::Refuse)
+}
+
+/// The first of `faults` that strikes request `number`.
+pub(super) fn of_request(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
+    first(faults, number, seed, |kind| kind != Kind::Refuse)
+}
+
+fn first(faults: &[Fault], number: u64, seed: u64, wanted: fn(Kind) -> bool) -> Option<Kind> {
+    let mut all = faults.iter().enumerate();
+    all.find(|(position, fault)| wanted(fault.kind) && fault.when.strikes(number, seed, *position))
+        .map(|(_, fault)| fault.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> Fault {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn every_kind_reads_and_prints_its_name() {
+        for (name, form) in NAMES {
+            let text = if matches!(form, Form::Status) { "http:429".to_owned() } else { name.to_owned() };
+            assert_eq!(text.parse::<Kind>().unwrap().to_string(), text);
+        }
+        assert_eq!(fault("reset:5@all").kind, Kind::Reset(Some(5)));
+        assert_eq!(fault("slow@all").kind, Kind::Slow(10));
+        assert_eq!(fault("slow:3@all").kind.to_string(), "slow");
+    }
+
+    #[test]
+    fn numbers_ranges_and_steps_strike() {
+        let struck = |text: &str| {
+            let faults = [fault(text)];
+            (1..=24).filter(|n| of_request(&faults, *n, 0).is_some()).collect::<Vec<u64>>()
+        };
+        assert_eq!(struck("stall@3,7,10-12,23-"), [3, 7, 10, 11, 12, 23, 24]);
+        assert_eq!(struck("empty@every:10"), [10, 20]);
+        assert_eq!(struck("empty@all").len(), 24);
+        assert!(struck("refuse@all").is_empty());
+        assert_eq!(of_connection(&[fault("refuse@2")], 2, 0), Some(Kind::Refuse));
+    }
+
+    #[test]
+    fn rates_are_by_seed_and_the_first_fault_wins() {
+        let faults = [fault("http:503@5%"), fault("reset@5%")];
+        let struck = |seed| (1..=10_000).map(|n| of_request(&faults, n, seed)).collect::<Vec<_>>();
+        let count = |kind| struck(7).iter().filter(|struck| **struck == Some(kind)).count();
+        assert!((400..600).contains(&count(Kind::Http(503))));
+        assert!((400..600).contains(&count(Kind::Reset(None))));
+        assert_eq!(struck(7), struck(7));
+        assert_ne!(struck(7), struck(8));
+    }
+
+    #[test]
+    fn mistakes_name_the_thing_and_the_remedy() {
+        let error = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
+        assert_eq!(
+            error("reset"),
+            "`reset` does not say when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
+        );
+        assert!(error("rest@all").starts_with("`rest` is no fault: write one of refuse, http, reset"));
+        assert_eq!(error("http@all"), "`http` needs a status from 300 to 599: write it like http:503");
+        assert!(error("http:200@all").contains("300 to 599"));
+        assert_eq!(error("empty:3@all"), "`empty:3` takes no number: write empty");
+        assert_eq!(error("reset:x@all"), "`reset:x` has no whole number after the colon: write it like reset:5");
+        for when in ["", "0", "5", "3-1", "every:0", "200%", "1,,2"] {
+            let result = format!("reset@{when}").parse::<Fault>();
+            assert_eq!(result.is_ok(), when == "5", "{when}");
+        }
+    }
+}

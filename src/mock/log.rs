@@ -1,0 +1,178 @@
+//! The log of what really happened: JSON lines, one per request, written by a thread of its own so that no stream
+//! waits for the disk.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// How often the thread takes what has gathered: half of the 100 ms within which a line is in the file.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// One line. All instants are nanoseconds on the monotonic clock; null: never happened.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Line {
+    /// Order of arrival among generation requests, from 1; null for every other path and for refused connections.
+    pub(super) n: Option<u64>,
+    /// The connection, from 1 in order of acceptance.
+    pub(super) connection: u64,
+    /// The client's port.
+    pub(super) peer_port: u16,
+    /// The header `x-request-id`.
+    pub(super) request_id: Option<String>,
+    /// The path as asked for.
+    pub(super) path: Option<String>,
+    /// `chat` or `completions`.
+    pub(super) api: Option<&'static str>,
+    /// The model as asked for.
+    pub(super) model: Option<String>,
+    /// Whether a stream was asked for.
+    pub(super) stream: Option<bool>,
+    /// The read that brought the first byte returned.
+    pub(super) arrival_ns: Option<u64>,
+    /// The read that brought the last byte returned.
+    pub(super) body_ns: Option<u64>,
+    /// The request got a slot.
+    pub(super) slot_ns: Option<u64>,
+    /// Just before the write call that carried the first token.
+    pub(super) first_write_ns: Option<u64>,
+    /// Just before the write call that carried the last token.
+    pub(super) last_write_ns: Option<u64>,
+    /// The last write call returned, or the client was found gone.
+    pub(super) done_ns: Option<u64>,
+    /// The HTTP status that was written.
+    pub(super) status: Option<u16>,
+    /// Tokens of the prompt, template included.
+    pub(super) prompt_tokens: Option<u64>,
+    /// `max_tokens` of the request.
+    pub(super) requested_tokens: Option<u32>,
+    /// Tokens given to the kernel.
+    pub(super) output_tokens: u32,
+    /// `stop` or `length`; null where the answer did not come to its end.
+    pub(super) finish_reason: Option<&'static str>,
+    /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
+    pub(super) prompt_sha256: Option<String>,
+    /// The kind of the fault that struck.
+    pub(super) fault: Option<String>,
+    /// How it ended.
+    pub(super) outcome: Outcome,
+    /// The body as it came, with `--log-text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<String>,
+    /// The text of the answer, reasoning first, with `--log-text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<String>,
+}
+
+/// How a request ended, as the server saw it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// The whole answer was written, be it one that a fault has changed.
+    Complete,
+    /// An error answer to a request that cannot be served.
+    Rejected,
+    /// The client went away first.
+    ClientClosed,
+    /// A fault ended it.
+    Fault,
+    /// The server ended first.
+    #[default]
+    Interrupted,
+}
+
+type Lines = Arc<Mutex<Vec<Line>>>;
+
+/// Where requests hand in their lines; without a file they go nowhere.
+#[derive(Clone, Default)]
+pub(super) struct Log(Option<Lines>);
+
+impl Log {
+    /// Whether lines are kept, so that nobody fills in what is dropped.
+    pub(super) fn on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Hands in a line.
+    pub(super) fn push(&self, line: Line) {
+        if let Some(lines) = &self.0 {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    }
+}
+
+/// A line being filled in. Dropping it hands it in, so that no way out of a request can forget to.
+pub(super) struct Entry {
+    pub(super) line: Line,
+    /// The text so far, as JSON strings hold it, with `--log-text`.
+    pub(super) answer: Vec<u8>,
+    log: Log,
+}
+
+impl Entry {
+    /// An entry that says `interrupted` until something else is known.
+    pub(super) fn new(log: &Log, line: Line) -> Entry {
+        Entry { line, answer: Vec::new(), log: log.clone() }
+    }
+
+    /// Whether the line will be kept.
+    pub(super) fn kept(&self) -> bool {
+        self.log.on()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if !self.answer.is_empty() {
+            let json = [b"\"", self.answer.as_slice(), b"\""].concat();
+            self.line.answer = serde_json::from_slice(&json).ok();
+        }
+        self.log.push(std::mem::take(&mut self.line));
+    }
+}
+
+/// The thread that writes the file.
+pub(super) struct LogWriter {
+    stop: Sender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl LogWriter {
+    /// Creates the file, with a first line that says what it is.
+    pub(super) fn start(path: &Path) -> io::Result<(Log, LogWriter)> {
+        let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
+        file.write_all(b"{\"log\":\"sweepline-mock 1\"}\n")?;
+        file.flush()?;
+        let lines = Lines::default();
+        let taken = Arc::clone(&lines);
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("mock-log".into()).spawn(move || {
+            loop {
+                let last = stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
+                let lines = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
+                for line in &lines {
+                    serde_json::to_writer(&mut file, line)?;
+                    file.write_all(b"\n")?;
+                }
+                if !lines.is_empty() {
+                    file.flush()?;
+                }
+                if last {
+                    return Ok(());
+                }
+            }
+        })?;
+        Ok((Log(Some(lines)), LogWriter { stop, thread }))
+    }
+
+    /// Writes what is left and says whether every line got into the file.
+    pub(super) fn finish(self) -> io::Result<()> {
+        drop(self.stop);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the log died")))
+    }
+}

@@ -1,0 +1,98 @@
+//! When each token is due: pure arithmetic on planned instants.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::config::Config;
+
+/// A pseudo-random stream for one purpose and one request, so that no purpose shifts another's numbers.
+pub(super) fn random(seed: u64, purpose: &[u8; 4], number: u64) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(seed ^ (u64::from(u32::from_le_bytes(*purpose)) << 32));
+    random.set_stream(number);
+    random
+}
+
+/// The timing model of one request, all times in nanoseconds.
+pub(super) struct Pace {
+    ttft: f64,
+    prefill: f64,
+    itl: f64,
+    load: f64,
+    /// Spread and its random stream; `None` where there is none.
+    jitter: Option<(f64, ChaCha8Rng)>,
+}
+
+impl Pace {
+    /// The pace of request `number`; `factor` slows every time down (1: as configured).
+    pub(super) fn new(config: &Config, number: u64, factor: f64) -> Pace {
+        let jitter = config.jitter.to_f64();
+        Pace {
+            ttft: config.ttft.0 as f64 * factor,
+            prefill: config.prefill.0.0 as f64 * factor,
+            itl: config.itl.0 as f64 * factor,
+            load: config.load.to_f64(),
+            jitter: (jitter > 0.0).then(|| (jitter, random(config.seed.0, b"pace", number))),
+        }
+    }
+
+    /// The instant of the first token of a request that got its slot at `slot`.
+    pub(super) fn first(&mut self, slot: u64, prompt_tokens: u64) -> u64 {
+        slot + self.spread(self.ttft + self.prefill * prompt_tokens as f64)
+    }
+
+    /// The instant of the token after the one planned for `planned`, with `busy` slots busy. It counts from the plan,
+    /// not from when the last token was really written: lateness does not add up.
+    pub(super) fn next(&mut self, planned: u64, busy: usize) -> u64 {
+        if self.itl == 0.0 {
+            return planned;
+        }
+        planned + self.spread(self.itl * (1.0 + self.load * busy.saturating_sub(1) as f64))
+    }
+
+    fn spread(&mut self, time: f64) -> u64 {
+        match &mut self.jitter {
+            None => time.round() as u64,
+            Some((jitter, random)) => (time * (1.0 + *jitter * (2.0 * random.random::<f64>() - 1.0))).round() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Decimal, Nanos, Seed, Share};
+
+    fn config() -> Config {
+        Config {
+            ttft: Nanos::from_millis(50),
+            itl: Nanos::from_millis(10),
+            prefill: "0.1ms/token".parse().unwrap(),
+            load: Decimal::new(2, 2),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn first_token_waits_for_prefill_and_the_next_for_the_others() {
+        let mut pace = Pace::new(&config(), 1, 1.0);
+        assert_eq!(pace.first(1_000, 100), 60_001_000);
+        assert_eq!(pace.next(5, 1), 10_000_005);
+        assert_eq!(pace.next(5, 8), 11_400_005);
+        assert_eq!(Pace::new(&config(), 1, 3.0).first(0, 0), 150_000_000);
+    }
+
+    #[test]
+    fn jitter_is_bounded_seeded_and_per_request() {
+        let jittered = |seed, number| {
+            let config = Config { jitter: Share::percent(5), seed: Seed(seed), ..config() };
+            let mut pace = Pace::new(&config, number, 1.0);
+            (0..100).map(|_| pace.next(0, 1)).collect::<Vec<_>>()
+        };
+        let times = jittered(7, 1);
+        assert!(times.iter().all(|time| (9_500_000..=10_500_000).contains(time)));
+        assert!(times.iter().any(|time| *time < 9_700_000) && times.iter().any(|time| *time > 10_300_000));
+        assert_eq!(times, jittered(7, 1));
+        assert_ne!(times, jittered(7, 2));
+        assert_ne!(times, jittered(8, 1));
+    }
+}

@@ -1,0 +1,309 @@
+//! A streamed answer: each event at its instant, in the shape that the flags ask for, struck by its fault.
+
+use std::rc::Rc;
+
+use super::answer::{End, Job, SERVER, error};
+use super::config::{FirstChunk, UsagePosition};
+use super::conn::{Conn, Gone};
+use super::event::{Envelope, Field, Usage};
+use super::fault::Kind;
+use super::log::{Entry, Outcome};
+use super::pace::{Pace, random};
+use super::request::Api;
+use super::serve::Shared;
+use super::timer::now;
+use super::wire::{Framing, Wire};
+use super::words::Speech;
+
+/// One streamed answer at work.
+pub(super) struct Stream<'a> {
+    conn: &'a mut Conn,
+    entry: &'a mut Entry,
+    job: Job,
+    shared: Rc<Shared>,
+    envelope: Envelope,
+    wire: Wire,
+    pace: Pace,
+    speech: Speech,
+    text: Vec<u8>,
+    /// Tokens in events that were made, and of those given to the kernel.
+    sent: u32,
+    written: u32,
+    struck: bool,
+    /// Nothing is to be waited for between tokens, so events may share writes.
+    eager: bool,
+}
+
+/// The pace of a job: as configured, or slowed down by its fault.
+pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
+    let factor = if let Some(Kind::Slow(factor)) = job.fault { f64::from(factor) } else { 1.0 };
+    Pace::new(&shared.config, job.number, factor)
+}
+
+/// The text of a job, by the seeds of server and request and by the prompt.
+pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
+    Speech::new(shared.config.words, random(shared.config.seed.0, b"text", job.request.text_seed()))
+}
+
+impl<'a> Stream<'a> {
+    /// Prepares the answer.
+    pub(super) fn new(conn: &'a mut Conn, entry: &'a mut Entry, job: Job) -> Stream<'a> {
+        let shared = Rc::clone(&conn.shared);
+        let config = &shared.config;
+        Stream {
+            envelope: Envelope::new(config, &job.request, job.number, job.created),
+            wire: Wire::new(config, job.framing, job.number),
+            pace: pace(&shared, &job),
+            speech: speech(&shared, &job),
+            text: Vec::new(),
+            sent: 0,
+            written: 0,
+            struck: false,
+            eager: config.itl.0 == 0 && !config.write_per_event,
+            shared,
+            conn,
+            entry,
+            job,
+        }
+    }
+
+    /// Writes the answer.
+    pub(super) async fn run(mut self) -> Result<End, Gone> {
+        self.entry.line.status = Some(200);
+        let mut planned = self.pace.first(self.job.slot_at, self.job.request.prompt_tokens);
+        self.open(planned).await?;
+        while self.sent < self.job.tokens {
+            if let Some(end) = self.strike().await? {
+                return Ok(end);
+            }
+            let group = self.group();
+            if self.sent > 0 {
+                for _ in 0..group {
+                    planned = self.pace.next(planned, self.shared.busy());
+                }
+                self.wait(planned).await?;
+            }
+            self.tokens(group);
+            if !self.eager || self.wire.full() {
+                self.flush().await?;
+            }
+        }
+        match self.strike().await? {
+            Some(end) => Ok(end),
+            None => self.close().await,
+        }
+    }
+
+    /// Head, opening chunk and comments, and the wait for the first token.
+    async fn open(&mut self, first: u64) -> Result<(), Gone> {
+        let chunked = self.job.framing == Framing::Chunked;
+        let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
+        let length = if chunked { "transfer-encoding: chunked\r\n" } else { "" };
+        let connection = if self.job.keep_alive { "" } else { "connection: close\r\n" };
+        let head = format!(
+            "HTTP/{version} 200 OK\r\n{SERVER}content-type: text/event-stream; charset=utf-8\r\n\
+             cache-control: no-cache\r\n{length}{connection}\r\n"
+        );
+        self.wire.head(head.as_bytes());
+        let prompt = self.job.request.prompt_tokens;
+        if self.shared.config.keepalive_comments {
+            self.wire.body(&[self.envelope.comment(&format!("keepalive 0/{prompt}")).as_bytes()]);
+        }
+        let opening = match (self.job.request.api, self.shared.config.first) {
+            (Api::Chat, FirstChunk::Role) => Some(self.envelope.role("\"\"")),
+            (Api::Chat, FirstChunk::Empty) => Some(self.envelope.role("null")),
+            (Api::Completions, FirstChunk::Empty) => {
+                Some(self.envelope.open(Field::Content, false) + &self.envelope.close(None, None))
+            }
+            _ => None,
+        };
+        if let Some(opening) = opening {
+            self.wire.body(&[opening.as_bytes()]);
+        }
+        if self.shared.config.keepalive_comments {
+            let half = self.job.slot_at + first.saturating_sub(self.job.slot_at) / 2;
+            self.wait(half).await?;
+            self.wire.body(&[self.envelope.comment(&format!("keepalive {prompt}/{prompt}")).as_bytes()]);
+        }
+        if !self.eager {
+            self.flush().await?;
+        }
+        self.wait(first).await
+    }
+
+    /// Waits for an instant; what is ready is written before.
+    async fn wait(&mut self, until: u64) -> Result<(), Gone> {
+        if until > now() {
+            self.flush().await?;
+            self.conn.wait_until(until).await?;
+        }
+        Ok(())
+    }
+
+    /// How many tokens share the next event: never reasoning and content.
+    fn group(&self) -> u32 {
+        let border = if self.sent < self.job.reasoning { self.job.reasoning } else { self.job.tokens };
+        self.shared.config.tokens_per_event.clamp(1, border - self.sent)
+    }
+
+    /// Appends the event of the next `group` tokens.
+    fn tokens(&mut self, group: u32) {
+        let config = &self.shared.config;
+        let field = if self.sent < self.job.reasoning { Field::Reasoning } else { Field::Content };
+        self.text.clear();
+        for _ in 0..group {
+            self.speech.push(&mut self.text);
+        }
+        if config.log_text {
+            self.entry.answer.extend_from_slice(&self.text);
+        }
+        let role = self.sent == 0 && config.first == FirstChunk::Content;
+        self.sent += group;
+        let last = self.sent == self.job.tokens && self.finishes_with_text();
+        let usage = last || config.usage == UsagePosition::Every;
+        if role || last || usage {
+            let open = self.envelope.open(field, role);
+            let finish = last.then_some(self.job.finish);
+            let usage = (usage && self.usage_wanted()).then(|| self.usage());
+            let close = self.envelope.close(finish, usage);
+            self.wire.body(&[open.as_bytes(), &self.text, close.as_bytes()]);
+        } else {
+            let (open, close) = self.envelope.around(field);
+            self.wire.body(&[open, &self.text, close]);
+        }
+    }
+
+    fn finishes_with_text(&self) -> bool {
+        matches!(self.shared.config.usage, UsagePosition::WithContent | UsagePosition::Both)
+    }
+
+    fn usage_wanted(&self) -> bool {
+        match self.shared.config.usage {
+            UsagePosition::Never => false,
+            UsagePosition::Always => true,
+            _ => self.job.request.include_usage,
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            prompt: self.job.request.prompt_tokens,
+            completion: self.sent,
+            reasoning: self.sent.min(self.job.reasoning),
+        }
+    }
+
+    /// Writes what is ready, and stamps it if tokens are in it.
+    async fn flush(&mut self) -> Result<(), Gone> {
+        if self.sent > self.written {
+            let at = now();
+            self.entry.line.first_write_ns.get_or_insert(at);
+            self.entry.line.last_write_ns = Some(at);
+        }
+        self.wire.flush(self.conn).await?;
+        self.written = self.sent;
+        self.entry.line.output_tokens = self.written;
+        Ok(())
+    }
+
+    /// Finish chunk, usage and end marker. The slot is free before the client can know that the answer is over.
+    async fn close(&mut self) -> Result<End, Gone> {
+        self.job.slot = None;
+        let empty = self.job.fault == Some(Kind::Empty);
+        let mut events = Vec::new();
+        if !empty && !self.finishes_with_text() {
+            let usage = (self.shared.config.usage == UsagePosition::Last && self.usage_wanted()).then(|| self.usage());
+            events.push(self.envelope.finish(self.job.finish, usage));
+        }
+        let alone = !matches!(self.shared.config.usage, UsagePosition::Last | UsagePosition::WithContent);
+        if !empty && alone && self.usage_wanted() {
+            events.push(self.envelope.usage(self.usage()));
+        }
+        if self.shared.config.done_marker {
+            events.push(self.envelope.data("[DONE]"));
+        }
+        for event in &events {
+            if self.shared.config.write_per_event {
+                self.flush().await?;
+            }
+            self.wire.body(&[event.as_bytes()]);
+        }
+        self.wire.end();
+        self.flush().await?;
+        self.entry.line.outcome = if empty { Outcome::Fault } else { Outcome::Complete };
+        self.entry.line.finish_reason = (!empty).then_some(self.job.finish);
+        Ok(if self.job.keep_alive { End::Keep } else { End::Close })
+    }
+
+    /// Plays the fault of this answer if it is its turn; an end where it ends the answer.
+    async fn strike(&mut self) -> Result<Option<End>, Gone> {
+        let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
+        let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };
+        if self.sent < after {
+            return Ok(None);
+        }
+        self.struck = true;
+        match fault {
+            Kind::InvalidJson(_) => self.garbage(br#"{"choices":[{"index":0,"delta":{"content":]}"#).await,
+            Kind::InvalidUtf8(_) => self.with_text(b"\xff\xfe\xc3").await,
+            Kind::WrongShape(_) => self.garbage(br#"{"choices":{"delta":"text"}}"#).await,
+            Kind::HugeLine(bytes) => self.with_text(&vec![b'x'; bytes as usize]).await,
+            _ => self.end_by(fault).await.map(Some),
+        }
+    }
+
+    async fn garbage(&mut self, payload: &[u8]) -> Result<Option<End>, Gone> {
+        let end = self.envelope.line_end.as_bytes();
+        self.wire.body(&[b"data: ", payload, end, end]);
+        self.flush().await.map(|()| None)
+    }
+
+    async fn with_text(&mut self, text: &[u8]) -> Result<Option<End>, Gone> {
+        let (open, close) = self.envelope.around(Field::Content);
+        self.wire.body(&[open, text, close]);
+        self.flush().await.map(|()| None)
+    }
+
+    async fn end_by(&mut self, fault: Kind) -> Result<End, Gone> {
+        self.entry.line.outcome = Outcome::Fault;
+        self.job.slot = None;
+        let mut end = End::Close;
+        match fault {
+            Kind::ErrorObject(_) => {
+                self.wire.body(&[self.envelope.data(&error(500, "a fault of the mock")).as_bytes()]);
+                self.wire.body(&[self.envelope.data("[DONE]").as_bytes()]);
+                self.wire.end();
+                end = if self.job.keep_alive { End::Keep } else { End::Close };
+            }
+            Kind::Truncate(_) | Kind::Close(_) => {
+                self.wire.body(&[self.envelope.around(Field::Content).0]);
+                if matches!(fault, Kind::Truncate(_)) {
+                    self.wire.end();
+                }
+            }
+            _ => end = End::Reset,
+        }
+        self.flush().await?;
+        if matches!(fault, Kind::Stall(_)) {
+            return Err(self.conn.wait_for_end().await);
+        }
+        Ok(end)
+    }
+}
+
+/// The tokens after which a fault strikes an answer of `tokens`; `None`: it does not strike between tokens.
+fn after(fault: Kind, tokens: u32) -> Option<u32> {
+    let said = match fault {
+        Kind::Reset(after)
+        | Kind::Stall(after)
+        | Kind::Truncate(after)
+        | Kind::Close(after)
+        | Kind::InvalidJson(after)
+        | Kind::InvalidUtf8(after)
+        | Kind::WrongShape(after)
+        | Kind::ErrorObject(after) => after,
+        Kind::HugeLine(_) => None,
+        _ => return None,
+    };
+    Some(said.unwrap_or(tokens / 2).min(tokens))
+}

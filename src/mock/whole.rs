@@ -1,0 +1,111 @@
+//! An answer in one piece, for requests that do not stream.
+
+use std::rc::Rc;
+
+use super::answer::{End, Job, error, json_head};
+use super::config::ReasoningField;
+use super::conn::{Conn, Gone};
+use super::event::{Usage, identity};
+use super::fault::Kind;
+use super::log::{Entry, Outcome};
+use super::request::Api;
+use super::serve::Shared;
+use super::stream::{pace, speech};
+use super::timer::now;
+use super::wire::{Framing, Wire};
+
+/// Waits as long as a stream of these tokens would take, then writes the answer.
+pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> Result<End, Gone> {
+    let shared = Rc::clone(&conn.shared);
+    let mut pace = pace(&shared, &job);
+    let mut speech = speech(&shared, &job);
+    let (mut thought, mut text) = (Vec::new(), Vec::new());
+    let mut planned = pace.first(job.slot_at, job.request.prompt_tokens);
+    for token in 0..job.tokens {
+        if token > 0 {
+            planned = pace.next(planned, shared.busy());
+        }
+        if planned > now() {
+            conn.wait_until(planned).await?;
+        }
+        speech.push(if token < job.reasoning { &mut thought } else { &mut text });
+    }
+    job.slot = None;
+    if shared.config.log_text {
+        entry.answer = [thought.as_slice(), &text].concat();
+    }
+    let body = body(&shared, &job, &thought, &text);
+    write(conn, entry, &job, &body).await
+}
+
+/// The JSON of the answer, spoilt if its fault spoils it.
+fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
+    let extra = match job.fault {
+        Some(Kind::ErrorObject(_)) => return error(500, "a fault of the mock").into_bytes(),
+        Some(Kind::WrongShape(_)) => return br#"{"choices":{"message":"text"}}"#.to_vec(),
+        Some(Kind::InvalidUtf8(_)) => b"\xff\xfe\xc3".to_vec(),
+        Some(Kind::HugeLine(bytes)) => vec![b'x'; bytes as usize],
+        _ => Vec::new(),
+    };
+    let mut body = format!("{{{}", identity(&job.request, job.number, job.created, false)).into_bytes();
+    body.extend_from_slice(br#","choices":[{"index":0,"#);
+    if job.request.api == Api::Chat {
+        body.extend_from_slice(br#""message":{"role":"assistant","#);
+        if !thought.is_empty() {
+            let field = match shared.config.reasoning_field {
+                ReasoningField::ReasoningContent => "reasoning_content",
+                ReasoningField::Reasoning => "reasoning",
+            };
+            body.extend_from_slice(format!("\"{field}\":\"").as_bytes());
+            body.extend_from_slice(thought);
+            body.extend_from_slice(b"\",");
+        }
+        body.extend_from_slice(br#""content":""#);
+    } else {
+        body.extend_from_slice(br#""text":""#);
+    }
+    body.extend_from_slice(text);
+    body.extend_from_slice(&extra);
+    let brace = if job.request.api == Api::Chat { "}" } else { "" };
+    let usage = Usage { prompt: job.request.prompt_tokens, completion: job.tokens, reasoning: job.reasoning };
+    let broken = if matches!(job.fault, Some(Kind::InvalidJson(_))) { "]" } else { "}" };
+    let (finish, usage) = (job.finish, usage.json());
+    let tail = format!(r#""{brace},"logprobs":null,"finish_reason":"{finish}"}}],"usage":{usage}{broken}"#);
+    body.extend_from_slice(tail.as_bytes());
+    body
+}
+
+async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Result<End, Gone> {
+    let half = &body[..body.len() / 2];
+    // What is announced, what is written, and what becomes of the connection.
+    let keep = if job.keep_alive { End::Keep } else { End::Close };
+    let (announced, written, end) = match job.fault {
+        Some(Kind::Truncate(_)) => (half.len(), half, End::Close),
+        Some(Kind::Close(_) | Kind::Stall(_)) => (body.len(), half, End::Close),
+        Some(Kind::Reset(_)) => (body.len(), half, End::Reset),
+        _ => (body.len(), body, keep),
+    };
+    let whole = written.len() == body.len();
+    let struck = !whole || matches!(job.fault, Some(Kind::ErrorObject(_) | Kind::Empty));
+    let outcome = if struck { Outcome::Fault } else { Outcome::Complete };
+    if struck {
+        entry.line.outcome = outcome;
+    }
+    let mut wire = Wire::new(&conn.shared.config, Framing::Plain, job.number);
+    wire.head(json_head(200, announced, end == End::Keep).as_bytes());
+    wire.body(&[written]);
+    entry.line.status = Some(200);
+    let at = now();
+    if job.tokens > 0 {
+        entry.line.first_write_ns = Some(at);
+        entry.line.last_write_ns = Some(at);
+    }
+    wire.flush(conn).await?;
+    entry.line.outcome = outcome;
+    entry.line.output_tokens = job.tokens;
+    entry.line.finish_reason = whole.then_some(job.finish);
+    if matches!(job.fault, Some(Kind::Stall(_))) {
+        return Err(conn.wait_for_end().await);
+    }
+    Ok(end)
+}

@@ -1,0 +1,107 @@
+//! The text of answers and the count of prompts.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::config::Words;
+
+const PLAIN: &[&str] = &[
+    "the", "river", "turns", "slowly", "under", "old", "bridges", "while", "morning", "light", "falls", "on", "quiet",
+    "houses", "and", "people", "walk", "to", "work", "with", "bread", "in", "their", "hands", "each", "window",
+    "opens", "a", "little", "later", "than", "before", "some", "birds", "follow", "boats", "toward", "open", "water",
+    "where", "wind", "carries", "sound", "of", "bells", "from", "distant", "towers", "children", "count", "stones",
+    "along", "wet", "sand", "until", "evening", "brings", "cool", "air", "back", "into", "narrow", "streets", "again",
+];
+
+/// Two, three and four bytes per character.
+const UTF8: &[&str] =
+    &["Grüße", "naïve", "Ωμέγα", "мир", "東京", "日本語", "한국어", "😀", "🚀🌍", "ﬁn", "łódź", "שלום"];
+
+/// As JSON writes them: every escape that a reader has to undo.
+const ESCAPED: &[&str] = &[
+    r#"\"quoted\""#,
+    r"back\\slash",
+    r"caf\u00e9",
+    r"\ud83d\ude00",
+    r"a\/b",
+    r"nul\u0000l",
+    r"\u6771\u4eac",
+    "plain",
+    r"\b\f",
+    r#"{\"key\":[1]}"#,
+];
+
+/// An endless text by seed, one word per token, in the form that JSON strings hold.
+pub(super) struct Speech {
+    random: ChaCha8Rng,
+    words: &'static [&'static str],
+    started: bool,
+}
+
+impl Speech {
+    /// The text that `random` decides.
+    pub(super) fn new(words: Words, random: ChaCha8Rng) -> Speech {
+        let words = match words {
+            Words::Plain => PLAIN,
+            Words::Utf8 => UTF8,
+            Words::Escaped => ESCAPED,
+        };
+        Speech { random, words, started: false }
+    }
+
+    /// Appends the next token. All but the first open with a blank, so that a text of n tokens has n words.
+    pub(super) fn push(&mut self, text: &mut Vec<u8>) {
+        if self.started {
+            text.push(b' ');
+        }
+        self.started = true;
+        text.extend_from_slice(self.words[self.random.random_range(0..self.words.len())].as_bytes());
+    }
+}
+
+/// Tokens of a text as this server counts them: each run of letters and digits is one, and so is each other character
+/// that is no white space. Real tokenizers find a third more in English prose; what matters is that client and log
+/// can agree on the count without sharing code.
+pub(super) fn count(text: &str) -> u64 {
+    let mut tokens = 0;
+    let mut in_word = false;
+    for character in text.chars() {
+        let wordy = character.is_alphanumeric();
+        if (wordy && !in_word) || !(wordy || character.is_whitespace()) {
+            tokens += 1;
+        }
+        in_word = wordy;
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::pace::random;
+
+    #[test]
+    fn words_and_marks_count() {
+        assert_eq!(count(""), 0);
+        assert_eq!(count("  one two\nthree "), 3);
+        assert_eq!(count("Hello, world!"), 4);
+        assert_eq!(count("don't"), 3);
+        assert_eq!(count("Grüße 東京"), 2);
+    }
+
+    #[test]
+    fn speech_is_by_seed_and_one_word_per_token() {
+        for words in [Words::Plain, Words::Utf8, Words::Escaped] {
+            let say = |seed| {
+                let mut speech = Speech::new(words, random(seed, b"text", 0));
+                let mut text = Vec::new();
+                (0..50).for_each(|_| speech.push(&mut text));
+                let json = format!("\"{}\"", String::from_utf8(text).unwrap());
+                serde_json::from_str::<String>(&json).unwrap()
+            };
+            assert_eq!(say(1), say(1));
+            assert_ne!(say(1), say(2));
+            assert_eq!(say(1).split(' ').count(), 50);
+        }
+    }
+}

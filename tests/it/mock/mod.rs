@@ -1,0 +1,216 @@
+//! The mock through its socket: a naive client of the tests' own, which shares no code with the program.
+
+mod faults;
+mod protocol;
+mod shapes;
+mod timing;
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Longer than anything here takes on a machine that others use too.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A running mock; killed when dropped.
+struct Mock {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Mock {
+    /// As fast as possible, with a full log, and `flags`.
+    fn start(flags: &[&str]) -> Mock {
+        Mock::start_with(flags, |command| command)
+    }
+
+    fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+        command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));
+        for (flag, default) in [("--ttft", "0s"), ("--itl", "0s")] {
+            if !flags.contains(&flag) {
+                command.args([flag, default]);
+            }
+        }
+        command.args(flags).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = change(&mut command).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().strip_prefix("listening on http://127.0.0.1:").and_then(|port| port.parse().ok());
+        Mock { child, port: port.unwrap_or_else(|| panic!("not ready: {line:?}")), folder }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream
+    }
+
+    /// Sends a request and reads until the server closes.
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all(request(path, body, "Connection: close\r\n").as_bytes()).unwrap();
+        Answer::read(&mut stream)
+    }
+
+    fn chat(&self, body: &Value) -> Answer {
+        self.post("/v1/chat/completions", body)
+    }
+
+    /// The log's lines, as soon as there are `lines` that tell of requests or connections.
+    fn log(&self, lines: usize) -> Vec<Value> {
+        wait_for(&format!("{lines} lines in the log"), || {
+            let log = self.log_now();
+            (log.len() >= lines).then_some(log)
+        })
+    }
+
+    fn log_now(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.log_path()).unwrap();
+        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        let mut lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.remove(0), json!({"log": "sweepline-mock 1"}));
+        lines
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.path().join("log.jsonl")
+    }
+
+    /// Asks the mock to end, and waits.
+    fn terminate(&mut self) -> std::process::ExitStatus {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.wait()
+    }
+
+    fn wait(&mut self) -> std::process::ExitStatus {
+        wait_for("the mock's end", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks again and again until there is something, for at most [`DEADLINE`].
+fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Reads until `part` has come `count` times.
+fn read_until(stream: &mut TcpStream, part: &str, count: usize) {
+    let mut got = Vec::new();
+    while String::from_utf8_lossy(&got).matches(part).count() < count {
+        let mut bytes = [0; 4096];
+        let read = stream.read(&mut bytes).unwrap();
+        assert!(read > 0, "the end came before {count} times {part:?}");
+        got.extend_from_slice(&bytes[..read]);
+    }
+}
+
+fn request(path: &str, body: &Value, fields: &str) -> String {
+    let body = body.to_string();
+    format!("POST {path} HTTP/1.1\r\nHost: mock\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
+}
+
+/// A chat of six tokens, streamed, with usage.
+fn chat() -> Value {
+    json!({
+        "model": "m", "stream": true, "max_tokens": 6, "stream_options": {"include_usage": true},
+        "messages": [{"role": "user", "content": "Say it, please."}],
+    })
+}
+
+/// `value` with `fields` put in.
+fn with(mut value: Value, fields: &Value) -> Value {
+    for (name, field) in fields.as_object().unwrap() {
+        value[name] = field.clone();
+    }
+    value
+}
+
+/// All that came back on a connection.
+struct Answer {
+    head: String,
+    /// What follows the head, as it was on the wire.
+    raw: Vec<u8>,
+    /// How reading ended, if not by the end of the stream.
+    error: Option<ErrorKind>,
+}
+
+impl Answer {
+    fn read(stream: &mut TcpStream) -> Answer {
+        let mut bytes = Vec::new();
+        let error = stream.read_to_end(&mut bytes).err().map(|error| error.kind());
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
+        let raw = bytes.split_off(end);
+        Answer { head: String::from_utf8(bytes).unwrap(), raw, error }
+    }
+
+    fn status(&self) -> u16 {
+        self.head.split(' ').nth(1).unwrap_or_else(|| panic!("no status: {:?}", self.head)).parse().unwrap()
+    }
+
+    /// The HTTP chunks, and whether the last one came.
+    fn chunks(&self) -> (Vec<&[u8]>, bool) {
+        assert!(self.head.contains("transfer-encoding: chunked"), "{}", self.head);
+        let (mut chunks, mut rest) = (Vec::new(), self.raw.as_slice());
+        while let Some(line) = rest.windows(2).position(|two| two == b"\r\n") {
+            let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
+            if size == 0 {
+                assert_eq!(rest, b"0\r\n\r\n");
+                return (chunks, true);
+            }
+            chunks.push(&rest[line + 2..line + 2 + size]);
+            assert_eq!(&rest[line + 2 + size..][..2], b"\r\n");
+            rest = &rest[line + 4 + size..];
+        }
+        assert!(rest.is_empty(), "half a chunk: {rest:?}");
+        (chunks, false)
+    }
+
+    fn body(&self) -> Vec<u8> {
+        if self.head.contains("transfer-encoding: chunked") { self.chunks().0.concat() } else { self.raw.clone() }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.body()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body()).unwrap()
+    }
+
+    /// What the `data:` lines carry.
+    fn data(&self) -> Vec<String> {
+        self.text().lines().filter_map(|line| line.strip_prefix("data: ").map(str::to_owned)).collect()
+    }
+
+    /// Those of them that are JSON.
+    fn events(&self) -> Vec<Value> {
+        self.data().iter().filter_map(|data| serde_json::from_str(data).ok()).collect()
+    }
+
+    /// The texts of a stream under `field` of its deltas, nulls left out.
+    fn deltas(&self, field: &str) -> Vec<String> {
+        let text = |event: &Value| event["choices"][0]["delta"][field].as_str().map(str::to_owned);
+        self.events().iter().filter_map(text).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! HTTP and its refusals.
+
+use std::io::{Read, Write};
+
+use serde_json::json;
+
+use super::{Answer, Mock, chat, request, with};
+
+fn get(mock: &Mock, path: &str, fields: &str) -> Answer {
+    let mut stream = mock.connect();
+    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
+    Answer::read(&mut stream)
+}
+
+#[test]
+fn connections_are_kept_and_requests_may_be_pipelined() {
+    let mock = Mock::start(&[]);
+    let mut stream = mock.connect();
+    let asked = |prompt: &str, fields| request("/v1/completions", &json!({"prompt": prompt}), fields);
+    let both = asked("one", "") + &asked("two", "X-Request-Id: second\r\n") + &asked("three", "Connection: close\r\n");
+    // The first request comes in two parts, the others behind it at once.
+    let (start, rest) = both.split_at(30);
+    stream.write_all(start.as_bytes()).unwrap();
+    stream.flush().unwrap();
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert_eq!(all.matches("HTTP/1.1 200 OK").count(), 3);
+    assert_eq!(all.matches("connection: keep-alive").count(), 2);
+    let log = mock.log(3);
+    assert!(log.iter().all(|line| line["connection"] == 1));
+    assert_eq!(log[1]["request_id"], "second");
+    assert_eq!(log.iter().map(|line| line["n"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn an_old_client_gets_no_chunks() {
+    let mock = Mock::start(&[]);
+    let mut stream = mock.connect();
+    let asked = request("/v1/chat/completions", &chat(), "").replace("HTTP/1.1", "HTTP/1.0");
+    stream.write_all(asked.as_bytes()).unwrap();
+    let answer = Answer::read(&mut stream);
+    assert!(!answer.head.contains("chunked"));
+    assert_eq!(answer.data().last().unwrap(), "[DONE]");
+}
+
+#[test]
+fn a_client_that_expects_to_continue_is_told_so() {
+    let mock = Mock::start(&[]);
+    let mut stream = mock.connect();
+    let asked = request("/v1/completions", &json!({"prompt": "x"}), "Expect: 100-continue\r\nConnection: close\r\n");
+    let (head, body) = asked.split_at(asked.find("\r\n\r\n").unwrap() + 4);
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut go = [0; 25];
+    stream.read_exact(&mut go).unwrap();
+    assert_eq!(&go, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(body.as_bytes()).unwrap();
+    assert_eq!(Answer::read(&mut stream).status(), 200);
+}
+
+#[test]
+fn mistakes_are_answered_as_openai_does() {
+    let mock = Mock::start(&["--model", "llama"]);
+    for (path, body, status, part) in [
+        ("/v1/nothing", json!({}), 404, "nothing at this path"),
+        ("/v1/models", json!({}), 405, "another method"),
+        ("/v1/chat/completions", json!("text"), 400, "the body is no request"),
+        ("/v1/completions", json!({"model": "llama"}), 400, "`prompt` is missing"),
+        ("/v1/chat/completions", chat(), 404, "The model `m` does not exist."),
+    ] {
+        let answer = mock.post(path, &body);
+        assert_eq!(answer.status(), status, "{path}");
+        assert!(answer.json()["error"]["message"].as_str().unwrap().contains(part), "{path}");
+    }
+    assert_eq!(mock.chat(&with(chat(), &json!({"model": "llama"}))).status(), 200);
+    assert_eq!(mock.post("/chat/completions", &with(chat(), &json!({"model": "llama"}))).status(), 200);
+    let outcomes = mock.log(7).iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(outcomes[..5], ["rejected"; 5]);
+    assert_eq!(outcomes[5..], ["complete"; 2]);
+}
+
+#[test]
+fn bodies_are_bounded() {
+    let mock = Mock::start(&[]);
+    for (head, status) in [
+        ("Content-Length: 67108865\r\n\r\nabc", 413),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
+        ("Content-Length: -1\r\n\r\n", 400),
+    ] {
+        let mut stream = mock.connect();
+        write!(stream, "POST /v1/completions HTTP/1.1\r\n{head}").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(Answer::read(&mut stream).status(), status);
+    }
+    let mut stream = mock.connect();
+    write!(stream, "GET /health HTTP/1.1\r\nX: {}", "x".repeat(70_000)).unwrap();
+    assert_eq!(Answer::read(&mut stream).status(), 431);
+}
+
+#[test]
+fn models_health_and_keys() {
+    let flags = ["--model", "a", "--model", "b", "--api-key-env", "MOCK_TEST_KEY"];
+    let mock = Mock::start_with(&flags, |command| command.env("MOCK_TEST_KEY", "canary"));
+    assert_eq!(get(&mock, "/health", "").status(), 200);
+    assert_eq!(get(&mock, "/v1/models", "").status(), 401);
+    assert_eq!(get(&mock, "/v1/models", "Authorization: Bearer wrong\r\n").status(), 401);
+    let models = get(&mock, "/v1/models", "Authorization: Bearer canary\r\n").json();
+    assert_eq!([&models["data"][0]["id"], &models["data"][1]["id"]], ["a", "b"]);
+    assert_eq!(mock.chat(&chat()).status(), 401);
+    mock.log(5);
+    assert!(!std::fs::read_to_string(mock.log_path()).unwrap().contains("canary"));
+}

@@ -1,0 +1,178 @@
+//! Slots, instants, ends: what the log says against what was asked for. Nothing here is judged by being fast.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{Mock, chat, read_until, request, wait_for, with};
+
+fn at(line: &Value, name: &str) -> u64 {
+    line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
+}
+
+#[test]
+fn slots_are_given_in_order_and_never_more_than_there_are() {
+    let mock = Mock::start(&["--slots", "2", "--ttft", "5ms", "--itl", "2ms"]);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_eq!(mock.chat(&chat()).data().last().unwrap(), "[DONE]"));
+        }
+    });
+    let mut log = mock.log(8);
+    log.sort_by_key(|line| at(line, "n"));
+    assert!(log.is_sorted_by_key(|line| at(line, "slot_ns")), "first come, first served");
+    for line in &log {
+        let busy = |other: &&Value| {
+            at(other, "slot_ns") <= at(line, "slot_ns") && at(line, "slot_ns") < at(other, "last_write_ns")
+        };
+        assert!(log.iter().filter(busy).count() <= 2);
+        assert!(at(line, "arrival_ns") <= at(line, "body_ns") && at(line, "body_ns") <= at(line, "slot_ns"));
+        assert!(at(line, "first_write_ns") >= at(line, "slot_ns") + 5_000_000);
+        assert!(at(line, "last_write_ns") >= at(line, "slot_ns") + 15_000_000);
+        assert!(at(line, "done_ns") >= at(line, "last_write_ns"));
+    }
+    let waited = log.iter().filter(|line| at(line, "slot_ns") - at(line, "body_ns") >= 10_000_000).count();
+    assert!(waited >= 4, "six of eight had to wait, {waited} did");
+}
+
+#[test]
+fn prefill_load_and_jitter_move_the_instants() {
+    let mock = Mock::start(&["--ttft", "1ms", "--itl", "2ms", "--prefill", "1ms/token", "--load", "1"]);
+    mock.chat(&chat());
+    let line = mock.log(1).remove(0);
+    assert_eq!(line["prompt_tokens"], 12);
+    assert!(at(&line, "first_write_ns") - at(&line, "slot_ns") >= 13_000_000);
+    assert!(at(&line, "last_write_ns") - at(&line, "slot_ns") >= 23_000_000);
+    let mock = Mock::start(&["--ttft", "20ms", "--jitter", "50%", "--seed", "7"]);
+    let body = with(chat(), &json!({"max_tokens": 1}));
+    (0..8).for_each(|_| drop(mock.chat(&body)));
+    let log = mock.log(8);
+    assert!(log.iter().all(|line| at(line, "first_write_ns") - at(line, "slot_ns") >= 10_000_000));
+}
+
+#[test]
+fn a_client_that_goes_frees_its_slot() {
+    let mock = Mock::start(&["--slots", "1", "--itl", "1h"]);
+    let leave = |first_token: bool| {
+        let mut stream = mock.connect();
+        stream.write_all(request("/v1/chat/completions", &chat(), "").as_bytes()).unwrap();
+        if first_token {
+            read_until(&mut stream, "data: ", 2);
+        }
+        stream
+    };
+    let streaming = leave(true);
+    let queued = leave(false);
+    let body = with(chat(), &json!({"max_tokens": 1}));
+    thread::scope(|scope| {
+        let last = scope.spawn(|| mock.chat(&body));
+        drop(queued);
+        let log = mock.log(1);
+        assert_eq!((&log[0]["outcome"], &log[0]["slot_ns"]), (&json!("client_closed"), &json!(null)));
+        drop(streaming);
+        assert_eq!(last.join().unwrap().data().last().unwrap(), "[DONE]");
+    });
+    let log = mock.log(3);
+    let left = log.iter().find(|line| line["n"] == 1).unwrap();
+    assert_eq!((&left["outcome"], &left["output_tokens"]), (&json!("client_closed"), &json!(1)));
+    let served = log.iter().find(|line| line["outcome"] == "complete").unwrap();
+    assert!(at(served, "slot_ns") >= at(left, "done_ns"));
+}
+
+#[test]
+fn the_parents_end_is_the_mocks_end() {
+    let mut mock = Mock::start_with(&["--parent-pipe"], |command| command.stdin(Stdio::piped()));
+    assert_eq!(mock.chat(&chat()).status(), 200);
+    assert!(mock.child.try_wait().unwrap().is_none());
+    drop(mock.child.stdin.take());
+    assert!(mock.wait().success());
+    assert_eq!(mock.log_now().len(), 1);
+}
+
+#[test]
+fn a_killed_parent_takes_the_mock_along_though_the_pipe_stays_open() {
+    // What follows the command keeps the shell from becoming the mock itself.
+    let script = r#""$0" mock --parent-pipe; true"#;
+    let mut shell = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_sweepline")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held here: should the test fail, its end is the mock's end.
+    let pipe = shell.stdin.take();
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
+    TcpStream::connect(&address).unwrap();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    wait_for("nobody to listen", || TcpStream::connect(&address).is_err().then_some(()));
+    drop(pipe);
+}
+
+#[test]
+fn a_signal_ends_it_with_a_whole_log() {
+    let mut mock = Mock::start(&["--ttft", "1h"]);
+    let mut stream = mock.connect();
+    let health = "GET /health HTTP/1.1\r\n\r\n";
+    stream.write_all(health.as_bytes()).unwrap();
+    stream.read_exact(&mut [0; 20]).unwrap();
+    let mut waiting = mock.connect();
+    waiting.write_all(request("/v1/chat/completions", &chat(), "").as_bytes()).unwrap();
+    // The role chunk says that the request has its slot.
+    waiting.read_exact(&mut [0; 20]).unwrap();
+    assert!(mock.terminate().success());
+    let log = mock.log_now();
+    assert_eq!(log.len(), 2);
+    assert_eq!((&log[0]["path"], &log[1]["outcome"]), (&json!("/health"), &json!("interrupted")));
+}
+
+#[test]
+fn every_request_has_its_line() {
+    let mock = Mock::start(&["--slots", "3", "--fault", "http:500@every:7", "--fault", "reset@every:5"]);
+    thread::scope(|scope| {
+        for client in 0..6 {
+            let mock = &mock;
+            scope.spawn(move || {
+                for turn in 0..20 {
+                    let mut stream = mock.connect();
+                    let fields = format!("Connection: close\r\nX-Request-Id: {client}-{turn}\r\n");
+                    stream.write_all(request("/v1/chat/completions", &chat(), &fields).as_bytes()).unwrap();
+                    super::Answer::read(&mut stream);
+                }
+            });
+        }
+    });
+    let log = mock.log(120);
+    let ids: std::collections::BTreeSet<_> = log.iter().map(|line| line["request_id"].as_str().unwrap()).collect();
+    assert_eq!((log.len(), ids.len()), (120, 120));
+    for line in &log {
+        let n = at(line, "n");
+        let fault = if n.is_multiple_of(7) {
+            "http:500"
+        } else if n.is_multiple_of(5) {
+            "reset"
+        } else {
+            ""
+        };
+        assert_eq!(line["fault"].as_str().unwrap_or(""), fault);
+        assert_eq!(line["outcome"], if fault.is_empty() { "complete" } else { "fault" });
+    }
+}
+
+#[test]
+fn two_hundred_streams_keep_their_own_time() {
+    let mock = Mock::start(&["--slots", "200", "--ttft", "20ms", "--itl", "5ms"]);
+    let asked = request("/v1/chat/completions", &chat(), "Connection: close\r\n");
+    let mut streams: Vec<_> = (0..200).map(|_| mock.connect()).collect();
+    streams.iter_mut().for_each(|stream| stream.write_all(asked.as_bytes()).unwrap());
+    for stream in &mut streams {
+        assert_eq!(super::Answer::read(stream).data().last().unwrap(), "[DONE]");
+    }
+    let log = mock.log(200);
+    assert!(log.iter().all(|line| at(line, "last_write_ns") - at(line, "slot_ns") >= 45_000_000));
+}
