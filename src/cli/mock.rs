@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -242,11 +242,8 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Ready when standard input has ended. The death signal is a second string to that bow on Linux: it works even if
-/// somebody else keeps the pipe open.
+/// Ready when standard input has ended. Not by a death signal: Linux sends that when the thread that started us ends.
 fn watch_parent() -> anyhow::Result<oneshot::Receiver<()>> {
-    #[cfg(target_os = "linux")]
-    set_parent_process_death_signal(Some(Signal::TERM))?;
     let (ended, receiver) = oneshot::channel();
     std::thread::Builder::new().name("mock-parent".into()).spawn(move || {
         let mut buffer = [0; 256];

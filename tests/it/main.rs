@@ -1,3 +1,4 @@
-//! The integration tests: one binary, through the built program.
+//! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
+mod architecture;
 mod mock;
