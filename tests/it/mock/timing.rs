@@ -93,28 +93,6 @@ fn the_parents_end_is_the_mocks_end() {
 }
 
 #[test]
-fn a_killed_parent_takes_the_mock_along_though_the_pipe_stays_open() {
-    // What follows the command keeps the shell from becoming the mock itself.
-    let script = r#""$0" mock --parent-pipe; true"#;
-    let mut shell = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_sweepline")])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Held here: should the test fail, its end is the mock's end.
-    let pipe = shell.stdin.take();
-    let mut line = String::new();
-    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
-    TcpStream::connect(&address).unwrap();
-    shell.kill().unwrap();
-    shell.wait().unwrap();
-    wait_for("nobody to listen", || TcpStream::connect(&address).is_err().then_some(()));
-    drop(pipe);
-}
-
-#[test]
 fn a_signal_ends_it_with_a_whole_log() {
     let mut mock = Mock::start(&["--ttft", "1h"]);
     let mut stream = mock.connect();
