@@ -6,9 +6,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
+use crate::units::{Decimal, Nanos, Seed};
 
-use super::shorthand::{OneOrMany, SecretRef};
+pub use super::mock_figures::MockFigures;
+pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
+pub use super::scalar::{Fact, ModelId, Scalar};
+pub use super::shorthand::{Drain, Fill, Measure, OneOrMany, SecretRef, Switch};
 
 /// A table whose order is the file's order.
 pub type Table<T> = IndexMap<String, T>;
@@ -195,38 +198,6 @@ pub struct Hardware {
     pub price_per_hour: Option<Decimal>,
 }
 
-/// One declared fact about a server: a scalar, or a table of scalars such as `flags`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Fact {
-    /// One value.
-    One(Scalar),
-    /// A table of values.
-    Many(Table<Scalar>),
-}
-
-/// One value of a matrix axis or of a server fact.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Scalar {
-    /// true or false.
-    Bool(bool),
-    /// A number, exact.
-    Number(Decimal),
-    /// A text.
-    Text(String),
-}
-
-impl std::fmt::Display for Scalar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Scalar::Bool(value) => f.pad(if *value { "true" } else { "false" }),
-            Scalar::Number(value) => std::fmt::Display::fmt(value, f),
-            Scalar::Text(value) => f.pad(value),
-        }
-    }
-}
-
 /// A model under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -239,16 +210,6 @@ pub struct Model {
     /// Number format of the weights, like bf16 or fp8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-}
-
-/// A model id, the same everywhere or by engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum ModelId {
-    /// The same for every engine.
-    Same(String),
-    /// By engine name; `default` serves the others.
-    ByEngine(Table<String>),
 }
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base` and
@@ -315,8 +276,6 @@ pub struct PhasesPatch {
     pub drain: Option<Drain>,
 }
 
-pub use super::shorthand::{Drain, DrainMode, Fill, Measure};
-
 /// The pause between two runs on the same resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -343,8 +302,6 @@ impl Default for Timeouts {
     }
 }
 
-pub use super::shorthand::Switch;
-
 /// What to do when the server that is found differs from the one measured before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -358,91 +315,6 @@ pub enum EnvironmentPolicy {
     Ignore,
 }
 
-/// Thresholds of the verdict, by reason. Absent fields keep the default of METRICS.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Validity {
-    /// Share of requests sent late. Default: suspect above 1%, invalid above 10%.
-    pub client_late: Limits,
-    /// Share of failed requests. Default: suspect above 1%, invalid above 10%.
-    pub errors: Limits,
-    /// Share of requests with another output length than asked for. Default: suspect above 1%.
-    pub output_length: Limits,
-    /// Difference of throughput (and, doubled, of median TTFT) between the halves of the window. Default: suspect above 5%.
-    pub unsteady: Limits,
-}
-
-/// The two thresholds of one reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Above this the run is suspect.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suspect: Option<Share>,
-    /// Above this the run is invalid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub invalid: Option<Share>,
-}
-
-/// Limits on percentiles of a run's latencies.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Slo {
-    /// Time to first token, by percentile: { p99: 500ms }.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub ttft: IndexMap<Percentile, Nanos>,
-    /// Inter-token latency, by percentile.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub itl: IndexMap<Percentile, Nanos>,
-    /// Time per output token, by percentile.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub tpot: IndexMap<Percentile, Nanos>,
-    /// End-to-end latency, by percentile.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub e2e: IndexMap<Percentile, Nanos>,
-    /// The most that a million output tokens may cost, in the currency of `price_per_hour`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_per_million: Option<Decimal>,
-}
-
-/// The percentiles that are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Percentile {
-    /// The median.
-    #[serde(rename = "p50")]
-    P50,
-    /// 75 %.
-    #[serde(rename = "p75")]
-    P75,
-    /// 90 %.
-    #[serde(rename = "p90")]
-    P90,
-    /// 95 %.
-    #[serde(rename = "p95")]
-    P95,
-    /// 99 %.
-    #[serde(rename = "p99")]
-    P99,
-    /// 99.9 %.
-    #[serde(rename = "p99.9")]
-    P999,
-}
-
-/// Limits a single request must meet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Goodput {
-    /// Time to first token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft: Option<Nanos>,
-    /// Time per output token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tpot: Option<Nanos>,
-    /// End-to-end latency.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub e2e: Option<Nanos>,
-}
-
 /// One sweep: a matrix of cells, each run `repeats` times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -450,9 +322,11 @@ pub struct Sweep {
     /// The axes, each a list of values. `endpoint`, `model` and `scenario` name tables of the plan; `batch_size` alone is
     /// a closed loop, `qps` alone an open loop, both an open loop with an in-flight cap; any field of a request is an
     /// axis too. Axes multiply in the order written, the last one fastest.
+    #[schemars(schema_with = "super::axis::matrix_schema")]
     pub matrix: Table<OneOrMany<Scalar>>,
     /// Cells to leave out: every field given must match. A list matches any of its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "super::axis::excludes_schema")]
     pub exclude: Vec<Table<OneOrMany<Scalar>>>,
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
@@ -462,7 +336,7 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub after: OneOrMany<String>,
     /// How arrivals of an open loop are spaced. Default poisson.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Arrivals::is_default")]
     pub arrivals: Arrivals,
     /// Phases of this sweep, merged field by field over the plan's.
     #[serde(default)]
@@ -497,46 +371,15 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
+    fn is_default(&self) -> bool {
+        *self == Arrivals::default()
+    }
+
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
         match self {
             Arrivals::Poisson => "poisson",
             Arrivals::Constant => "constant",
-        }
-    }
-}
-
-/// What the embedded mock does; every field is part of the run's identity.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MockFigures {
-    /// Time from a free slot to the first token, without prefill. Default 20ms.
-    pub ttft: Nanos,
-    /// Time between tokens of one stream when it is alone. Default 4ms.
-    pub itl: Nanos,
-    /// Streams served at once; others wait in a queue. Default 8.
-    #[schemars(range(min = 1))]
-    pub slots: u32,
-    /// Extra time to first token per prompt token, like 0.1ms/token. Default 0s/token.
-    pub prefill: PerToken,
-    /// Growth of the inter-token time per further busy slot: itl × (1 + load × (busy − 1)). Default 0.
-    pub load: Decimal,
-    /// Spread of every time: each is multiplied by 1 ± jitter, uniformly, by seed. Default 0%.
-    pub jitter: Share,
-    /// Seed of the jitter. Default 0.
-    pub seed: Seed,
-}
-
-impl Default for MockFigures {
-    fn default() -> Self {
-        MockFigures {
-            ttft: Nanos::from_millis(20),
-            itl: Nanos::from_millis(4),
-            slots: 8,
-            prefill: PerToken::default(),
-            load: Decimal::new(0, 0),
-            jitter: Share::percent(0),
-            seed: Seed(0),
         }
     }
 }

@@ -19,10 +19,13 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),
-    ("cli", &[
-        "plan", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store", "analysis", "sweep", "export",
-        "report",
-    ]),
+    (
+        "cli",
+        &[
+            "plan", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store", "analysis", "sweep",
+            "export", "report",
+        ],
+    ),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -72,7 +75,8 @@ fn arrows() -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let mut arrows: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
     for file in files {
         let relative = file.strip_prefix(&src).unwrap();
-        let from = relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+        let from =
+            relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
         for to in imports(&fs::read_to_string(&file).unwrap()) {
             if to != from && to != "units" && from != "lib" && from != "main" {
                 arrows.entry(from.clone()).or_default().insert(to, relative.to_owned());

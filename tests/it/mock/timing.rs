@@ -1,13 +1,12 @@
 //! Slots, instants, ends: what the log says against what was asked for. Nothing here is judged by being fast.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::process::Stdio;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Mock, chat, read_until, request, wait_for, with};
+use super::{Mock, chat, read_until, request, with};
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))

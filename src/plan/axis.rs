@@ -1,0 +1,139 @@
+//! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::model::Scalar;
+use super::suggest;
+use crate::units::Decimal;
+
+/// What the values of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    /// Names of a table of the plan.
+    Name(&'static str),
+    /// Whole numbers from this one.
+    Whole(u32),
+    /// Numbers above 0.
+    Positive,
+    /// true or false.
+    Flag,
+    /// Numbers within these hundredths.
+    Within(i64, i64),
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+}
+
+/// Every axis under its first name, with what it is for readers.
+pub(super) const AXES: [(&str, Kind, &str); 16] = [
+    ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
+    ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
+    ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
+    ("batch_size", Kind::Whole(1), "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap."),
+    ("qps", Kind::Positive, "Requests started per second: an open loop."),
+    ("arrivals", Kind::Choice(&["poisson", "constant"]), "How the arrivals of an open loop are spaced."),
+    ("prompt_tokens", Kind::Whole(16), "Tokens of the user's text in one request."),
+    ("output_tokens", Kind::Whole(1), "Tokens asked for."),
+    ("system_tokens", Kind::Whole(0), "Tokens of the shared system prompt."),
+    ("turns", Kind::Whole(1), "Turns of a conversation."),
+    ("stream", Kind::Flag, "Ask for answers token by token."),
+    ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
+    ("temperature", Kind::Within(0, 200), "Sampling temperature."),
+    ("top_p", Kind::Within(1, 100), "Nucleus sampling."),
+    ("presence_penalty", Kind::Within(-200, 200), "Presence penalty."),
+    ("frequency_penalty", Kind::Within(-200, 200), "Frequency penalty."),
+];
+
+/// Other names of axes, each with its first name.
+pub(super) const ALIASES: [(&str, &str); 2] = [("concurrency", "batch_size"), ("request_rate", "qps")];
+
+/// The first name of an axis.
+pub(super) fn first_name(key: &str) -> Option<&'static str> {
+    let own = AXES.iter().map(|(name, ..)| *name).find(|name| *name == key);
+    own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == key).map(|(_, first)| *first))
+}
+
+/// What the values of an axis are, by its first name.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    AXES.iter().find(|(axis, ..)| *axis == name).map(|(_, kind, _)| *kind)
+}
+
+/// The schema of a matrix, so that an editor knows the axes.
+pub(super) fn matrix_schema(_: &mut SchemaGenerator) -> Schema {
+    let mut axes = Map::new();
+    for (name, kind, meaning) in AXES {
+        let names = ALIASES.iter().filter(|(_, first)| *first == name).map(|(alias, _)| *alias).chain([name]);
+        for name in names {
+            let one = kind.schema();
+            let many = json!({ "type": "array", "items": one, "minItems": 1 });
+            axes.insert(name.to_owned(), json!({ "description": meaning, "anyOf": [one, many] }));
+        }
+    }
+    let mut schema = Schema::default();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), Value::Object(axes));
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// The schema of `exclude`: a list of tables with fields of the matrix.
+pub(super) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "array", "items": matrix_schema(generator) })
+}
+
+impl Kind {
+    /// What an editor may know of a value.
+    fn schema(self) -> Value {
+        match self {
+            Kind::Name(_) => json!({ "type": "string" }),
+            Kind::Whole(least) => json!({ "type": "integer", "minimum": least }),
+            Kind::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
+            Kind::Flag => json!({ "type": "boolean" }),
+            Kind::Within(low, high) => {
+                json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
+            }
+            Kind::Choice(choices) => json!({ "enum": choices }),
+        }
+    }
+
+    /// Whether a value is one of this kind (names are looked up elsewhere).
+    pub fn takes(self, value: &Scalar) -> bool {
+        match (self, value) {
+            (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
+            (Kind::Whole(least), Scalar::Number(number)) => {
+                number.to_string().parse::<u32>().is_ok_and(|number| number >= least)
+            }
+            (Kind::Positive, Scalar::Number(number)) => number.is_positive(),
+            (Kind::Within(low, high), Scalar::Number(number)) => {
+                (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
+            }
+            (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
+            _ => false,
+        }
+    }
+
+    /// What a value must be.
+    pub fn wanted(self) -> String {
+        match self {
+            Kind::Name(table) => format!("the name of an entry of `{table}`"),
+            Kind::Whole(least) => format!("a whole number of at least {least}"),
+            Kind::Positive => "a number above 0".to_owned(),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Within(low, high) => {
+                format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))
+            }
+            Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
+        }
+    }
+
+    /// What to type instead of a value that is not of this kind.
+    pub fn remedy(self, value: &Scalar) -> String {
+        match (self, value) {
+            (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
+            (Kind::Flag, _) => "write true or false".to_owned(),
+            (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
+            (_, Scalar::Text(text)) if text.parse::<f64>().is_ok() => format!("write it without quotes: {text}"),
+            _ => format!("write {}", self.wanted()),
+        }
+    }
+}

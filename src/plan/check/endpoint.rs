@@ -1,0 +1,158 @@
+//! Endpoints and models: can the server be reached, is a secret lying open, has the model an id where it is used.
+
+use std::path::{Component, Path};
+
+use super::{Checker, out_of_range, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::mask::is_secret_name;
+use crate::plan::model::{Endpoint, Engine, ModelId, Plan, SecretRef};
+use crate::plan::suggest;
+use crate::units::Decimal;
+
+/// Every engine, to name them in errors and to check the keys of model ids.
+const ENGINES: [Engine; 7] =
+    [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
+impl Checker<'_> {
+    /// Checks every endpoint.
+    pub(super) fn endpoints(&mut self, plan: &Plan) {
+        for (name, endpoint) in &plan.endpoints {
+            self.server(name, endpoint);
+            if let Some(url) = &endpoint.url {
+                self.url(name, url);
+            }
+            if let Some(secret) = &endpoint.api_key {
+                self.secret(name, secret);
+            }
+            self.figures(name, endpoint);
+        }
+    }
+
+    fn server(&mut self, name: &str, endpoint: &Endpoint) {
+        let at = steps!["endpoints", name];
+        // What is wrong in it may have been meant as `url` or `engine: mock`.
+        let damaged = self.tree.walk(&at).node.is_damaged();
+        if endpoint.url.is_none() && endpoint.engine != Engine::Mock && !damaged {
+            let message = format!("endpoint `{name}` has no server: neither `url` nor `engine: mock`");
+            let remedy = "add `url: http://HOST:PORT/v1`, or `engine: mock` for the embedded server";
+            self.report_key(&at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
+        }
+        if endpoint.mock.is_none() {
+            return;
+        }
+        let mock = steps!["endpoints", name, "mock"];
+        if endpoint.engine != Engine::Mock {
+            let message =
+                format!("`mock` describes the embedded server, but the engine is `{}`", endpoint.engine.name());
+            let remedy = "write `engine: mock` and no `url`, or remove `mock`";
+            self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        } else if endpoint.url.is_some() {
+            let message = "`mock` describes the embedded server, but `url` names one that already runs";
+            let remedy = "remove `url` to start the embedded server, or remove `mock`";
+            self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn url(&mut self, name: &str, url: &str) {
+        let at = steps!["endpoints", name, "url"];
+        let bad = |message: String, remedy: &str| Diagnostic::new(Code::Url, message).remedy(remedy);
+        let with_scheme = "write it like http://127.0.0.1:8000/v1";
+        let parsed = match reqwest::Url::parse(url) {
+            Ok(parsed) => parsed,
+            Err(error) => return self.report(&at, bad(format!("`{url}` is not a URL: {error}"), with_scheme)),
+        };
+        if !matches!(parsed.scheme(), "http" | "https") {
+            // `localhost:8000` reads as the scheme `localhost`.
+            let message = format!("`{url}` is neither an http nor an https URL");
+            return self.report(&at, bad(message, with_scheme));
+        }
+        let secret_query = parsed.query_pairs().any(|(key, _)| is_secret_name(&key));
+        if !parsed.username().is_empty() || parsed.password().is_some() || secret_query {
+            let message = "the URL carries a password or key, which would end up in results and logs";
+            let remedy = "remove it from the URL and write api_key: { secret: env:NAME }";
+            return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        }
+        for call in ["/chat/completions", "/completions"] {
+            if let Some(base) = url.trim_end_matches('/').strip_suffix(call) {
+                let message = format!("`url` is the base address of the API; `{call}` is added to it");
+                return self.report(&at, bad(message, &format!("write {base}, and choose the call with `api`")));
+            }
+        }
+    }
+
+    fn secret(&mut self, name: &str, secret: &SecretRef) {
+        let SecretRef::File(file) = secret else { return };
+        let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !Path::new(file).components().all(inside) {
+            let message = format!("`{file}` is outside the plan's folder");
+            let remedy = "put the file beside the plan (and into .gitignore), or use env:NAME";
+            let at = steps!["endpoints", name, "api_key", "secret"];
+            self.report(&at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
+        }
+    }
+
+    fn figures(&mut self, name: &str, endpoint: &Endpoint) {
+        if let Some(hardware) = &endpoint.hardware {
+            if hardware.gpus == Some(0) {
+                self.report(&steps!["endpoints", name, "hardware", "gpus"], out_of_range("gpus", "1 or more", 0));
+            }
+            if let Some(price) = hardware.price_per_hour.filter(|price| *price < Decimal::default()) {
+                let at = steps!["endpoints", name, "hardware", "price_per_hour"];
+                self.report(&at, out_of_range("price_per_hour", "0 or more", price));
+            }
+        }
+        if let Some(mock) = &endpoint.mock {
+            if mock.slots == 0 {
+                self.report(&steps!["endpoints", name, "mock", "slots"], out_of_range("slots", "1 or more", 0));
+            }
+            if mock.load < Decimal::default() {
+                let at = steps!["endpoints", name, "mock", "load"];
+                self.report(&at, out_of_range("load", "0 or more", mock.load));
+            }
+        }
+    }
+
+    /// Checks every model by itself; whether its ids suffice is seen where it is used.
+    pub(super) fn models(&mut self, plan: &Plan) {
+        for (name, model) in &plan.models {
+            if let Some(weights) = model.parameters.filter(|weights| !weights.is_positive()) {
+                let at = steps!["models", name.as_str(), "parameters"];
+                self.report(&at, out_of_range("parameters", "a number above 0", weights));
+            }
+            match &model.id {
+                ModelId::Same(id) if id.is_empty() => {
+                    let at = steps!["models", name.as_str(), "id"];
+                    self.empty(&at, format!("model `{name}` has an empty id"), "write the name its server knows it by");
+                }
+                ModelId::Same(_) => {}
+                ModelId::ByEngine(ids) => ids.keys().for_each(|engine| self.id_engine(name, engine)),
+            }
+        }
+    }
+
+    fn id_engine(&mut self, model: &str, engine: &str) {
+        let names = ENGINES.iter().map(|engine| engine.name()).chain(["default"]);
+        if !names.clone().any(|name| name == engine) {
+            let message = format!("the ids of model `{model}` are by engine, and `{engine}` is none");
+            let remedy = suggest::remedy(engine, names);
+            let at = steps!["models", model, "id", engine];
+            self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
+        }
+    }
+
+    /// Reports a model that is measured on an endpoint whose engine it has no id for.
+    pub(super) fn model_on(&mut self, plan: &Plan, model: &str, endpoint: &str) {
+        let (Some(found), Some(server)) = (plan.models.get(model), plan.endpoints.get(endpoint)) else { return };
+        if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
+            return; // Its engine may be what is wrong.
+        }
+        let engine = server.engine.name();
+        let at = steps!["models", model, "id"];
+        if found.id.for_engine(server.engine).is_none() && !self.is_given(&at, engine) && !self.is_given(&at, "default")
+        {
+            let message = format!("model `{model}` is measured on endpoint `{endpoint}` but has no id for `{engine}`");
+            let remedy = format!("add `{engine}: ` and the model's name on that server, or a `default`");
+            self.report_key(&at, Diagnostic::new(Code::NoModelId, message).remedy(remedy));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Phases, timeouts and thresholds: numbers that must fit each other.
+
+use indexmap::IndexMap;
+
+use super::{Checker, out_of_range, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Limits, Percentile, PhasesPatch, Plan, Slo};
+use crate::plan::tree::Step;
+use crate::units::Nanos;
+
+impl Checker<'_> {
+    /// Checks what stands at the head of the plan and holds for every sweep.
+    pub(super) fn limits(&mut self, plan: &Plan) {
+        self.phases(&steps!["phases"], &plan.phases);
+        let timeouts = plan.timeouts;
+        for (field, value) in [("connect", timeouts.connect), ("request", timeouts.request), ("stall", timeouts.stall)]
+        {
+            self.above_zero(&steps!["timeouts", field], field, value);
+        }
+        let validity = &plan.validity;
+        for (reason, limits) in [
+            ("client_late", validity.client_late),
+            ("errors", validity.errors),
+            ("output_length", validity.output_length),
+            ("unsteady", validity.unsteady),
+        ] {
+            self.thresholds(reason, limits);
+        }
+        if let Some(slo) = &plan.slo {
+            self.slo(slo);
+        }
+        if let Some(goodput) = &plan.goodput {
+            for (field, value) in [("ttft", goodput.ttft), ("tpot", goodput.tpot), ("e2e", goodput.e2e)] {
+                if let Some(value) = value {
+                    self.above_zero(&steps!["goodput", field], field, value);
+                }
+            }
+        }
+    }
+
+    fn above_zero(&mut self, at: &[Step], field: &str, value: Nanos) {
+        if value == Nanos::ZERO {
+            self.report(at, out_of_range(field, "a time above 0s", value));
+        }
+    }
+
+    /// Checks the phases of the plan or of a sweep.
+    pub(super) fn phases(&mut self, at: &[Step], phases: &PhasesPatch) {
+        let inside = |phase: &str, field: &str| [at, &steps![phase, field]].concat();
+        if let Some(fill) = phases.fill {
+            if let Some(rate) = fill.per_second.filter(|rate| !rate.is_positive()) {
+                self.report(&inside("fill", "per_second"), out_of_range("per_second", "a number above 0", rate));
+            }
+            if fill.duration.is_none() && fill.per_second.is_none() {
+                let remedy = "write fill: 30s, or fill: { per_second: 1 }";
+                self.empty(&[at, &steps!["fill"]].concat(), "`fill` says neither how long nor how fast", remedy);
+            }
+        }
+        let Some(measure) = phases.measure else { return };
+        self.above_zero(&inside("measure", "for"), "measure", measure.duration);
+        if measure.min_requests == Some(0) {
+            self.report(&inside("measure", "min_requests"), out_of_range("min_requests", "1 or more", 0));
+        }
+        if let Some(at_most) = measure.at_most.filter(|at_most| *at_most < measure.duration) {
+            let message = format!("`at_most` ({at_most}) is shorter than the window itself ({})", measure.duration);
+            let remedy = "`at_most` limits how far the window is prolonged: write at least its length";
+            self.report(&inside("measure", "at_most"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn thresholds(&mut self, reason: &str, limits: Limits) {
+        if let (Some(suspect), Some(invalid)) = (limits.suspect, limits.invalid)
+            && suspect > invalid
+        {
+            let message = format!("`{reason}` is suspect above {suspect} but invalid already above {invalid}");
+            let remedy = "`suspect` must not be above `invalid`: exchange the two";
+            let at = steps!["validity", reason, "suspect"];
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn slo(&mut self, slo: &Slo) {
+        let mut latency = |metric: &str, limits: &IndexMap<Percentile, Nanos>| {
+            for (percentile, limit) in limits {
+                let name = percentile.name();
+                self.above_zero(&steps!["slo", metric, name], name, *limit);
+            }
+        };
+        latency("ttft", &slo.ttft);
+        latency("itl", &slo.itl);
+        latency("tpot", &slo.tpot);
+        latency("e2e", &slo.e2e);
+        if let Some(cost) = slo.cost_per_million.filter(|cost| !cost.is_positive()) {
+            self.report(&steps!["slo", "cost_per_million"], out_of_range("cost_per_million", "a number above 0", cost));
+        }
+    }
+}

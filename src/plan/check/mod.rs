@@ -1,0 +1,130 @@
+//! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
+//! Every mistake is addressed by its path in the plan; the tree says where that is written.
+
+mod endpoint;
+mod exclude;
+mod limits;
+mod scenario;
+mod sweep;
+
+use super::error::{Code, Diagnostic};
+use super::model::Plan;
+use super::scenario::BUILT_IN;
+use super::suggest;
+use super::tree::{Node, Step, Value};
+
+/// A path into the plan from names and indices.
+macro_rules! steps {
+    ($($step:expr),* $(,)?) => { [$($crate::plan::tree::Step::from($step)),*] };
+}
+use steps;
+
+/// Checks a plan that was read from `tree`, and gives its matrices their one form: axes under their first names, those
+/// that follow from the plan written out.
+pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
+    let mut checker = Checker { tree, found: Vec::new() };
+    checker.head(plan);
+    checker.endpoints(plan);
+    checker.models(plan);
+    checker.scenarios(plan);
+    checker.limits(plan);
+    checker.sweeps(plan);
+    checker.found
+}
+
+/// The tree that paths are looked up in, and what was found.
+struct Checker<'t> {
+    tree: &'t Node,
+    found: Vec<Diagnostic>,
+}
+
+impl<'t> Checker<'t> {
+    /// Notes a mistake at the value of a path, unless that is already known to be wrong.
+    fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
+        let found = self.tree.walk(path);
+        if !found.broken {
+            self.found.push(diagnostic.at(Some(found.span())));
+        }
+    }
+
+    /// Notes a mistake at the key of a path.
+    fn report_key(&mut self, path: &[Step], diagnostic: Diagnostic) {
+        let found = self.tree.walk(path);
+        if !found.broken {
+            let span = found.key_span.cloned().unwrap_or_else(|| found.span());
+            self.found.push(diagnostic.at(Some(span)));
+        }
+    }
+
+    /// Whether the file gives something at exactly this path, right or wrong.
+    fn is_given(&self, parents: &[Step], key: &str) -> bool {
+        let parent = self.tree.walk(parents);
+        !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
+    }
+
+    /// The names in a table of the plan, those of wrong entries too: they are declared all the same.
+    fn declared(&self, table: &str) -> Vec<&'t str> {
+        let Some(node) = self.tree.get(table) else { return Vec::new() };
+        node.keys().chain(node.holes.iter().map(String::as_str)).collect()
+    }
+
+    /// The names that a value of an axis may have.
+    fn names(&self, table: &str) -> Vec<&'t str> {
+        let built_in = BUILT_IN.iter().map(|(name, ..)| *name).filter(|_| table == "scenarios");
+        self.declared(table).into_iter().chain(built_in).collect()
+    }
+
+    /// Reports a name that is in no table.
+    fn unknown_name(&mut self, path: &[Step], what: &str, name: &str, known: &[&str]) {
+        let remedy = if known.is_empty() {
+            format!("add {what} `{name}` to the plan")
+        } else {
+            match suggest::nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the plan knows {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
+            }
+        };
+        self.report(path, Diagnostic::new(Code::UnknownName, format!("there is no {what} `{name}`")).remedy(remedy));
+    }
+
+    /// Reports a table or list that must have something in it.
+    fn empty(&mut self, path: &[Step], message: impl Into<String>, remedy: &str) {
+        let node = self.tree.walk(path).node;
+        if node.holes.is_empty() && matches!(node.value, Value::List(_) | Value::Map(_) | Value::Text(_)) {
+            self.report(path, Diagnostic::new(Code::Empty, message).remedy(remedy));
+        }
+    }
+
+    fn head(&mut self, plan: &Plan) {
+        if plan.sweepline != 1 {
+            let message = format!("this sweepline reads version 1 of the plan format, not {}", plan.sweepline);
+            self.report(&steps!["sweepline"], Diagnostic::new(Code::Version, message).remedy("write sweepline: 1"));
+        }
+        if plan.name.trim().is_empty() {
+            self.empty(&steps!["name"], "`name` is empty", "write a short name for tables and reports");
+        }
+        if plan.endpoints.is_empty() {
+            let remedy = "add a server under test: demo: { engine: mock }";
+            self.empty(&steps!["endpoints"], "`endpoints` is empty", remedy);
+        }
+        if plan.models.is_empty() {
+            self.empty(&steps!["models"], "`models` is empty", "add a model: demo: { id: demo }");
+        }
+        if plan.sweeps.is_empty() {
+            let remedy = "add what to run: first: { matrix: { batch_size: [1, 8] } }";
+            self.empty(&steps!["sweeps"], "`sweeps` is empty", remedy);
+        }
+        for table in ["endpoints", "models", "scenarios", "sweeps"] {
+            if self.tree.get(table).is_some_and(|node| node.keys().any(|key| key.trim().is_empty())) {
+                let message = format!("a name in `{table}` is empty");
+                self.report_key(&steps![table, ""], Diagnostic::new(Code::Empty, message).remedy("give it a name"));
+            }
+        }
+    }
+}
+
+/// A number or time outside its range.
+fn out_of_range(field: &str, wanted: &str, value: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::new(Code::OutOfRange, format!("`{field}` must be {wanted}, not {value}"))
+        .remedy(format!("write {wanted}, or remove it"))
+}

@@ -1,0 +1,111 @@
+//! Scenarios: bases that exist and end at a built-in, fields within their range.
+
+use super::{Checker, steps};
+use crate::plan::axis;
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Plan, Scalar, Scenario, Table};
+use crate::plan::scenario::{Reuse, built_in, resolve};
+use crate::units::Decimal;
+
+impl Checker<'_> {
+    /// Checks every scenario of the plan.
+    pub(super) fn scenarios(&mut self, plan: &Plan) {
+        for (name, scenario) in &plan.scenarios {
+            if built_in(name).is_some() {
+                let message =
+                    format!("`{name}` is a built-in scenario; a second one of that name would mislead readers");
+                let remedy = format!("give yours another name and start it with `base: {name}`");
+                let at = steps!["scenarios", name.as_str()];
+                self.report_key(&at, Diagnostic::new(Code::BuiltInName, message).remedy(remedy));
+            }
+            self.base(name, scenario, &plan.scenarios);
+            self.fields(name, scenario);
+            self.turns(name, scenario, &plan.scenarios);
+        }
+    }
+
+    fn base(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
+        let Some(base) = &scenario.base else { return };
+        let at = steps!["scenarios", name, "base"];
+        let names = self.names("scenarios");
+        if !names.contains(&base.as_str()) {
+            let others: Vec<&str> = names.into_iter().filter(|known| *known != name).collect();
+            return self.unknown_name(&at, "scenario", base, &others);
+        }
+        if let Some(circle) = circle_of_bases(name, table) {
+            let message = format!("scenario `{name}` is based on itself: {}", circle.join(" → "));
+            let remedy = "let one of them start from a built-in: base: B1";
+            self.report(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
+        }
+    }
+
+    fn fields(&mut self, name: &str, scenario: &Scenario) {
+        for (field, value) in given(scenario) {
+            let Some(kind) = axis::kind(field).filter(|kind| !kind.takes(&value)) else { continue };
+            let message = format!("`{field}` must be {}, not {value}", kind.wanted());
+            let at = steps!["scenarios", name, field];
+            self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(kind.remedy(&value)));
+        }
+    }
+
+    fn turns(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
+        if scenario.turns.is_some_and(|turns| turns > 1) && has_no_turns(name, table) {
+            let message = format!("`turns` does nothing in scenario `{name}`: it is no conversation");
+            let at = steps!["scenarios", name, "turns"];
+            self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy("start from a conversation: base: D"));
+        }
+    }
+}
+
+/// Whether a scenario is known to be no conversation.
+pub(super) fn has_no_turns(name: &str, table: &Table<Scenario>) -> bool {
+    resolve(name, table).is_some_and(|scenario| scenario.content.reuse != Reuse::Conversation)
+}
+
+/// The bases of `name` if they lead back to it.
+fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<&'a str>> {
+    let mut chain = vec![name];
+    while let Some(base) = table.get(*chain.last()?).and_then(|scenario| scenario.base.as_deref()) {
+        chain.push(base);
+        if base == name {
+            // `A1: { base: A1 }` starts from the built-in; that its name is taken is another mistake.
+            return (chain.len() > 2 || built_in(name).is_none()).then_some(chain);
+        }
+        if chain.len() > table.len() {
+            return None;
+        }
+    }
+    None
+}
+
+/// The fields that a scenario gives, as values of the axes of the same name.
+fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
+    let Scenario {
+        base: _,
+        description: _,
+        prompt_tokens,
+        output_tokens,
+        system_tokens,
+        turns,
+        stream: _,
+        ignore_eos: _,
+        temperature,
+        top_p,
+        presence_penalty,
+        frequency_penalty,
+    } = scenario;
+    let whole = |value: &Option<u32>| value.map(Decimal::from);
+    [
+        ("prompt_tokens", whole(prompt_tokens)),
+        ("output_tokens", whole(output_tokens)),
+        ("system_tokens", whole(system_tokens)),
+        ("turns", whole(turns)),
+        ("temperature", *temperature),
+        ("top_p", *top_p),
+        ("presence_penalty", *presence_penalty),
+        ("frequency_penalty", *frequency_penalty),
+    ]
+    .into_iter()
+    .filter_map(|(field, value)| Some((field, Scalar::Number(value?))))
+    .collect()
+}

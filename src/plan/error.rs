@@ -1,0 +1,308 @@
+//! The mistakes of a plan file: each with a stable code, its place, its cause and its remedy.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use super::mask::Mask;
+use super::tree::Span;
+
+/// A file with more mistakes than this is not a plan; the rest is not worth the reader's time.
+pub(super) const MOST_MISTAKES: usize = 200;
+
+/// What kind of mistake it is. The number is stable: it is shown as `E012` and may be looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum Code {
+    /// The file cannot be read, or is neither YAML nor TOML by its name.
+    File = 1,
+    /// The text is not YAML or not TOML.
+    Syntax = 2,
+    /// The text nests too deep or unfolds to too many values.
+    TooLarge = 3,
+    /// A key stands twice in one table.
+    DuplicateKey = 4,
+    /// A key that no table of this kind has.
+    UnknownKey = 5,
+    /// A field that must be there is not.
+    MissingField = 6,
+    /// A value of another type than the field takes.
+    WrongType = 7,
+    /// A value that the field does not take: a wrong unit, an unknown choice.
+    WrongValue = 8,
+    /// A key without a value.
+    NoValue = 9,
+    /// A plan of another version of the format.
+    Version = 10,
+    /// A table, list or text that must not be empty.
+    Empty = 11,
+    /// An axis that does not exist.
+    UnknownAxis = 12,
+    /// The same axis under two names.
+    AxisTwice = 13,
+    /// An axis that needs what this version does not have.
+    AxisNotPossible = 14,
+    /// A name that nothing in the plan has.
+    UnknownName = 15,
+    /// An axis value of the wrong kind.
+    AxisValue = 16,
+    /// A value that is twice on an axis.
+    DuplicateValue = 17,
+    /// An axis that is needed and does not follow from the plan.
+    MissingAxis = 18,
+    /// A sweep without a load: neither `batch_size` nor `qps`.
+    NoLoad = 19,
+    /// An `exclude` that leaves nothing out.
+    DeadExclude = 20,
+    /// `exclude` leaves nothing over.
+    AllExcluded = 21,
+    /// Sweeps or scenarios that wait for each other in a circle.
+    Circle = 22,
+    /// A scenario with the name of a built-in one.
+    BuiltInName = 23,
+    /// An endpoint with neither `url` nor `engine: mock`.
+    NoServer = 24,
+    /// Fields that exclude each other.
+    Contradiction = 25,
+    /// A URL that cannot be used.
+    Url = 26,
+    /// A secret, or what may be one, in the plan itself.
+    Secret = 27,
+    /// A model without an id for an engine it is measured on.
+    NoModelId = 28,
+    /// A number outside its range.
+    OutOfRange = 29,
+    /// A field that has no effect where it stands.
+    NoEffect = 30,
+    /// A path that leaves the plan's folder.
+    PathOutside = 31,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "E{:03}", *self as u16)
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A place in a file, as editors and terminals understand it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+impl Place {
+    /// The place of a byte of `text`.
+    pub(super) fn of(file: &Path, text: &str, byte: usize) -> Place {
+        let before = &text[..clamp(byte..byte, text).start];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place {
+            file: file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
+    }
+}
+
+/// Cuts a range to the text and to the borders of its characters.
+pub(super) fn clamp(span: Span, text: &str) -> Span {
+    let border = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = border(span.start);
+    start..border(span.end).max(start)
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// The kind of mistake.
+    pub code: Code,
+    /// What is wrong, with the offending text.
+    pub message: String,
+    /// A word at the carets, where the message alone does not say what they point at.
+    pub label: Option<String>,
+    /// What to type instead.
+    pub remedy: Option<String>,
+    /// Where it is, in bytes of the text; `None` for the file as a whole.
+    pub span: Option<Span>,
+    /// Other places that belong to it, each with what it is.
+    pub related: Vec<(Span, String)>,
+    /// The whole of what is refused: mistakes inside it are not worth a word of their own.
+    pub(super) covers: Option<Span>,
+}
+
+impl Diagnostic {
+    /// A mistake without a place.
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            message: message.into(),
+            label: None,
+            remedy: None,
+            span: None,
+            related: Vec::new(),
+            covers: None,
+        }
+    }
+
+    /// Says where it is.
+    pub(super) fn at(mut self, span: Option<Span>) -> Diagnostic {
+        self.span = span;
+        self
+    }
+
+    /// Says what to do.
+    pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Diagnostic {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// A key that stands twice in one table.
+    pub(super) fn duplicate_key(key: &str, second: Span, first: Option<(Span, String)>) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(Code::DuplicateKey, format!("`{key}` is given twice in the same table"))
+            .at(Some(second))
+            .remedy("keep one of the two");
+        diagnostic.label = Some("again here".to_owned());
+        diagnostic.related.extend(first);
+        diagnostic
+    }
+}
+
+/// All mistakes of a plan file.
+#[derive(Debug, Clone)]
+pub struct PlanErrors {
+    /// The file.
+    pub file: PathBuf,
+    /// Its text, with whatever may be a secret masked; empty if it could not be read.
+    pub source: String,
+    /// The mistakes, by place. Never empty.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One mistake as JSON.
+#[derive(Debug, Serialize)]
+pub struct DiagnosticJson<'a> {
+    /// The kind of mistake, like E012.
+    pub code: Code,
+    /// What is wrong.
+    pub message: &'a str,
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column in characters, from 1.
+    pub column: Option<usize>,
+    /// What to type instead.
+    pub remedy: Option<&'a str>,
+}
+
+impl PlanErrors {
+    /// Sorts by place, merges what is said twice, drops what lies inside something refused as a whole, masks secrets.
+    pub(super) fn new(file: &Path, text: &str, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
+        let covered: Vec<Span> = found.iter().filter_map(|diagnostic| diagnostic.covers.clone()).collect();
+        found.retain(|diagnostic| {
+            let Some(span) = &diagnostic.span else { return true };
+            let inside = |outer: &Span| outer.start <= span.start && span.end <= outer.end;
+            !covered.iter().any(|outer| diagnostic.covers.as_ref() != Some(outer) && inside(outer))
+        });
+        found.sort_by_key(|diagnostic| (diagnostic.span.as_ref().map(|span| span.start), diagnostic.code));
+        // A wrong value that aliases repeat is one mistake, whatever path it was met on.
+        found.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.remedy == b.remedy);
+        found.truncate(MOST_MISTAKES);
+        for diagnostic in &mut found {
+            diagnostic.message = mask.clean(&diagnostic.message);
+            diagnostic.label = diagnostic.label.as_deref().map(|label| mask.clean(label));
+            diagnostic.remedy = diagnostic.remedy.as_deref().map(|remedy| mask.clean(remedy));
+            diagnostic.span = diagnostic.span.take().map(|span| clamp(span, text));
+        }
+        PlanErrors { file: file.to_owned(), source: mask.source(text), diagnostics: found }
+    }
+
+    /// A mistake of the file as a whole.
+    pub(super) fn of_file(file: &Path, diagnostic: Diagnostic) -> PlanErrors {
+        PlanErrors { file: file.to_owned(), source: String::new(), diagnostics: vec![diagnostic] }
+    }
+
+    /// Where a mistake is.
+    pub fn place(&self, diagnostic: &Diagnostic) -> Option<Place> {
+        diagnostic.span.as_ref().map(|span| Place::of(&self.file, &self.source, span.start))
+    }
+
+    /// The mistakes for another program to read.
+    pub fn json(&self) -> Vec<DiagnosticJson<'_>> {
+        let mut all = Vec::new();
+        for diagnostic in &self.diagnostics {
+            let place = self.place(diagnostic);
+            all.push(DiagnosticJson {
+                code: diagnostic.code,
+                message: &diagnostic.message,
+                file: self.file.display().to_string(),
+                line: place.as_ref().map(|place| place.line),
+                column: place.as_ref().map(|place| place.column),
+                remedy: diagnostic.remedy.as_deref(),
+            });
+        }
+        all
+    }
+
+    /// The mistakes for a person to read, one paragraph each, without a newline at the end.
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let file = self.file.display().to_string();
+        let one = |diagnostic| renderer.render(&[self.group(diagnostic, &file)]);
+        self.diagnostics.iter().map(one).collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn group<'a>(&'a self, diagnostic: &'a Diagnostic, file: &'a str) -> Group<'a> {
+        let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.code.to_string());
+        let mut group = match &diagnostic.span {
+            Some(span) => {
+                let primary = AnnotationKind::Primary.span(self.first_line(span)).label(diagnostic.label.as_deref());
+                let related = diagnostic
+                    .related
+                    .iter()
+                    .map(|(span, what)| AnnotationKind::Context.span(self.first_line(span)).label(Some(what.as_str())));
+                let snippet = Snippet::source(&self.source).path(file).annotation(primary).annotations(related);
+                title.element(snippet)
+            }
+            None => title.element(annotate_snippets::Origin::path(file)),
+        };
+        if let Some(remedy) = &diagnostic.remedy {
+            group = group.element(Level::HELP.message(remedy));
+        }
+        group
+    }
+
+    /// Carets go under one line only, and under one character at least.
+    fn first_line(&self, span: &Span) -> Span {
+        let span = clamp(span.clone(), &self.source);
+        let line_end = self.source[span.start..].find('\n').map_or(self.source.len(), |at| span.start + at);
+        let end = span.end.min(line_end).max((span.start + 1).min(line_end));
+        clamp(span.start..end, &self.source)
+    }
+}
+
+impl fmt::Display for PlanErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for PlanErrors {}

@@ -1,0 +1,41 @@
+//! How the embedded mock server behaves.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
+
+/// What the embedded mock does; every field is part of the run's identity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MockFigures {
+    /// Time from a free slot to the first token, without prefill. Default 20ms.
+    pub ttft: Nanos,
+    /// Time between tokens of one stream when it is alone. Default 4ms.
+    pub itl: Nanos,
+    /// Streams served at once; others wait in a queue. Default 8.
+    #[schemars(range(min = 1))]
+    pub slots: u32,
+    /// Extra time to first token per prompt token, like 0.1ms/token. Default 0s/token.
+    pub prefill: PerToken,
+    /// Growth of the inter-token time per further busy slot: itl × (1 + load × (busy − 1)). Default 0.
+    pub load: Decimal,
+    /// Spread of every time: each is multiplied by 1 ± jitter, uniformly, by seed. Default 0%.
+    pub jitter: Share,
+    /// Seed of the jitter. Default 0.
+    pub seed: Seed,
+}
+
+impl Default for MockFigures {
+    fn default() -> Self {
+        MockFigures {
+            ttft: Nanos::from_millis(20),
+            itl: Nanos::from_millis(4),
+            slots: 8,
+            prefill: PerToken::default(),
+            load: Decimal::new(0, 0),
+            jitter: Share::percent(0),
+            seed: Seed(0),
+        }
+    }
+}

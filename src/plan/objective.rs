@@ -1,0 +1,106 @@
+//! How results are judged: thresholds of the verdict, service level objective, goodput.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Decimal, Nanos, Share};
+
+/// Thresholds of the verdict, by reason. Absent fields keep the default of METRICS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Validity {
+    /// Share of requests sent late. Default: suspect above 1%, invalid above 10%.
+    pub client_late: Limits,
+    /// Share of failed requests. Default: suspect above 1%, invalid above 10%.
+    pub errors: Limits,
+    /// Share of requests with another output length than asked for. Default: suspect above 1%.
+    pub output_length: Limits,
+    /// Difference of throughput (and, doubled, of median TTFT) between the halves of the window. Default: suspect above 5%.
+    pub unsteady: Limits,
+}
+
+/// The two thresholds of one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Above this the run is suspect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspect: Option<Share>,
+    /// Above this the run is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<Share>,
+}
+
+/// Limits on percentiles of a run's latencies.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slo {
+    /// Time to first token, by percentile: { p99: 500ms }.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub ttft: IndexMap<Percentile, Nanos>,
+    /// Inter-token latency, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub itl: IndexMap<Percentile, Nanos>,
+    /// Time per output token, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub tpot: IndexMap<Percentile, Nanos>,
+    /// End-to-end latency, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub e2e: IndexMap<Percentile, Nanos>,
+    /// The most that a million output tokens may cost, in the currency of `price_per_hour`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_per_million: Option<Decimal>,
+}
+
+/// The percentiles that are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Percentile {
+    /// The median.
+    #[serde(rename = "p50")]
+    P50,
+    /// 75 %.
+    #[serde(rename = "p75")]
+    P75,
+    /// 90 %.
+    #[serde(rename = "p90")]
+    P90,
+    /// 95 %.
+    #[serde(rename = "p95")]
+    P95,
+    /// 99 %.
+    #[serde(rename = "p99")]
+    P99,
+    /// 99.9 %.
+    #[serde(rename = "p99.9")]
+    P999,
+}
+
+/// Limits a single request must meet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Goodput {
+    /// Time to first token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft: Option<Nanos>,
+    /// Time per output token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpot: Option<Nanos>,
+    /// End-to-end latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e: Option<Nanos>,
+}
+
+impl Percentile {
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Percentile::P50 => "p50",
+            Percentile::P75 => "p75",
+            Percentile::P90 => "p90",
+            Percentile::P95 => "p95",
+            Percentile::P99 => "p99",
+            Percentile::P999 => "p99.9",
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Reads a whole plan and names every mistake of type in it. serde stops at the first one; here that one is written down,
+//! taken out of the tree, and the tree is read again, until a plan comes out or nothing is left.
+
+use super::axis;
+use super::error::{Code, Diagnostic, MOST_MISTAKES};
+use super::model::Plan;
+use super::read::{Mistake, ReadError, read};
+use super::suggest;
+use super::tree::{Dotted, Node, Span, Step, Value};
+
+/// A plan as far as it can be read, the tree without what is wrong, and the mistakes.
+pub(super) struct Recovered {
+    /// The plan with fillers for what is missing; `None` if even that cannot be read.
+    pub plan: Option<Plan>,
+    /// The tree that the plan was read from.
+    pub tree: Node,
+    /// The mistakes, in the order in which they were met.
+    pub found: Vec<Diagnostic>,
+}
+
+/// Reads a plan from `tree`; `text` is quoted in messages.
+pub(super) fn recover(mut tree: Node, text: &str) -> Recovered {
+    let mut found = Vec::new();
+    // Each mistake needs at most one round to be taken out and a few more to fill its gap.
+    for _ in 0..MOST_MISTAKES * 8 {
+        let error = match read::<Plan>(&tree) {
+            Ok(plan) => return Recovered { plan: Some(plan), tree, found },
+            Err(error) => error,
+        };
+        let path = error.path();
+        found.extend(describe(&error, &path, &tree, text));
+        if found.len() >= MOST_MISTAKES || !repair(&mut tree, &path, &error.mistake) {
+            break;
+        }
+    }
+    Recovered { plan: None, tree, found }
+}
+
+/// Changes the tree so that the same mistake does not come again.
+fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
+    if let Mistake::MissingField(field) = mistake {
+        return fill(tree, path, field);
+    }
+    let Some(node) = tree.at_mut(path) else { return false };
+    if !node.filler {
+        return !path.is_empty() && tree.remove(path);
+    }
+    match next_filler(&node.value) {
+        Some(value) => {
+            node.value = value;
+            true
+        }
+        // No filler fits: what it stands in cannot be read either.
+        None => path.split_last().is_some_and(|(_, parents)| tree.remove(parents)),
+    }
+}
+
+/// Puts something where a field is missing, so that what stands beside it can be read.
+fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
+    let Some(table) = tree.at_mut(path) else { return false };
+    let span = table.span.clone();
+    let Value::Map(entries) = &mut table.value else { return false };
+    let mut node = Node::new(Value::Map(Vec::new()), span.clone());
+    node.filler = true;
+    entries.push(super::tree::Entry { key: field.to_owned(), key_span: span, node });
+    true
+}
+
+/// The values that some field takes, tried one after the other.
+fn next_filler(value: &Value) -> Option<Value> {
+    match value {
+        Value::Map(_) => Some(Value::Text(String::new())),
+        Value::Text(text) if text.is_empty() => Some(Value::Text("1s".to_owned())),
+        Value::Text(_) => Some(Value::Int(1)),
+        _ => None,
+    }
+}
+
+/// The mistake in words; `None` if it only follows from one that was named before.
+fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
+    let at = tree.walk(path);
+    if at.broken {
+        return None;
+    }
+    let span = Some(at.span());
+    let name = path.iter().rev().find_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Index(_) => None,
+    });
+    let name = name.unwrap_or("the plan");
+    let diagnostic = match &error.mistake {
+        Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
+        // It was wrong, or an unknown key was meant to be it.
+        Mistake::MissingField(field) if suggest::nearest(field, at.node.holes.iter().map(String::as_str)).is_some() => {
+            return None;
+        }
+        Mistake::MissingField(field) => missing(path, field),
+        Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(path)))
+            .remedy("give it one, or remove the line to take the default"),
+        Mistake::UnknownChoice(expected) => {
+            let remedy = match &at.node.value {
+                Value::Text(text) => suggest::remedy(text, expected.iter().copied()),
+                _ => format!("write {}", suggest::choices(expected.iter().copied())),
+            };
+            let message =
+                format!("`{}` cannot be {}", Dotted(path), shown(at.node, text).trim_start_matches("the text "));
+            Diagnostic::new(Code::WrongValue, message).remedy(remedy)
+        }
+        Mistake::WrongType(expected) => wrong_type(at.node, path, expected, text),
+        Mistake::Other(message) => other(message),
+    };
+    Some(match &error.mistake {
+        Mistake::UnknownKey(_) => diagnostic,
+        // A missing field is a mistake of the table: point at its name.
+        Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
+        _ => diagnostic.at(span),
+    })
+}
+
+/// What the unit types say is "what is wrong: what to write".
+fn other(message: &str) -> Diagnostic {
+    match message.split_once(": ") {
+        Some((cause, remedy)) => {
+            let code = if cause.starts_with("a secret") { Code::Secret } else { Code::WrongValue };
+            Diagnostic::new(code, cause).remedy(remedy)
+        }
+        None => Diagnostic::new(Code::WrongValue, message),
+    }
+}
+
+fn missing(path: &[Step], field: &str) -> Diagnostic {
+    let message = match path {
+        [] => format!("the plan has no `{field}`"),
+        path => format!("`{}` has no `{field}`", Dotted(path)),
+    };
+    let remedy = match field {
+        "sweepline" => "add `sweepline: 1`, the version of the plan format, as the first line".to_owned(),
+        "name" => "add `name: ` and a short name for tables and reports".to_owned(),
+        "endpoints" => "add the servers under test: endpoints: { demo: { engine: mock } }".to_owned(),
+        "models" => "add the models: models: { demo: { id: demo } }".to_owned(),
+        "sweeps" => "add what to run: sweeps: { first: { matrix: { batch_size: [1, 8] } } }".to_owned(),
+        "matrix" => "add the axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }".to_owned(),
+        "id" => "add `id: ` and the model's name as its server knows it".to_owned(),
+        field => format!("add `{field}`"),
+    };
+    Diagnostic::new(Code::MissingField, message).remedy(remedy)
+}
+
+fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option<Span>, tree: &Node) -> Diagnostic {
+    let parents = &path[..path.len().saturating_sub(1)];
+    let message = match parents {
+        [] => format!("a plan has no key `{key}`"),
+        parents => format!("`{}` has no key `{key}`", Dotted(parents)),
+    };
+    let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
+    let remedy = if in_sweep && axis::first_name(key).is_some() {
+        format!("`{key}` is an axis: write it under `matrix:`")
+    } else {
+        suggest::remedy(key, expected.iter().copied())
+    };
+    let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(span).remedy(remedy);
+    diagnostic.covers = Some(tree.walk(path).node.extent());
+    diagnostic
+}
+
+fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnostic {
+    let wanted = in_words(expected, &node.value);
+    let message = format!("`{}` must be {wanted}, not {}", Dotted(path), shown(node, text));
+    let remedy = match (&node.value, expected) {
+        (Value::Text(text), "a boolean") => match text.to_lowercase().as_str() {
+            "on" | "yes" | "y" => "write `true`".to_owned(),
+            "off" | "no" | "n" => "write `false`".to_owned(),
+            _ => "write `true` or `false`".to_owned(),
+        },
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
+            format!("put quotes around it: \"{}\"", quoted(node, text))
+        }
+        (Value::Text(text), _) if wanted.contains("number") && text.parse::<f64>().is_ok() => {
+            format!("write it without quotes: {text}")
+        }
+        (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
+        (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
+        _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
+        (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
+        (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
+        _ if wanted.starts_with("a table") => "write it like { field: value }".to_owned(),
+        _ => format!("write {wanted}"),
+    };
+    Diagnostic::new(Code::WrongType, message).remedy(remedy)
+}
+
+/// What serde's derives expect, in a user's words.
+fn in_words(expected: &str, found: &Value) -> String {
+    match expected {
+        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => "0 or a positive number".to_owned(),
+        "u32" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u32::MAX),
+        "u64" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u64::MAX),
+        "u32" | "u64" => "a whole number".to_owned(),
+        "a string" => "a text".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table of names and values".to_owned(),
+        other if other.starts_with("struct ") => "a table of fields".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A node as it is written, short enough for a message.
+pub(super) fn quoted<'a>(node: &Node, text: &'a str) -> &'a str {
+    let written = &text[super::error::clamp(node.span.clone(), text)];
+    written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\''])
+}
+
+fn shown(node: &Node, text: &str) -> String {
+    match &node.value {
+        Value::Map(_) => "a table".to_owned(),
+        Value::List(_) => "a list".to_owned(),
+        Value::Null => "nothing".to_owned(),
+        Value::Text(_) => format!("the text `{}`", quoted(node, text)),
+        _ => format!("`{}`", quoted(node, text)),
+    }
+}

@@ -1,0 +1,100 @@
+//! References to secrets.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Where a secret is found when it is needed. The secret itself never enters a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SecretRef {
+    /// An environment variable.
+    Env(String),
+    /// The first line of a file under the plan's folder.
+    File(String),
+}
+
+/// Where a secret is found.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Secret")]
+struct SecretLong {
+    /// env:NAME for an environment variable, file:PATH for the first line of a file.
+    #[schemars(regex(pattern = r"^(env|file):.+$"))]
+    secret: String,
+}
+
+impl FromStr for SecretRef {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(SecretRef::Env(name.to_owned())),
+            Some(("env", _)) => {
+                Err("a secret's reference must name an environment variable: write { secret: env:NAME } \
+                                     and put the secret itself into that variable"
+                    .to_owned())
+            }
+            Some(("file", path)) if !path.is_empty() => Ok(SecretRef::File(path.to_owned())),
+            // The text may be a key that someone pasted: it is not repeated.
+            _ => Err(
+                "a secret is a reference, never the secret itself: write { secret: env:NAME } or { secret: file:PATH }"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Whether a text can be the name of an environment variable. A key that someone pasted after `env:` rarely is.
+fn is_variable(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretRef::Env(name) => write!(f, "env:{name}"),
+            SecretRef::File(path) => write!(f, "file:{path}"),
+        }
+    }
+}
+
+impl Serialize for SecretRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SecretLong { secret: self.to_string() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = SecretRef;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a reference like { secret: env:NAME }")
+            }
+            fn visit_str<E: de::Error>(self, _: &str) -> Result<SecretRef, E> {
+                "".parse().map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SecretRef, A::Error> {
+                let long = SecretLong::deserialize(MapAccessDeserializer::new(map))?;
+                long.secret.parse().map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for SecretRef {
+    fn schema_name() -> Cow<'static, str> {
+        "SecretReference".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        SecretLong::json_schema(generator)
+    }
+}

@@ -1,0 +1,97 @@
+//! TOML text → tree. The only file that knows the TOML crate.
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::error::{Code, Diagnostic, clamp};
+use super::tree::{Entry, Node, Span, Value};
+
+/// Reads TOML text; several syntax errors of a file are found at once. A tree comes back when it can be trusted: when
+/// nothing but keys given twice is wrong.
+pub(super) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnostic>) {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let span = table.span();
+    let node = Node::new(map(table.into_inner()), span);
+    if node.count() > most_nodes {
+        return (None, vec![Diagnostic::new(Code::TooLarge, "the file has more values than any plan")]);
+    }
+    let mut found: Vec<Diagnostic> = errors.iter().map(|error| diagnostic(error, text, &node)).collect();
+    // What follows a syntax error on its line is mostly its consequence.
+    let line = |diagnostic: &Diagnostic| diagnostic.span.as_ref().map(|span| text[..span.start].matches('\n').count());
+    found.dedup_by(|later, first| later.code == Code::Syntax && line(later) == line(first));
+    let trusted = found.iter().all(|diagnostic| diagnostic.code == Code::DuplicateKey);
+    (trusted.then_some(node), found)
+}
+
+fn diagnostic(error: &toml::de::Error, text: &str, tree: &Node) -> Diagnostic {
+    let span = error.span().map(|span| clamp(span, text));
+    let message = error.message();
+    if message.contains("duplicate key") {
+        let span = span.unwrap_or_default();
+        let key = text[span.clone()].trim_matches(['"', '\'']).to_owned();
+        let first = only_key(tree, &key).map(|first| (first, "first here".to_owned()));
+        return Diagnostic::duplicate_key(&key, span, first);
+    }
+    let remedy = if ["must be quoted", "unquoted", "invalid boolean"].iter().any(|words| message.contains(words)) {
+        "put quotes around a text: name = \"chat\""
+    } else if message.contains("recursion") {
+        "no plan needs to nest this deep"
+    } else {
+        "look at this line: a quote or bracket left open, a text without quotes, a missing `=`"
+    };
+    // The parser takes a bare word for a misspelt `true`.
+    let message = if message.contains("invalid boolean") { "a text without quotes" } else { message };
+    let code = if message.contains("recursion") { Code::TooLarge } else { Code::Syntax };
+    Diagnostic::new(code, format!("this is not TOML: {message}")).at(span).remedy(remedy)
+}
+
+/// Where the key is written, if exactly one table has it: TOML's parser does not say which table it was in.
+fn only_key(node: &Node, key: &str) -> Option<Span> {
+    fn collect(node: &Node, key: &str, found: &mut Vec<Span>) {
+        match &node.value {
+            Value::List(items) => items.iter().for_each(|item| collect(item, key, found)),
+            Value::Map(entries) => entries.iter().for_each(|entry| {
+                if entry.key == key {
+                    found.push(entry.key_span.clone());
+                }
+                collect(&entry.node, key, found);
+            }),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(node, key, &mut found);
+    (found.len() == 1).then(|| found.remove(0))
+}
+
+fn map(table: DeTable<'_>) -> Value {
+    let entries = table.into_iter().map(|(key, value)| Entry {
+        key_span: key.span(),
+        key: key.into_inner().into_owned(),
+        node: node(value),
+    });
+    Value::Map(entries.collect())
+}
+
+fn node(value: Spanned<DeValue<'_>>) -> Node {
+    let span = value.span();
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(number) => integer(&number),
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
+        DeValue::Boolean(value) => Value::Bool(value),
+        // No field of a plan is a date: as a text it gives the error of the field it was written for.
+        DeValue::Datetime(date) => Value::Text(date.to_string()),
+        DeValue::Array(items) => Value::List(items.into_iter().map(node).collect()),
+        DeValue::Table(table) => map(table),
+    };
+    Node::new(value, span)
+}
+
+/// TOML's own limit of 64 bits is not the limit of a seed, so the digits are read here.
+fn integer(number: &DeInteger<'_>) -> Value {
+    let digits = number.as_str();
+    i128::from_str_radix(digits, number.radix())
+        .map(Value::Int)
+        .unwrap_or_else(|_| Value::Float(digits.parse().unwrap_or(f64::INFINITY)))
+}
