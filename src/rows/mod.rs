@@ -1,7 +1,22 @@
 //! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.
+//!
+//! `schema` names every column once; `journal` takes rows while a run goes on; `parquet` is their final form.
 
+mod cell;
+mod docs;
+mod error;
+mod journal;
+mod parquet;
 mod request;
 mod run;
+mod schema;
+#[cfg(test)]
+mod tests;
 
+pub use self::parquet::*;
+pub use docs::*;
+pub use error::*;
+pub use journal::*;
 pub use request::*;
 pub use run::*;
+pub use schema::*;

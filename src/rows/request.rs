@@ -1,33 +1,12 @@
-//! One row per request: what was wanted, what was sent, what came back and when.
+//! The words that a request's row is written in: phase, outcome, who counted, who stamped.
 //!
 //! Instants are nanoseconds on the monotonic clock since the run's start; `None` where the instant never came. METRICS
-//! defines each of them.
+//! defines each of them; `schema` names the columns.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-/// What all rows of one run share: written into every row, so that any set of files is one table.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RunLabels {
-    /// The full RunId, 64 hex digits.
-    pub run_id: String,
-    /// Which attempt at the run this was, from 1.
-    pub attempt: u32,
-    /// The plan's name of the endpoint.
-    pub endpoint: String,
-    /// The plan's name of the model.
-    pub model: String,
-    /// The plan's name of the scenario.
-    pub scenario: String,
-    /// Requests in flight of a closed loop, or the cap of an open one.
-    pub batch_size: Option<u32>,
-    /// Arrivals per second of an open loop.
-    pub qps: Option<f64>,
-    /// Which repeat of its cell this was, from 0.
-    pub repeat: u32,
-    /// The cell's values on further axes.
-    pub axes: BTreeMap<String, String>,
-}
+use super::cell::stored_as_text;
+use super::schema::RequestRow;
 
 /// The part of a run in which a request was scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +33,12 @@ impl Phase {
             Phase::Measure => "measure",
             Phase::Drain => "drain",
         }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -148,6 +133,12 @@ impl TokenSource {
     }
 }
 
+impl fmt::Display for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// Who stamped the receiving instants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stamp {
@@ -167,75 +158,59 @@ impl Stamp {
     }
 }
 
-/// One request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RequestRow {
-    /// Number of the request in its run, from 0, in the order in which requests were wanted.
-    pub request: u64,
-    /// The phase in which it was scheduled.
-    pub phase: Phase,
-    /// Class of a mix; none where the scenario has no classes.
-    pub class: Option<String>,
-    /// Number of the conversation, from 0.
-    pub conversation: Option<u64>,
-    /// Turn of the conversation, from 0.
-    pub turn: Option<u32>,
-    /// The load pattern wanted the request.
-    pub scheduled_ns: u64,
-    /// An in-flight cap let it through; equals `scheduled_ns` where there is no cap.
-    pub released_ns: Option<u64>,
-    /// Just before the write call that carries the request.
-    pub sent_ns: Option<u64>,
-    /// Response headers arrived.
-    pub headers_ns: Option<u64>,
-    /// First SSE data event of any kind.
-    pub first_chunk_ns: Option<u64>,
-    /// First event with text: content, reasoning or tool-call arguments.
-    pub first_token_ns: Option<u64>,
-    /// First event with content or tool call.
-    pub first_output_ns: Option<u64>,
-    /// Last event with text.
-    pub last_token_ns: Option<u64>,
-    /// End of the stream.
-    pub done_ns: Option<u64>,
-    /// Duration of the name lookup of a connection opened for this request; none when reused.
-    pub dns_ns: Option<u64>,
-    /// Duration of the TCP handshake of a connection opened for this request; none when reused.
-    pub connect_ns: Option<u64>,
-    /// Duration of the TLS handshake of a connection opened for this request; none when reused or without TLS.
-    pub tls_ns: Option<u64>,
-    /// Who stamped the receiving instants.
-    pub stamp: Stamp,
-    /// Our read minus the kernel's stamp at the first token; none with user stamps.
-    pub read_delay_ns: Option<u64>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Status of the HTTP response.
-    pub http_status: Option<u16>,
-    /// What went wrong, in words; never a secret.
-    pub error: Option<String>,
-    /// The server's reason to stop (`stop`, `length`, …).
-    pub finish_reason: Option<String>,
-    /// Prompt tokens as the server counted them.
-    pub prompt_tokens: Option<u32>,
-    /// Prompt tokens the server took from its prefix cache.
-    pub cached_tokens: Option<u32>,
-    /// Output tokens; `token_source` says who counted.
-    pub output_tokens: Option<u32>,
-    /// Output tokens that were reasoning, as the server counted them.
-    pub reasoning_tokens: Option<u32>,
-    /// Output tokens asked for.
-    pub requested_tokens: u32,
-    /// Prompt tokens meant to be sent: our own count or estimate.
-    pub intended_prompt_tokens: u32,
-    /// Who counted the output tokens.
-    pub token_source: Option<TokenSource>,
-    /// Token events: events with text.
-    pub events: u32,
-    /// Bytes of the response body.
-    pub bytes: u64,
-    /// First 16 hex digits of SHA-256 over the answer's content followed by its reasoning; none without text.
-    pub text_digest: Option<String>,
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where the connection of a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Connection {
+    /// Opened for this request.
+    New,
+    /// Opened for an earlier one.
+    Reused,
+}
+
+impl Connection {
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Connection::New => "new",
+            Connection::Reused => "reused",
+        }
+    }
+}
+
+impl fmt::Display for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl RequestRow {
+    /// Where its connection came from; none where it never had one.
+    pub fn connection(&self) -> Option<Connection> {
+        match (self.connect_ns, self.sent_ns) {
+            (Some(_), _) => Some(Connection::New),
+            (None, Some(_)) => Some(Connection::Reused),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The one of `all` that prints as `text`.
+fn named<T: fmt::Display + Copy>(all: &[T], text: &str) -> Option<T> {
+    all.iter().copied().find(|one| one.to_string() == text)
+}
+
+stored_as_text! {
+    Phase: |text: &str| named(&Phase::ALL, text),
+    Outcome: |text: &str| Outcome::parse(text),
+    TokenSource: |text: &str| named(&[TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events], text),
+    Stamp: |text: &str| named(&[Stamp::User, Stamp::Kernel], text),
+    Connection: |text: &str| named(&[Connection::New, Connection::Reused], text),
 }
 
 /// What the recorder hands to the writer: one request and the gaps between its token events.

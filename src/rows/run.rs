@@ -85,16 +85,3 @@ pub struct Environment {
     /// Cores sweepline could use.
     pub client_cores: u32,
 }
-
-/// One point of a time series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// When, in nanoseconds since the run's start.
-    pub at_ns: u64,
-    /// Who was observed: generator, server or gpu.
-    pub source: String,
-    /// What, with its unit in the name: `in_flight`, `cpu_share`, `resident_bytes`.
-    pub name: String,
-    /// The value.
-    pub value: f64,
-}

@@ -1,1 +1,53 @@
-//! The results folder: layout, commit, lock, verify, list.
+//! The results folder: what is committed, what is under way, and how a kill at any instant loses nothing.
+//!
+//! Readers believe `runs/<id>/run.json` only and need no lock. A run is written in `attempts/`, checked, given its
+//! `run.json` and renamed into `runs/` (`commit`); what a crash leaves between two renames the next writer puts right
+//! (`recover`).
+
+mod attempt;
+mod commit;
+mod disk;
+mod error;
+mod failpoint;
+mod find;
+mod layout;
+mod list;
+mod lock;
+mod record;
+mod recover;
+mod signal;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use attempt::*;
+pub use commit::*;
+pub use error::*;
+pub use failpoint::*;
+pub use layout::*;
+pub use list::*;
+pub use lock::*;
+pub use record::*;
+pub use recover::*;
+pub use signal::*;
+pub use verify::*;
+
+use std::path::PathBuf;
+
+/// A results folder as readers see it: no lock, nothing is written.
+#[derive(Debug, Clone)]
+pub struct Store {
+    layout: Layout,
+}
+
+impl Store {
+    /// The results folder at `dir`, which need not exist: then it has no runs.
+    pub fn open(dir: impl Into<PathBuf>) -> Store {
+        Store { layout: Layout::new(dir) }
+    }
+
+    /// Where things lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}

@@ -1,0 +1,215 @@
+//! Rows as Parquet files: how they are packed, written and read.
+//!
+//! Row groups are bounded in rows and bytes, so writing takes the same memory however long a run is.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use super::error::RowsError;
+use super::request::Record;
+use super::schema::{BadColumn, Column, EventRow, Pack, RequestRow, Row, RunLabels, Sample, Table};
+
+/// Version of the columns; a file of a later one is refused.
+pub const ROWS_VERSION: u32 = 1;
+
+/// The key of `ROWS_VERSION` in a file's metadata.
+const VERSION_KEY: &str = "sweepline.rows";
+
+/// A row group ends at this many rows …
+const GROUP_ROWS: usize = 128 * 1024;
+
+/// … or at about this many encoded bytes.
+const GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// Rows decoded at once: a row of events may hold thousands of gaps.
+const BATCH_ROWS: usize = 1024;
+
+/// Where the values of a column are in Parquet's tree; none where they are packed as by default.
+fn leaf(column: &Column) -> Option<ColumnPath> {
+    let parts: &[&str] = match column.pack {
+        Pack::Dictionary => return None,
+        Pack::Delta | Pack::Plain => &[column.name],
+        Pack::Gaps => &[column.name, "list", "element"],
+    };
+    Some(ColumnPath::new(parts.iter().map(|part| (*part).to_owned()).collect()))
+}
+
+fn properties(table: Table) -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_max_row_group_bytes(Some(GROUP_BYTES))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_key_value_metadata(Some(vec![KeyValue::new(VERSION_KEY.to_owned(), ROWS_VERSION.to_string())]));
+    for (column, leaf) in table.columns().filter_map(|column| Some((column, leaf(column)?))) {
+        builder = builder.set_column_dictionary_enabled(leaf.clone(), false);
+        if matches!(column.pack, Pack::Delta | Pack::Gaps) {
+            builder = builder.set_column_encoding(leaf.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if column.pack == Pack::Gaps {
+            builder = builder.set_column_statistics_enabled(leaf, EnabledStatistics::None);
+        }
+    }
+    builder.build()
+}
+
+/// One Parquet file that is being written.
+pub(crate) struct TableWriter {
+    path: PathBuf,
+    schema: SchemaRef,
+    writer: ArrowWriter<File>,
+}
+
+impl TableWriter {
+    /// Starts the file of `table` in `dir`, over whatever is there.
+    pub(crate) fn create(dir: &Path, table: Table) -> Result<TableWriter, RowsError> {
+        let path = dir.join(table.file());
+        let file = File::create(&path).map_err(|error| RowsError::write(&path, error))?;
+        let schema: SchemaRef = Arc::new(table.schema());
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))
+            .map_err(|error| RowsError::parquet_write(&path, error))?;
+        Ok(TableWriter { path, schema, writer })
+    }
+
+    /// Adds rows, given as one array for each column.
+    pub(crate) fn write(&mut self, arrays: Vec<ArrayRef>) -> Result<(), RowsError> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .map_err(|error| RowsError::arrow_write(&self.path, error))?;
+        self.writer.write(&batch).map_err(|error| RowsError::parquet_write(&self.path, error))
+    }
+
+    /// Writes the footer and waits until the disk has the file.
+    pub(crate) fn finish(self) -> Result<(), RowsError> {
+        let file = self.writer.into_inner().map_err(|error| RowsError::parquet_write(&self.path, error))?;
+        file.sync_all().map_err(|error| RowsError::write(&self.path, error))
+    }
+}
+
+/// `rows` copies of the run's labels, as columns.
+pub(crate) fn label_arrays(path: &Path, labels: &RunLabels, rows: usize) -> Result<Vec<ArrayRef>, RowsError> {
+    RunLabels::arrays(std::iter::repeat_n(labels, rows)).map_err(|bad| RowsError::column(path, bad))
+}
+
+/// Writes `samples.parquet` into `dir`, down to the disk.
+pub fn write_samples(dir: &Path, labels: &RunLabels, samples: &[Sample]) -> Result<(), RowsError> {
+    let mut writer = TableWriter::create(dir, Table::Samples)?;
+    let mut arrays = label_arrays(&writer.path, labels, samples.len())?;
+    arrays.truncate(Table::Samples.labels());
+    arrays.extend(Sample::arrays(samples.iter()).map_err(|bad| RowsError::column(&writer.path, bad))?);
+    writer.write(arrays)?;
+    writer.finish()
+}
+
+/// Runs a step of the Parquet reader, which panics over some damaged files where it should fail.
+fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
+        Err(RowsError::Damaged { path: path.to_owned(), reason: "the reader stumbled over it".to_owned() })
+    })
+}
+
+/// The batches of a row file, one after the other.
+fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>>, RowsError> {
+    let mut reader = guarded(path, || open(path))?;
+    let mut next = move || reader.next().transpose().map_err(|error| RowsError::damaged(path, error));
+    Ok(std::iter::from_fn(move || guarded(path, &mut next).transpose()))
+}
+
+/// Opens a row file and refuses one of a later version.
+fn open(path: &Path) -> Result<ParquetRecordBatchReader, RowsError> {
+    let file = File::open(path).map_err(|error| RowsError::read(path, error))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| RowsError::damaged(path, error))?;
+    let pairs = builder.metadata().file_metadata().key_value_metadata();
+    let version = pairs.into_iter().flatten().find(|pair| pair.key == VERSION_KEY);
+    let found = version.and_then(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(ROWS_VERSION);
+    if found > ROWS_VERSION {
+        return Err(RowsError::Newer { path: path.to_owned(), found, known: ROWS_VERSION });
+    }
+    builder.with_batch_size(BATCH_ROWS).build().map_err(|error| RowsError::damaged(path, error))
+}
+
+/// All rows of a file, made from each batch by `rows`.
+fn read<T>(path: &Path, rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>) -> Result<Vec<T>, RowsError> {
+    let mut all = Vec::new();
+    for batch in batches(path)? {
+        all.extend(rows(&batch?).map_err(|bad| RowsError::column(path, bad))?);
+    }
+    Ok(all)
+}
+
+/// Reads every page of a row file and returns its number of rows.
+///
+/// Fails where the file is damaged or its columns are not those of `table`.
+pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
+    let schema = guarded(path, || Ok(open(path)?.schema()))?;
+    for column in table.columns() {
+        if schema.field_with_name(column.name).ok() != Some(&column.field()) {
+            let problem = "is missing or of another type".to_owned();
+            return Err(RowsError::Column { path: path.to_owned(), column: column.name, problem });
+        }
+    }
+    let mut rows = 0;
+    for batch in batches(path)? {
+        rows += batch?.num_rows() as u64;
+    }
+    Ok(rows)
+}
+
+/// Reads a `requests.parquet`: the run's labels and its requests in the order in which they ended. The labels are empty
+/// where the file has no row.
+pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsError> {
+    let mut labels = RunLabels::default();
+    if let Some(batch) = batches(path)?.next() {
+        let first = batch?.slice(0, 1);
+        let found = RunLabels::from_batch(&first).map_err(|bad| RowsError::column(path, bad))?;
+        labels = found.into_iter().next().unwrap_or_default();
+    }
+    Ok((labels, read(path, RequestRow::from_batch)?))
+}
+
+/// Reads an `events.parquet`, in the order of `requests.parquet`.
+pub fn read_events(path: &Path) -> Result<Vec<EventRow>, RowsError> {
+    read(path, EventRow::from_batch)
+}
+
+/// Reads a `samples.parquet`, in the order in which samples were taken.
+pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
+    read(path, Sample::from_batch)
+}
+
+/// The requests of a run with their gaps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Records {
+    /// What all rows share; empty where there is no row.
+    pub labels: RunLabels,
+    /// The requests, in the order in which they ended.
+    pub records: Vec<Record>,
+}
+
+/// Reads `requests.parquet` and `events.parquet` of the run in `dir`, joined by request.
+pub fn read_run(dir: &Path) -> Result<Records, RowsError> {
+    let path = dir.join(Table::Events.file());
+    let events = read_events(&path)?;
+    let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
+    let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
+    let mut gaps: HashMap<u64, Vec<u64>> = events.into_iter().map(|row| (row.request, row.gaps_ns)).collect();
+    if gaps.len() != rows.len() {
+        return Err(mismatch());
+    }
+    let join = |row: RequestRow| {
+        let gaps_ns = gaps.remove(&row.request).ok_or_else(mismatch)?;
+        Ok(Record { row, gaps_ns })
+    };
+    Ok(Records { labels, records: rows.into_iter().map(join).collect::<Result<_, _>>()? })
+}

@@ -1,0 +1,319 @@
+//! The one table of every stored column: name, type, packing, unit and meaning. The row types, the Arrow schemas, the
+//! conversions and `schemas/columns.md` all come from it.
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, CellError};
+use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
+
+/// How a column is packed in Parquet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pack {
+    /// Few different values: dictionary.
+    Dictionary,
+    /// Values near their neighbours: DELTA_BINARY_PACKED, no dictionary.
+    Delta,
+    /// Long lists of small numbers: as `Delta`, and no statistics.
+    Gaps,
+    /// Values that do not repeat: no dictionary.
+    Plain,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// The name in the file.
+    pub name: &'static str,
+    /// The Arrow type.
+    pub data_type: fn() -> DataType,
+    /// Whether a cell may be null.
+    pub nullable: bool,
+    /// The unit of the value; empty for names and texts.
+    pub unit: &'static str,
+    /// What it means, one line of documentation after the other.
+    pub doc: &'static [&'static str],
+    /// How it is packed.
+    pub pack: Pack,
+}
+
+impl Column {
+    /// The Arrow field of this column.
+    pub fn field(&self) -> Field {
+        Field::new(self.name, (self.data_type)(), self.nullable)
+    }
+}
+
+/// A column that could not be stored or loaded.
+pub(crate) type BadColumn = (&'static str, CellError);
+
+/// The column of a batch, by name.
+fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
+    let array: &dyn Array = batch.column_by_name(name).ok_or((name, CellError::Missing))?;
+    T::load(array).map(Vec::into_iter).map_err(|why| (name, why))
+}
+
+/// Rows to a batch of columns and back.
+pub(crate) trait Row: Sized {
+    /// One array for each column.
+    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn>
+    where
+        Self: 'a;
+    /// The rows of a batch, whose columns may stand in any order.
+    fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn>;
+}
+
+/// Declares a row type and its columns. `derived` columns are computed from the row when written, skipped when read;
+/// they stand where they are declared, so the fields behind them follow in `then`.
+macro_rules! table {
+    (
+        $(#[$attr:meta])*
+        pub struct $row:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident: $type:ty [$pack:ident $unit:literal], )+
+        }
+        $(
+            derived { $(#[doc = $d_doc:literal])+ $d_field:ident: $d_type:ty [$d_pack:ident $d_unit:literal] = $derive:path, }
+            then { $( $(#[doc = $t_doc:literal])+ $t_field:ident: $t_type:ty [$t_pack:ident $t_unit:literal], )+ }
+        )?
+    ) => {
+        $(#[$attr])*
+        pub struct $row {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            $( $( $(#[doc = $t_doc])+ pub $t_field: $t_type, )+ )?
+        }
+
+        impl $row {
+            /// The columns in their order.
+            pub const COLUMNS: &'static [Column] = &[
+                $( table!(@column $field, $type, $pack, $unit, [$($doc),+]), )+
+                $(
+                    table!(@column $d_field, $d_type, $d_pack, $d_unit, [$($d_doc),+]),
+                    $( table!(@column $t_field, $t_type, $t_pack, $t_unit, [$($t_doc),+]), )+
+                )?
+            ];
+        }
+
+        impl Row for $row {
+            fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn> {
+                Ok(vec![
+                    $( table!(@store rows, $field, $type), )+
+                    $(
+                        {
+                            let derived: Vec<$d_type> = rows.clone().map($derive).collect();
+                            <$d_type as Cell>::store(derived.iter()).map_err(|why| (stringify!($d_field), why))?
+                        },
+                        $( table!(@store rows, $t_field, $t_type), )+
+                    )?
+                ])
+            }
+
+            fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn> {
+                $( let mut $field = load::<$type>(batch, stringify!($field))?; )+
+                $( $( let mut $t_field = load::<$t_type>(batch, stringify!($t_field))?; )+ )?
+                let row = |_| Some($row {
+                    $( $field: $field.next()?, )+
+                    $( $( $t_field: $t_field.next()?, )+ )?
+                });
+                Ok((0..batch.num_rows()).map_while(row).collect())
+            }
+        }
+    };
+    (@column $name:ident, $type:ty, $pack:ident, $unit:literal, [$($doc:literal),+]) => {
+        Column {
+            name: stringify!($name),
+            data_type: <$type as Cell>::data_type,
+            nullable: <$type as Cell>::NULLABLE,
+            unit: $unit,
+            doc: &[$($doc),+],
+            pack: Pack::$pack,
+        }
+    };
+    (@store $rows:ident, $name:ident, $type:ty) => {
+        <$type as Cell>::store($rows.clone().map(|row| &row.$name)).map_err(|why| (stringify!($name), why))?
+    };
+}
+
+table! {
+    /// What all rows of one run share: written into every row, so that any set of files is one table.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct RunLabels {
+        /// The full RunId, 64 hex digits.
+        run_id: String [Dictionary ""],
+        /// Which attempt at the run this was, from 1.
+        attempt: u32 [Dictionary ""],
+        /// The plan's name of the endpoint.
+        endpoint: String [Dictionary ""],
+        /// The plan's name of the model.
+        model: String [Dictionary ""],
+        /// The plan's name of the scenario.
+        scenario: String [Dictionary ""],
+        /// Requests in flight of a closed loop, or the cap of an open one.
+        batch_size: Option<u32> [Dictionary "requests"],
+        /// Arrivals per second of an open loop.
+        qps: Option<f64> [Dictionary "requests/s"],
+        /// Which repeat of its cell this was, from 0.
+        repeat: u32 [Dictionary ""],
+        /// The cell's values on further axes.
+        axes: BTreeMap<String, String> [Dictionary ""],
+    }
+}
+
+table! {
+    /// One request.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct RequestRow {
+        /// Number of the request in its run, from 0, in the order in which requests were wanted.
+        request: u64 [Delta ""],
+        /// The phase in which it was scheduled: fill, stabilize, measure or drain.
+        phase: Phase [Dictionary ""],
+        /// Class of a mix; none where the scenario has no classes.
+        class: Option<String> [Dictionary ""],
+        /// Number of the conversation, from 0.
+        conversation: Option<u64> [Delta ""],
+        /// Turn of the conversation, from 0.
+        turn: Option<u32> [Dictionary ""],
+        /// The load pattern wanted the request.
+        scheduled_ns: u64 [Delta "ns"],
+        /// An in-flight cap let it through; equals `scheduled_ns` where there is no cap.
+        released_ns: Option<u64> [Delta "ns"],
+        /// Just before the write call that carries the request.
+        sent_ns: Option<u64> [Delta "ns"],
+        /// Response headers arrived.
+        headers_ns: Option<u64> [Delta "ns"],
+        /// First SSE data event of any kind.
+        first_chunk_ns: Option<u64> [Delta "ns"],
+        /// First event with text: content, reasoning or tool-call arguments.
+        first_token_ns: Option<u64> [Delta "ns"],
+        /// First event with content or tool call.
+        first_output_ns: Option<u64> [Delta "ns"],
+        /// Last event with text.
+        last_token_ns: Option<u64> [Delta "ns"],
+        /// End of the stream.
+        done_ns: Option<u64> [Delta "ns"],
+        /// Duration of the name lookup of a connection opened for this request; none when reused.
+        dns_ns: Option<u64> [Delta "ns"],
+        /// Duration of the TCP handshake of a connection opened for this request; none when reused.
+        connect_ns: Option<u64> [Delta "ns"],
+        /// Duration of the TLS handshake of a connection opened for this request; none when reused or without TLS.
+        tls_ns: Option<u64> [Delta "ns"],
+    }
+    derived {
+        /// `new` where a connection was opened for this request, `reused` where an earlier one carried it; none where
+        /// there was no connection.
+        connection: Option<Connection> [Dictionary ""] = RequestRow::connection,
+    }
+    then {
+        /// Who stamped the receiving instants: kernel or user.
+        stamp: Stamp [Dictionary ""],
+        /// Our read minus the kernel's stamp at the first token; none with user stamps.
+        read_delay_ns: Option<u64> [Delta "ns"],
+        /// How it ended: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`, `stream_error`,
+        /// `empty`, `server_died` or `cut_at_drain`.
+        outcome: Outcome [Dictionary ""],
+        /// Status of the HTTP response.
+        http_status: Option<u16> [Dictionary ""],
+        /// What went wrong, in words; never a secret.
+        error: Option<String> [Dictionary ""],
+        /// The server's reason to stop (`stop`, `length`, …).
+        finish_reason: Option<String> [Dictionary ""],
+        /// Prompt tokens as the server counted them.
+        prompt_tokens: Option<u32> [Dictionary "tokens"],
+        /// Prompt tokens the server took from its prefix cache.
+        cached_tokens: Option<u32> [Dictionary "tokens"],
+        /// Output tokens; `token_source` says who counted.
+        output_tokens: Option<u32> [Dictionary "tokens"],
+        /// Output tokens that were reasoning, as the server counted them.
+        reasoning_tokens: Option<u32> [Dictionary "tokens"],
+        /// Output tokens asked for.
+        requested_tokens: u32 [Dictionary "tokens"],
+        /// Prompt tokens meant to be sent: our own count or estimate.
+        intended_prompt_tokens: u32 [Dictionary "tokens"],
+        /// Who counted the output tokens: usage (the server), tokenizer or events.
+        token_source: Option<TokenSource> [Dictionary ""],
+        /// Token events: events with text.
+        events: u32 [Dictionary "events"],
+        /// Bytes of the response body.
+        bytes: u64 [Delta "bytes"],
+        /// First 16 hex digits of SHA-256 over the answer's content followed by its reasoning; none without text.
+        text_digest: Option<String> [Plain ""],
+    }
+}
+
+table! {
+    /// The token events of one request.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct EventRow {
+        /// Number of the request in its run, from 0.
+        request: u64 [Delta ""],
+        /// First event with text, as in the requests table: the gaps count from here.
+        first_token_ns: Option<u64> [Delta "ns"],
+        /// Time between successive token events; one fewer than `events`, empty without two.
+        gaps_ns: Vec<u64> [Gaps "ns"],
+    }
+}
+
+table! {
+    /// One point of a time series.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Sample {
+        /// When, since the run's start.
+        at_ns: u64 [Delta "ns"],
+        /// Who was observed: generator, server or gpu.
+        source: String [Dictionary ""],
+        /// What, with its unit in the name: `in_flight`, `cpu_share`, `resident_bytes`.
+        name: String [Dictionary ""],
+        /// The value.
+        value: f64 [Plain "as named"],
+    }
+}
+
+/// One of the Parquet files of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// One row per request.
+    Requests,
+    /// One row per request: the gaps between its token events.
+    Events,
+    /// Time series of the generator, the server and its GPUs.
+    Samples,
+}
+
+impl Table {
+    /// All tables, as they are documented.
+    pub const ALL: [Table; 3] = [Table::Requests, Table::Events, Table::Samples];
+
+    /// The name of the file in a run's folder.
+    pub fn file(self) -> &'static str {
+        match self {
+            Table::Requests => "requests.parquet",
+            Table::Events => "events.parquet",
+            Table::Samples => "samples.parquet",
+        }
+    }
+
+    /// How many of the run's labels every row carries: all, or only `run_id` and `attempt`.
+    pub(crate) fn labels(self) -> usize {
+        match self {
+            Table::Requests => RunLabels::COLUMNS.len(),
+            Table::Events | Table::Samples => 2,
+        }
+    }
+
+    /// The columns in their order.
+    pub fn columns(self) -> impl Iterator<Item = &'static Column> {
+        let own = match self {
+            Table::Requests => RequestRow::COLUMNS,
+            Table::Events => EventRow::COLUMNS,
+            Table::Samples => Sample::COLUMNS,
+        };
+        RunLabels::COLUMNS[..self.labels()].iter().chain(own)
+    }
+
+    /// The Arrow schema, the same for every run whatever its axes.
+    pub fn schema(self) -> Schema {
+        Schema::new(self.columns().map(Column::field).collect::<Vec<_>>())
+    }
+}

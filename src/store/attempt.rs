@@ -1,0 +1,99 @@
+//! One attempt at a run: a folder in `attempts/` that becomes a run by `commit`, and stays there otherwise.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::disk;
+use super::error::{Doing, StoreError};
+use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
+use super::record::{AttemptRecord, FORMAT, Moment};
+use crate::expand::RunSpec;
+use crate::rows::{Journal, RunLabels};
+
+/// An attempt that is under way. Dropped without `commit`, it stays in `attempts/` and is never a result.
+#[derive(Debug)]
+pub struct Attempt {
+    pub(super) layout: Layout,
+    pub(super) dir: PathBuf,
+    pub(super) record: AttemptRecord,
+    /// Held for as long as anything may be written.
+    _lock: Arc<File>,
+}
+
+impl Attempt {
+    pub(super) fn create(
+        layout: Layout,
+        lock: Arc<File>,
+        id: &str,
+        number: u32,
+        spec: &RunSpec,
+    ) -> Result<Attempt, StoreError> {
+        let dir = layout.attempt(id, number);
+        fs::create_dir(&dir).map_err(StoreError::on(Doing::Write, &dir))?;
+        let record = AttemptRecord {
+            format: FORMAT,
+            id: id.to_owned(),
+            attempt: number,
+            started: Moment::now(),
+            pid: std::process::id(),
+            ended: None,
+            failure: None,
+            spec: spec.clone(),
+        };
+        disk::write_json(&dir, ATTEMPT_JSON, &record)?;
+        Ok(Attempt { layout, dir, record, _lock: lock })
+    }
+
+    /// The full RunId, 64 hex digits.
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Which attempt at the run this is, from 1.
+    pub fn number(&self) -> u32 {
+        self.record.attempt
+    }
+
+    /// Its folder, where logs may be put; they move with it.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where its journal is.
+    pub fn journal_path(&self) -> PathBuf {
+        self.dir.join(JOURNAL)
+    }
+
+    /// What all rows of this attempt share.
+    pub fn labels(&self) -> RunLabels {
+        let AttemptRecord { id, attempt, spec, .. } = &self.record;
+        RunLabels {
+            run_id: id.clone(),
+            attempt: *attempt,
+            endpoint: spec.endpoint.name.clone(),
+            model: spec.labels.model.clone(),
+            scenario: spec.labels.scenario.clone(),
+            batch_size: spec.load.batch_size(),
+            qps: spec.load.qps().map(|qps| qps.to_f64()),
+            repeat: spec.repeat,
+            axes: spec.labels.axes.clone(),
+        }
+    }
+
+    /// Starts its journal; `Journal::finish` it before `commit`.
+    pub fn journal(&self) -> Result<Journal, StoreError> {
+        Ok(Journal::create(&self.journal_path(), &self.labels())?)
+    }
+
+    /// Leaves the attempt as failed, with the reason in its `attempt.json`.
+    pub fn fail(mut self, reason: &str) -> Result<(), StoreError> {
+        self.note_failure(reason)
+    }
+
+    pub(super) fn note_failure(&mut self, reason: &str) -> Result<(), StoreError> {
+        self.record.ended = Some(Moment::now());
+        self.record.failure = Some(reason.to_owned());
+        disk::write_json(&self.dir, ATTEMPT_JSON, &self.record)
+    }
+}

@@ -1,0 +1,156 @@
+//! What can go wrong in the results folder. All but `NotFound` and `Ambiguous` mean: the folder is locked, full,
+//! unreadable or damaged (exit code 5); those two are a user's slip (exit code 2).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::rows::RowsError;
+
+/// A results folder that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No space, no quota, or a limit on the size of files.
+    #[error(
+        "no room to write {path} ({source}): free space or raise the limit, then run the same command again; committed \
+         runs are kept"
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The folder or its file system is read-only for this user.
+    #[error("cannot write {path} ({source}): make the results folder writable, or choose another with --results DIR")]
+    NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file exists and this user may not read it.
+    #[error("cannot read {path} ({source}): make the results folder readable, or choose another with --results DIR")]
+    NotReadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Any other refusal of the operating system.
+    #[error("cannot {doing} {path}: {source}")]
+    Io {
+        /// What was tried.
+        doing: Doing,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another writer is at work.
+    #[error(
+        "{dir} is in use by another sweepline{}: wait for it or end it; the lock goes with the process, there is nothing \
+         to remove",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        /// The results folder.
+        dir: PathBuf,
+        /// The holder's process, where it could be read.
+        pid: Option<u32>,
+    },
+    /// A file that does not hold what it should.
+    #[error("{path} is damaged ({reason}): `sweepline verify` names every damaged run, and `run --force` repeats it")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Written by a later program.
+    #[error(
+        "{path} has format {found}, this program reads up to {known}: use the newer sweepline, or another --results DIR"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The format in the file.
+        found: u32,
+        /// The newest format this program knows.
+        known: u32,
+    },
+    /// Row files that could not be written or read.
+    #[error(transparent)]
+    Rows(RowsError),
+    /// No run has such an id.
+    #[error("no run in {dir} has an id that begins with `{prefix}`: `sweepline list` shows all")]
+    NotFound {
+        /// The results folder.
+        dir: PathBuf,
+        /// What was asked for.
+        prefix: String,
+    },
+    /// Several runs have such an id.
+    #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// The short ids that begin so.
+        candidates: Vec<String>,
+    },
+}
+
+/// What was tried when the operating system said no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Reading a file or listing a folder.
+    Read,
+    /// Writing or creating a file or folder.
+    Write,
+    /// Moving a folder.
+    Move,
+    /// Removing a file.
+    Remove,
+}
+
+impl std::fmt::Display for Doing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Doing::Read => "read",
+            Doing::Write => "write",
+            Doing::Move => "move",
+            Doing::Remove => "remove",
+        })
+    }
+}
+
+impl StoreError {
+    /// The operating system's refusal, told by what the user can do about it.
+    pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
+        let path = path.to_owned();
+        match (source.kind(), doing) {
+            (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge, _) => {
+                StoreError::Full { path, source }
+            }
+            (io::ErrorKind::PermissionDenied, Doing::Read) => StoreError::NotReadable { path, source },
+            (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, _) => {
+                StoreError::NotWritable { path, source }
+            }
+            _ => StoreError::Io { doing, path, source },
+        }
+    }
+
+    /// A mapper of refusals to do something with `path`.
+    pub(crate) fn on(doing: Doing, path: &Path) -> impl Fn(io::Error) -> StoreError {
+        move |source| StoreError::io(doing, path, source)
+    }
+}
+
+impl From<RowsError> for StoreError {
+    fn from(error: RowsError) -> StoreError {
+        match error {
+            RowsError::Io { doing: "read", path, source } => StoreError::io(Doing::Read, &path, source),
+            RowsError::Io { path, source, .. } => StoreError::io(Doing::Write, &path, source),
+            other => StoreError::Rows(other),
+        }
+    }
+}

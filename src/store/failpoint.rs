@@ -1,0 +1,20 @@
+//! Named instants at which a test can have the program killed, to see what the next start makes of it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How often the chosen point was passed.
+static PASSED: AtomicU32 = AtomicU32::new(0);
+
+/// Kills this process with SIGKILL when `SWEEPLINE_FAILPOINT` is `name`, or `name:nth` and this is the nth time.
+/// Nothing in builds without debug assertions.
+pub fn failpoint(name: &str) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let Ok(wanted) = std::env::var("SWEEPLINE_FAILPOINT") else { return };
+    let (point, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+    if point == name && (PASSED.fetch_add(1, Ordering::SeqCst) + 1).to_string() == nth {
+        let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        unreachable!("a process can kill itself: {killed:?}");
+    }
+}

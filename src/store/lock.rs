@@ -1,0 +1,98 @@
+//! One writer per results folder. The kernel holds the lock and drops it with the process, however that ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::attempt::Attempt;
+use super::error::{Doing, StoreError};
+use super::layout::{GITIGNORE, Layout, split_numbered};
+use super::record::RunRecord;
+use super::recover::{Recovered, recover};
+use super::{Store, disk};
+use crate::expand::RunSpec;
+
+/// The results folder in the hands of its one writer. Attempts keep the lock too, so it outlives none of them.
+#[derive(Debug)]
+pub struct Writer {
+    store: Store,
+    lock: Arc<File>,
+    recovered: Vec<Recovered>,
+}
+
+impl Store {
+    /// Takes the results folder for writing, creating it where it is missing, and puts right what a killed writer left.
+    ///
+    /// Fails with `Locked` while another process has it.
+    pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
+        let store = Store::open(dir);
+        let layout = store.layout();
+        let root = layout.root();
+        let new = !root.exists();
+        disk::create_dir(root)?;
+        if new {
+            let path = root.join(".gitignore");
+            std::fs::write(&path, GITIGNORE).map_err(StoreError::on(Doing::Write, &path))?;
+        }
+        let lock = Arc::new(take(root, &layout.lock())?);
+        let missing = [layout.runs(), layout.attempts(), layout.superseded()].into_iter().filter(|dir| !dir.exists());
+        for dir in missing {
+            disk::create_dir(&dir)?;
+            disk::sync_dir(root)?;
+        }
+        let recovered = recover(layout)?;
+        Ok(Writer { store, lock, recovered })
+    }
+}
+
+/// Takes the lock and writes our process id into its file, for whoever finds it taken.
+fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
+    let failed = StoreError::on(Doing::Write, path);
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let mut file = open.map_err(&failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(StoreError::Locked { dir: root.to_owned(), pid });
+        }
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())
+    };
+    write(&mut file).map_err(failed)?;
+    Ok(file)
+}
+
+impl Writer {
+    /// The folder as readers see it.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What a killed writer had left between two steps, and what became of it.
+    pub fn recovered(&self) -> &[Recovered] {
+        &self.recovered
+    }
+
+    /// Starts the next attempt at the run `id` (64 hex digits).
+    pub fn begin(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
+        let number = next_number(self.store.layout(), id)?;
+        Attempt::create(self.store.layout().clone(), Arc::clone(&self.lock), id, number, spec)
+    }
+}
+
+/// The number after all that the run's attempts have had, wherever they lie now.
+fn next_number(layout: &Layout, id: &str) -> Result<u32, StoreError> {
+    let short = super::short(id);
+    let mut names = disk::names(&layout.attempts())?;
+    names.extend(disk::names(&layout.superseded())?);
+    let numbers = names.iter().filter_map(|name| split_numbered(name)).filter(|(id, _)| *id == short);
+    let committed = RunRecord::read(&layout.run(id)).ok().map(|record| record.attempt);
+    Ok(numbers.map(|(_, number)| number).chain(committed).max().unwrap_or(0) + 1)
+}

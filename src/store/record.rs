@@ -1,0 +1,154 @@
+//! `run.json`, the commit of a run, and `attempt.json`, what is known before there is one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::error::{Doing, StoreError};
+use super::layout::{ATTEMPT_JSON, RUN_JSON};
+use crate::expand::RunSpec;
+use crate::rows::{Environment, Facts};
+
+/// Format of `run.json` and `attempt.json`. Raised when a reader of the old one would misread the new; a new optional
+/// field does not raise it.
+pub const FORMAT: u32 = 1;
+
+/// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub Timestamp);
+
+impl Moment {
+    /// This instant.
+    pub fn now() -> Moment {
+        Moment(Timestamp::now())
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9}", self.0)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::from_str(&text).map(Moment).map_err(D::Error::custom)
+    }
+}
+
+/// One file of a committed run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its SHA-256, 64 hex digits.
+    pub sha256: String,
+    /// Its rows.
+    pub rows: u64,
+}
+
+/// The committed run that this one took the place of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Its attempt; none where its `run.json` could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Why it was repeated; none where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `run.json`: the commit of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Format of this file.
+    pub format: u32,
+    /// The full RunId, 64 hex digits.
+    pub id: String,
+    /// Which attempt at the run this was, from 1.
+    pub attempt: u32,
+    /// When the attempt began.
+    pub started: Moment,
+    /// When it was over and its commit began.
+    pub ended: Moment,
+    /// The run as it was asked for, every default explicit.
+    pub spec: RunSpec,
+    /// The circumstances as they were found.
+    pub environment: Environment,
+    /// What the verdict is computed from, besides the rows.
+    pub facts: Facts,
+    /// Digest of what the generator sent, without nonces: equal for the two arms of a comparison.
+    pub generator_digest: String,
+    /// What it took the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<Replaced>,
+    /// The row files, by name.
+    pub files: BTreeMap<String, FileRecord>,
+}
+
+impl RunRecord {
+    /// Reads the `run.json` in `dir`.
+    pub fn read(dir: &Path) -> Result<RunRecord, StoreError> {
+        read(&dir.join(RUN_JSON))
+    }
+}
+
+/// `attempt.json`: what is known of an attempt before it is a run, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// Format of this file.
+    pub format: u32,
+    /// The full RunId, 64 hex digits.
+    pub id: String,
+    /// Which attempt at the run this is, from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub started: Moment,
+    /// The process that makes it.
+    pub pid: u32,
+    /// When it failed; none while it is under way, or where its process was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Moment>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The run as it was asked for.
+    pub spec: RunSpec,
+}
+
+impl AttemptRecord {
+    /// Reads the `attempt.json` in `dir`.
+    pub fn read(dir: &Path) -> Result<AttemptRecord, StoreError> {
+        read(&dir.join(ATTEMPT_JSON))
+    }
+}
+
+/// The one field that every format has.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+}
+
+/// Reads a record. The format is looked at before anything else is said of a file that a later program wrote.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    let text = fs::read(path).map_err(StoreError::on(Doing::Read, path))?;
+    let damaged = |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
+    let Head { format } = serde_json::from_slice(&text).map_err(damaged)?;
+    if format > FORMAT {
+        return Err(StoreError::Newer { path: path.to_owned(), found: format, known: FORMAT });
+    }
+    serde_json::from_slice(&text).map_err(damaged)
+}

@@ -1,0 +1,76 @@
+//! What a killed writer left between two steps of a commit, put right by the next one before it does anything else.
+//!
+//! An attempt with a whole `run.json` was sealed and checked: its move into `runs/` is finished, so work that was done
+//! is not done again, and the final set is that of an uninterrupted sweep. If such an attempt turns out damaged and the
+//! run it was to replace already lies in `superseded/`, that run is moved back. Other attempts stay where they are.
+
+use std::fs;
+
+use super::commit::promote;
+use super::disk;
+use super::error::{Doing, StoreError};
+use super::layout::{Layout, RUN_JSON, split_numbered};
+use super::list::{State, inspect};
+use super::record::RunRecord;
+
+/// What was done about one interrupted commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// The sealed attempt was moved into `runs/`.
+    Finished,
+    /// The sealed attempt is damaged; the run it was to replace was moved back into `runs/`.
+    Restored,
+}
+
+/// One interrupted commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovered {
+    /// The run's short id.
+    pub id: String,
+    /// The attempt that is the committed run now.
+    pub attempt: u32,
+    /// What was done.
+    pub remedy: Remedy,
+}
+
+/// Finishes or takes back every interrupted commit. The caller holds the lock.
+pub(super) fn recover(layout: &Layout) -> Result<Vec<Recovered>, StoreError> {
+    let mut recovered = Vec::new();
+    for name in disk::names(&layout.attempts())? {
+        let Some((id, number)) = split_numbered(&name) else { continue };
+        let dir = layout.attempt(id, number);
+        if !dir.join(RUN_JSON).exists() {
+            continue;
+        }
+        let listed = inspect(&dir, id)?;
+        match (listed.state, listed.record) {
+            (State::Whole, Some(record)) if record.attempt == number => {
+                if is_newer_than_committed(layout, &record) {
+                    promote(layout, &record)?;
+                    recovered.push(Recovered { id: id.to_owned(), attempt: number, remedy: Remedy::Finished });
+                }
+            }
+            _ => recovered.extend(restore(layout, id)?),
+        }
+    }
+    Ok(recovered)
+}
+
+fn is_newer_than_committed(layout: &Layout, record: &RunRecord) -> bool {
+    RunRecord::read(&layout.run(&record.id)).map_or(true, |committed| committed.attempt < record.attempt)
+}
+
+/// Moves the newest superseded run of `id` back where `runs/` has none.
+///
+/// Only called for an id with a sealed attempt: without one, a run that is missing was removed on purpose.
+fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
+    let run = layout.run(id);
+    let names = disk::names(&layout.superseded())?;
+    let numbers = names.iter().filter_map(|name| split_numbered(name)).filter(|(of, _)| *of == id);
+    let Some(attempt) = numbers.map(|(_, number)| number).max().filter(|_| !run.exists()) else { return Ok(None) };
+    let from = layout.superseded_run(id, attempt);
+    fs::rename(&from, &run).map_err(StoreError::on(Doing::Move, &from))?;
+    disk::sync_dir(&layout.runs())?;
+    disk::sync_dir(&layout.superseded())?;
+    Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))
+}
