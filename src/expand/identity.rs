@@ -85,12 +85,12 @@ impl Canonical {
         &self.entries
     }
 
-    /// The bytes that are hashed: `length:path`, type letter, `length:value`, newline, for each entry.
+    /// The bytes that are hashed: `length:path=`, type letter, `length:value`, newline, for each entry.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = String::new();
         for (path, value) in &self.entries {
             let (letter, text) = value.typed();
-            bytes.push_str(&format!("{}:{path}{letter}{}:{text}\n", path.len(), text.len()));
+            bytes.push_str(&format!("{}:{path}={letter}{}:{text}\n", path.len(), text.len()));
         }
         bytes.into_bytes()
     }

@@ -2,15 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use crate::expand::{EndpointSpec, Labels, Load, ModelSpec, Phases, RunId, RunSpec, Shaping};
+use crate::expand::{EndpointSpec, Labels, Load, ModelSpec, Phases, RunId, RunSpec, Shaping, canonical};
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{Api, Arrivals, Between, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-const CLOSED_CHAT: &str = "";
-const OPEN_COMPLETIONS: &str = "";
-const CONVERSATION_ON_MOCK: &str = "";
+const CLOSED_CHAT: &str = "e866983d4b5b5296d7480b4301ae060e102c084bd3a644e7cf457c54900d30b1";
+const OPEN_COMPLETIONS: &str = "26da9b259cffea4f9728e5ff939a0083b6f29f189900b40f92d197a6a05183e7";
+const CONVERSATION_ON_MOCK: &str = "e6dff5d0c6cbcc1a9e1ded7233a9abc952089e6bd0462b1c20f1d32574eaf919";
+
+/// The canonical form of `closed_chat`, whole.
+const CLOSED_CHAT_FORM: &str = "\
+4:hash=i1:1\n\
+11:measurement=i1:1\n\
+16:between.cooldown=n1:0\n\
+12:endpoint.api=t4:chat\n\
+15:endpoint.engine=t4:vllm\n\
+12:endpoint.gpu=t13:H100-SXM-80GB\n\
+13:endpoint.gpus=i1:8\n\
+13:endpoint.name=t4:vllm\n\
+34:endpoint.server.flags.max_num_seqs=d3:256\n\
+30:endpoint.server.prefix_caching=b4:true\n\
+23:endpoint.server.version=t6:0.33.0\n\
+15:load.batch_size=i1:8\n\
+12:load.pattern=t6:closed\n\
+8:model.id=t9:org/small\n\
+15:model.precision=t4:bf16\n\
+16:phases.drain.for=n11:30000000000\n\
+17:phases.drain.mode=t4:keep\n\
+11:phases.fill=n11:30000000000\n\
+18:phases.measure.for=n12:120000000000\n\
+16:phases.stabilize=n11:60000000000\n\
+6:repeat=i1:0\n\
+22:scenario.output_tokens=i3:256\n\
+22:scenario.prompt_tokens=i2:50\n\
+14:scenario.reuse=t4:none\n\
+22:scenario.system_tokens=i1:0\n\
+14:scenario.turns=i1:1\n\
+4:seed=i2:42\n\
+18:shaping.ignore_eos=b4:true\n\
+13:shaping.nonce=b4:true\n\
+14:shaping.stream=b4:true\n\
+19:shaping.temperature=d1:0\n\
+16:timeouts.connect=n11:10000000000\n\
+16:timeouts.request=n12:600000000000\n\
+14:timeouts.stall=n11:60000000000\n\
+";
 
 fn shaping() -> Shaping {
     Shaping {
@@ -133,6 +171,12 @@ pub(super) fn conversation_on_mock() -> RunSpec {
         between: Between { cooldown: Nanos::from_millis(1_500) },
         ..closed_chat()
     }
+}
+
+#[test]
+fn the_canonical_form_is_readable() {
+    let bytes = canonical(&closed_chat()).bytes();
+    assert_eq!(String::from_utf8(bytes).expect("text"), CLOSED_CHAT_FORM);
 }
 
 #[test]

@@ -8,8 +8,19 @@ use crate::plan::Scalar;
 use crate::units::{Decimal, Seed};
 
 /// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
-const OTHER_TEXTS: [&str; 10] =
-    ["7s/token", "7%", "7s", "sglang", "completions", "constant", "stop", "shared_system", "none", "anything else"];
+const OTHER_TEXTS: [&str; 11] = [
+    "7s/token",
+    "7%",
+    "7s",
+    "sglang",
+    "completions",
+    "chat",
+    "constant",
+    "stop",
+    "shared_system",
+    "none",
+    "anything else",
+];
 
 /// JSON pointers of all leaves under `value`.
 fn leaves(value: &Value, at: String, into: &mut Vec<String>) {
@@ -91,10 +102,10 @@ fn no_text_passes_for_other_entries() {
     let text = |value: &str| Scalar::Text(value.to_owned());
     let tricks = [
         with(&[("a", text("1")), ("b", text("2"))]),
-        with(&[("a", text("1\n17:endpoint.server.bt1:2"))]),
+        with(&[("a", text("1\n17:endpoint.server.b=t1:2"))]),
         with(&[("a", text("1\n")), ("b", text("2"))]),
         with(&[("a=1", text("")), ("b", text("2"))]),
-        with(&[("at1:1\n17:endpoint.server.b", text("2"))]),
+        with(&[("a=t1:1\n17:endpoint.server.b", text("2"))]),
         with(&[("a", Scalar::Number(Decimal::from(1))), ("b", text("2"))]),
         with(&[("a", text("true"))]),
         with(&[("a", Scalar::Bool(true))]),
