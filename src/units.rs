@@ -118,7 +118,7 @@ impl fmt::Display for Nanos {
         let (name, scale) = UNITS
             .iter()
             .filter(|(name, _)| *name != "µs")
-            .find(|(_, scale)| self.0 % scale == 0)
+            .find(|(_, scale)| self.0.is_multiple_of(*scale))
             .expect("1 divides all");
         f.pad(&format!("{}{}", self.0 / scale, name))
     }
