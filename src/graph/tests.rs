@@ -102,7 +102,8 @@ fn a_dead_endpoint_loses_its_runs_and_no_others() {
     let (order, skipped) = walked(&graph, &expansion, "probe a");
     assert!(order.contains(&"run s demo".to_owned()) && !order.contains(&"run s a".to_owned()));
     assert_eq!(skipped, ["run s a: endpoint `a` failed its probe"]);
-    let (_, skipped) = walked(&graph, &expansion, "serve demo");
+    let (order, skipped) = walked(&graph, &expansion, "serve demo");
+    assert_eq!(order.iter().filter(|name| name.ends_with("demo")).collect::<Vec<_>>(), ["serve demo"]);
     let reason = SkipReason::NotStarted { endpoint: "demo".to_owned() };
     assert_eq!(skipped, [format!("probe demo: {reason}"), format!("run s demo: {reason}")]);
 }

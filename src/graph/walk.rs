@@ -150,6 +150,8 @@ impl<'g> Walk<'g> {
         if !self.ended.insert(node) {
             return false;
         }
+        // A skipped probe frees its runs a moment before they are skipped too.
+        self.ready.remove(&(self.graph.rank(node), node));
         for behind in self.graph.after(node) {
             self.waits[behind.index()] -= 1;
             if self.waits[behind.index()] == 0 && !self.ended.contains(&behind) {
