@@ -9,7 +9,7 @@ use crate::units::Seed;
 
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prose::{self, Dice, Ending};
-use super::tokens::{CHARS_PER_TOKEN, estimate};
+use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 
 /// What one request says anew; in a conversation the history comes on top.
@@ -19,7 +19,7 @@ pub struct Prompt {
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
-    /// Tokens that are meant to be sent, by [`estimate`]: system, history and user, without the chat template.
+    /// Tokens that are meant to be sent, by [`estimate`](super::estimate): system, history and user, without the chat template.
     pub intended_prompt_tokens: u32,
 }
 
@@ -28,27 +28,28 @@ pub struct Prompt {
 /// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
 /// conversations for each conversation, else for each attempt at the run. A shared system prompt, being the first
 /// message of all prompts, has one for the attempt, whatever the user's messages have.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Generator {
     content: Content,
     digest: [u8; 32],
     user_key: [u8; 32],
     nonce: Option<NonceKey>,
     system: Option<System>,
-    same: Option<String>,
+    /// The user's text and its tokens, where all requests carry the same.
+    same: Option<(String, u32)>,
 }
 
 /// The system message and what it is about.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct System {
     text: Arc<str>,
     tokens: u32,
     topic: &'static Topic,
 }
 
-impl std::fmt::Debug for Topic {
+impl std::fmt::Debug for Generator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Topic")
+        f.debug_struct("Generator").field("digest", &self.digest()).finish_non_exhaustive()
     }
 }
 
@@ -66,7 +67,7 @@ impl Generator {
         let user_key = derived(&digest, b"user");
         let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None };
         if content.reuse == Reuse::SamePrompt {
-            generator.same = Some(generator.user(0, 0).0);
+            generator.same = Some(generator.user(0, 0));
         }
         generator
     }
@@ -79,7 +80,7 @@ impl Generator {
     /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
         let (user, tokens) = match &self.same {
-            Some(same) => (same.clone(), estimate(same)),
+            Some(same) => same.clone(),
             None => self.user(conversation, turn),
         };
         let system = self.system.as_ref();

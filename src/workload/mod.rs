@@ -2,7 +2,7 @@
 //!
 //! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two endpoints, and all
 //! load points of one, are sent the same text. Only the nonce that opens a prompt differs between runs, so that no run
-//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. [`body`] makes bytes of
+//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. [`body()`] makes bytes of
 //! it. When a request is sent is not known here.
 
 pub mod body;

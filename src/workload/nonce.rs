@@ -13,8 +13,8 @@ const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
 /// Tokens of a nonce, by the estimate; the same for every nonce and counted in the prompt's length.
 ///
-/// A group of three digits is one token for the usual tokenizers whatever the digits are, so the true number, though
-/// each tokenizer has its own, is constant too.
+/// Tokenizers that cut numbers by three digits or by one need the same number of tokens for every nonce too, if another
+/// one (12 in cl100k_base and o200k_base); those of GPT-2's time, which merge frequent numbers, do not.
 pub const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
 /// What a run's nonces derive from: the run and which attempt at it this is.

@@ -35,7 +35,9 @@ fn shared_prefix(a: &str, b: &str) -> usize {
 
 #[test]
 fn texts_are_pinned() {
-    assert_eq!(text(&generator("B1", Some(key(1))).request(7)), "");
+    let expected = "[ref 463 676 545 167] When the old windmill became covered in fog, the bus driver explored the narrow \
+                    path with great care. A group of students asked... Write a postcard about this day.";
+    assert_eq!(text(&generator("B1", Some(key(1))).request(7)), expected);
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn prose_is_readable() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn lengths_are_as_asked(tokens in 16u32..=8_192, small in 16u32..=80, k: u64, seed: u64, nonce: bool) {

@@ -1,7 +1,8 @@
 //! The vocabulary of the prose: six topics, and the words that fit all of them.
 //!
-//! Plain ASCII. No word is longer than nine letters, so that a text can be cut at a word border within one token of any
-//! length. Things are singular and verbs are transitive in the past tense, so that any of them fit together.
+//! Plain ASCII. No word is longer than nine letters, nor the first word of a sentence longer than seven, so that a text
+//! can be cut at a word border within one token of any length. Things are singular and verbs are transitive in the past
+//! tense, so that any of them fit together.
 
 /// What one text is about.
 pub(super) struct Topic {
@@ -45,7 +46,7 @@ pub(super) const MANNERS: &[&str] = &[
 
 #[rustfmt::skip]
 pub(super) const LINKS: &[&str] = &[
-    "even so,", "as a result,", "in the end,", "for that reason,", "to be fair,", "by contrast,", "strangely,",
+    "even so,", "as a result,", "in the end,", "for that reason,", "to be fair,", "by contrast,", "oddly enough,",
     "as usual,", "at first,", "much later,", "in short,", "against the plan,",
 ];
 
@@ -77,7 +78,7 @@ const OPERATIONS: Topic = Topic {
         "near the loading dock", "under the raised floor", "in the control room", "across both regions",
     ],
     qualities: &[
-        "slow", "noisy", "out of date", "stable", "half empty", "too warm", "offline", "back to normal",
+        "slow", "noisy", "out of date", "stable", "half empty", "too warm", "offline", "almost full",
     ],
     aims: &[
         "keep the queue short", "free some memory", "prove the backup works", "bring the error rate down",
@@ -257,3 +258,20 @@ const GARDEN: Topic = Topic {
         "How much water does this need in a dry month?", "List the tools for the work described.",
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_short_enough_to_cut_between() {
+        let topics = TOPICS.iter().flat_map(|t| [t.actors, t.verbs, t.things, t.places, t.qualities, t.aims]);
+        let letters = |word: &str| word.trim_end_matches([',', '.', ':']).len();
+        for phrase in topics.chain([TIMES, MANNERS, LINKS, SPANS]).flatten() {
+            assert!(phrase.is_ascii() && phrase.split(' ').all(|word| (1..=9).contains(&letters(word))), "{phrase}");
+        }
+        for start in TIMES.iter().chain(LINKS).chain(TOPICS.iter().flat_map(|topic| topic.actors)) {
+            assert!(start.split(' ').next().is_some_and(|word| letters(word) <= 7), "{start}");
+        }
+    }
+}
