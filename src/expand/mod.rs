@@ -23,13 +23,17 @@ pub use matrix::Cell;
 pub use origin::origin;
 pub use spec::*;
 
-use crate::plan::{Plan, Sweep};
+use crate::plan::{Endpoint, Plan, Sweep, Table};
 
 /// All runs of a plan, in the order in which they are executed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expansion {
     /// The runs; two sweeps may hold the same run, with the same id.
     pub runs: Vec<PlannedRun>,
+    /// For each sweep, in declared order, the sweeps it comes after.
+    pub after: Table<Vec<String>>,
+    /// For each endpoint, what its runs occupy: runs on one resource never overlap.
+    pub resources: Table<String>,
 }
 
 /// One run as the plan asks for it.
@@ -53,7 +57,10 @@ pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
     for (name, sweep) in &plan.sweeps {
         expand_sweep(plan, name, sweep, &mut runs)?;
     }
-    Ok(Expansion { runs })
+    let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
+    let resource = |name: &String, endpoint: &Endpoint| endpoint.resource.clone().unwrap_or_else(|| name.clone());
+    let resources = plan.endpoints.iter().map(|(name, endpoint)| (name.clone(), resource(name, endpoint))).collect();
+    Ok(Expansion { runs, after, resources })
 }
 
 fn expand_sweep(plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {

@@ -1,4 +1,4 @@
-//! Building the graph from a plan and its runs.
+//! Building the graph from the runs of a plan.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,6 @@ use indexmap::IndexMap;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::expand::{Expansion, PlannedRun, RunId};
-use crate::plan::Plan;
 
 use super::{Graph, Node, Planned};
 
@@ -27,9 +26,9 @@ pub enum GraphError {
 }
 
 /// The graph of those runs of `expansion` for which `todo` (asked by position) says yes.
-pub fn build(plan: &Plan, expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
-    let turns = turns(plan)?;
-    let mut builder = Builder { plan, runs: &expansion.runs, graph: DiGraph::new(), gates: HashMap::new() };
+pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
+    let turns = turns(&expansion.after)?;
+    let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
     builder.add_gates();
     let mut probes = HashMap::new();
     for positions in by_id(&expansion.runs, todo).values() {
@@ -52,32 +51,32 @@ fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, V
 }
 
 /// For each sweep its turn, such that a sweep comes later than all it is `after`; declared order where that is free.
-fn turns(plan: &Plan) -> Result<HashMap<&str, usize>, GraphError> {
-    for (name, sweep) in &plan.sweeps {
-        if let Some(after) = sweep.after.0.iter().find(|after| !plan.sweeps.contains_key(*after)) {
+fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>, GraphError> {
+    for (name, after) in sweeps {
+        if let Some(after) = after.iter().find(|after| !sweeps.contains_key(*after)) {
             return Err(GraphError::UnknownSweep { sweep: name.clone(), after: after.clone() });
         }
     }
     let mut turns: HashMap<&str, usize> = HashMap::new();
-    while turns.len() < plan.sweeps.len() {
-        let free = plan.sweeps.iter().find(|(name, sweep)| {
-            !turns.contains_key(name.as_str()) && sweep.after.0.iter().all(|after| turns.contains_key(after.as_str()))
+    while turns.len() < sweeps.len() {
+        let free = sweeps.iter().find(|(name, after)| {
+            !turns.contains_key(name.as_str()) && after.iter().all(|after| turns.contains_key(after.as_str()))
         });
         match free {
             Some((name, _)) => turns.insert(name, turns.len()),
-            None => return Err(GraphError::Circle(circle(plan, &turns))),
+            None => return Err(GraphError::Circle(circle(sweeps, &turns))),
         };
     }
     Ok(turns)
 }
 
 /// A circle among the sweeps without a turn, its first sweep repeated at the end.
-fn circle(plan: &Plan, turns: &HashMap<&str, usize>) -> Vec<String> {
+fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) -> Vec<String> {
     let waits = |name: &str| !turns.contains_key(name);
-    let mut path: Vec<String> = plan.sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
+    let mut path: Vec<String> = sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
     while let Some(last) = path.last() {
         // Every sweep without a turn waits for another one, so this ends where the path meets itself.
-        let Some(next) = plan.sweeps[last].after.0.iter().find(|after| waits(after)).cloned() else { break };
+        let Some(next) = sweeps[last].iter().find(|after| waits(after)).cloned() else { break };
         if let Some(start) = path.iter().position(|seen| *seen == next) {
             path.drain(..start);
             path.push(next);
@@ -89,8 +88,7 @@ fn circle(plan: &Plan, turns: &HashMap<&str, usize>) -> Vec<String> {
 }
 
 struct Builder<'a> {
-    plan: &'a Plan,
-    runs: &'a [PlannedRun],
+    expansion: &'a Expansion,
     graph: DiGraph<Planned, ()>,
     /// The gate of each sweep that another one comes after.
     gates: HashMap<&'a str, NodeIndex>,
@@ -98,9 +96,9 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn add_gates(&mut self) {
-        for after in self.plan.sweeps.values().flat_map(|sweep| &sweep.after.0) {
+        for after in self.expansion.after.values().flatten() {
             if !self.gates.contains_key(after.as_str()) {
-                let last = self.runs.iter().rposition(|run| *run.sweep == **after).unwrap_or(0);
+                let last = self.expansion.runs.iter().rposition(|run| *run.sweep == **after).unwrap_or(0);
                 let node = Node::Gate { sweep: after.clone() };
                 let gate = self.graph.add_node(Planned { node, rank: (last, 3), resource: None });
                 self.gates.insert(after, gate);
@@ -108,19 +106,19 @@ impl<'a> Builder<'a> {
         }
         // Gate waits for gate, so that `after` holds across a sweep that has nothing left to do.
         for (name, gate) in &self.gates {
-            for after in &self.plan.sweeps[*name].after.0 {
+            for after in &self.expansion.after[*name] {
                 self.graph.update_edge(self.gates[after.as_str()], *gate, ());
             }
         }
     }
 
     fn add_run(&mut self, owner: usize, positions: &[usize], probes: &mut HashMap<&'a str, NodeIndex>) {
-        let runs = self.runs;
+        let runs = &self.expansion.runs;
         let endpoint = runs[owner].spec.endpoint.name.as_str();
         let probe = *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner));
         let run = self.add(Node::Run(owner), (owner, 2), endpoint);
         self.graph.update_edge(probe, run, ());
-        for after in &self.plan.sweeps[&*runs[owner].sweep].after.0 {
+        for after in &self.expansion.after[&*runs[owner].sweep] {
             self.graph.update_edge(self.gates[after.as_str()], run, ());
         }
         for at in positions {
@@ -132,7 +130,7 @@ impl<'a> Builder<'a> {
 
     /// The probe of the endpoint of run `first`, behind the start of its embedded server where it has one.
     fn add_probe(&mut self, first: usize) -> NodeIndex {
-        let spec = &self.runs[first].spec.endpoint;
+        let spec = &self.expansion.runs[first].spec.endpoint;
         let endpoint = spec.name.clone();
         let probe = self.add(Node::Probe { endpoint: endpoint.clone() }, (first, 1), &spec.name);
         if spec.mock.is_some() {
@@ -143,8 +141,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add(&mut self, node: Node, rank: super::Rank, endpoint: &str) -> NodeIndex {
-        let declared = self.plan.endpoints.get(endpoint).and_then(|endpoint| endpoint.resource.clone());
-        let resource = Some(declared.unwrap_or_else(|| endpoint.to_owned()));
+        let resource = Some(self.expansion.resources[endpoint].clone());
         self.graph.add_node(Planned { node, rank, resource })
     }
 }

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::render::{dot, drawing, json, mermaid};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::expand::{Expansion, RunId, expand};
-use crate::plan::Plan;
 
-/// A plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share a node.
-fn plan(sweeps: Value) -> Plan {
-    serde_json::from_value(json!({
+/// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share a node.
+fn runs(sweeps: Value) -> Expansion {
+    let plan = json!({
         "sweepline": 1,
         "name": "test",
         "endpoints": {
@@ -22,8 +21,8 @@ fn plan(sweeps: Value) -> Plan {
         },
         "models": { "m": { "id": "m" } },
         "sweeps": sweeps,
-    }))
-    .expect("a plan")
+    });
+    expand(&serde_json::from_value(plan).expect("a plan")).expect("expands")
 }
 
 fn sweep(endpoints: &[&str], batches: &[u32], after: &[&str]) -> Value {
@@ -31,9 +30,8 @@ fn sweep(endpoints: &[&str], batches: &[u32], after: &[&str]) -> Value {
 }
 
 fn whole(sweeps: Value) -> (Graph, Expansion) {
-    let plan = plan(sweeps);
-    let expansion = expand(&plan).expect("expands");
-    (build(&plan, &expansion, &|_| true).expect("no circle"), expansion)
+    let expansion = runs(sweeps);
+    (build(&expansion, &|_| true).expect("no circle"), expansion)
 }
 
 fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
@@ -68,11 +66,10 @@ fn a_server_starts_before_its_probe_and_its_runs() {
 
 #[test]
 fn a_finished_plan_has_no_probe() {
-    let plan = plan(json!({ "s": sweep(&["demo", "c"], &[1, 2], &[]) }));
-    let expansion = expand(&plan).expect("expands");
-    assert!(build(&plan, &expansion, &|_| false).expect("no circle").is_empty());
+    let expansion = runs(json!({ "s": sweep(&["demo", "c"], &[1, 2], &[]) }));
+    assert!(build(&expansion, &|_| false).expect("no circle").is_empty());
     let only_c = |at: usize| expansion.runs[at].spec.endpoint.name == "c";
-    let graph = build(&plan, &expansion, &only_c).expect("no circle");
+    let graph = build(&expansion, &only_c).expect("no circle");
     let (order, _) = walked(&graph, &expansion, "");
     assert_eq!(order, ["probe c", "run s c", "run s c"]);
 }
@@ -88,11 +85,10 @@ fn a_later_sweep_waits_at_the_gate_whatever_the_runs_did() {
 
 #[test]
 fn after_holds_across_a_sweep_that_has_nothing_to_do() {
-    let plan = plan(json!({
+    let expansion = runs(json!({
         "x": sweep(&["c"], &[1], &[]), "y": sweep(&["c"], &[2], &["x"]), "z": sweep(&["c"], &[3], &["y"]),
     }));
-    let expansion = expand(&plan).expect("expands");
-    let graph = build(&plan, &expansion, &|at| &*expansion.runs[at].sweep != "y").expect("no circle");
+    let graph = build(&expansion, &|at| &*expansion.runs[at].sweep != "y").expect("no circle");
     assert_eq!(walked(&graph, &expansion, "").0, ["probe c", "run x c", "gate x", "gate y", "run z c"]);
 }
 
@@ -130,11 +126,11 @@ fn circles_are_shown() {
         "x": sweep(&["c"], &[1], &[]), "p": sweep(&["c"], &[1], &["x", "q"]),
         "q": sweep(&["c"], &[2], &["r"]), "r": sweep(&["c"], &[3], &["p"]),
     });
-    let plan = plan(sweeps);
-    let error = build(&plan, &expand(&plan).expect("expands"), &|_| true).expect_err("a circle");
+    let expansion = runs(sweeps);
+    let error = build(&expansion, &|_| true).expect_err("a circle");
     assert_eq!(error.to_string(), "these sweeps wait for each other: p → q → r → p; take one `after` away");
-    let plan = self::plan(json!({ "x": sweep(&["c"], &[1], &["nobody"]) }));
-    let error = build(&plan, &expand(&plan).expect("expands"), &|_| true).expect_err("unknown");
+    let expansion = self::runs(json!({ "x": sweep(&["c"], &[1], &["nobody"]) }));
+    let error = build(&expansion, &|_| true).expect_err("unknown");
     assert_eq!(error, GraphError::UnknownSweep { sweep: "x".into(), after: "nobody".into() });
 }
 
@@ -175,15 +171,15 @@ fn cases() -> impl Strategy<Value = Case> {
         .prop_map(|(sweeps, jobs, ends)| Case { sweeps, jobs, ends })
 }
 
-/// The plan of a case: each sweep comes after the chosen ones among those before it, declared back to front.
-fn case_plan(case: &Case) -> Plan {
+/// The runs of a case: each sweep comes after the chosen ones among those before it, declared back to front.
+fn case_runs(case: &Case) -> Expansion {
     let mut table = serde_json::Map::new();
     for (at, (endpoints, batches, after)) in case.sweeps.iter().enumerate().rev() {
         let after: BTreeSet<String> = after.iter().filter(|a| **a < at).map(|a| format!("s{a}")).collect();
         let after: Vec<&str> = after.iter().map(String::as_str).collect();
         table.insert(format!("s{at}"), sweep(endpoints, batches, &after));
     }
-    plan(Value::Object(table))
+    runs(Value::Object(table))
 }
 
 proptest! {
@@ -191,9 +187,8 @@ proptest! {
 
     #[test]
     fn every_walk_keeps_the_rules(case in cases()) {
-        let plan = case_plan(&case);
-        let expansion = expand(&plan).expect("expands");
-        let graph = build(&plan, &expansion, &|_| true).expect("no circle");
+        let expansion = case_runs(&case);
+            let graph = build(&expansion, &|_| true).expect("no circle");
         prop_assert!(petgraph::algo::toposort(&graph.inner, None).is_ok());
         let mut walk = Walk::new(&graph, case.jobs);
         let (mut under_way, mut seen) = (Vec::<NodeIndex>::new(), BTreeMap::<NodeIndex, u32>::new());
