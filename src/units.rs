@@ -254,6 +254,11 @@ impl Decimal {
         self.to_string().parse().expect("a decimal is a float")
     }
 
+    /// `(mantissa, scale)`: the number is `mantissa × 10^-scale`. For exact arithmetic.
+    pub const fn parts(self) -> (i64, u8) {
+        (self.mantissa, self.scale)
+    }
+
     /// Whether the number is above zero.
     pub fn is_positive(self) -> bool {
         self.mantissa > 0

@@ -1,1 +1,101 @@
 //! RunSpecs → Graph: what waits for what.
+//!
+//! The embedded server of an endpoint is started before the endpoint is probed, the endpoint is probed before its runs,
+//! and a sweep that comes `after` another waits at that one's gate. Only what is still to do is in the graph, so a plan
+//! whose runs are all there has no probe, and sends nothing. Built, the graph never changes; a [`Walk`] goes through it.
+
+mod build;
+pub mod render;
+pub mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+pub use build::{GraphError, build};
+pub use walk::{Outcome, SkipReason, Skipped, Walk};
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// Start the embedded server of an endpoint.
+    Serve {
+        /// Name of the endpoint.
+        endpoint: String,
+    },
+    /// Ask an endpoint whether it is there and what it is.
+    Probe {
+        /// Name of the endpoint.
+        endpoint: String,
+    },
+    /// Execute a run: its position in `Expansion.runs`. A run that several sweeps share is one node.
+    Run(usize),
+    /// Everything of a sweep has ended, well or not: what comes after it may start.
+    Gate {
+        /// Name of the sweep.
+        sweep: String,
+    },
+}
+
+/// When a node's turn comes among those that are ready: position of the run it belongs to, then Serve, Probe, Run, Gate.
+pub(crate) type Rank = (usize, u8);
+
+/// A node with what a walk needs to know of it.
+#[derive(Debug, Clone)]
+struct Planned {
+    node: Node,
+    rank: Rank,
+    /// What it occupies while it is under way; gates occupy nothing.
+    resource: Option<String>,
+}
+
+/// What is to do and what waits for what. Free of circles.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    inner: DiGraph<Planned, ()>,
+}
+
+impl Graph {
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.inner.node_count()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What `at` stands for.
+    pub fn node(&self, at: NodeIndex) -> &Node {
+        &self.inner[at].node
+    }
+
+    /// What `at` occupies while it is under way: two nodes of one resource never overlap. `None` for a gate.
+    pub fn resource(&self, at: NodeIndex) -> Option<&str> {
+        self.inner[at].resource.as_deref()
+    }
+
+    /// All nodes, in the order of their runs.
+    pub fn nodes(&self) -> Vec<NodeIndex> {
+        let mut nodes: Vec<NodeIndex> = self.inner.node_indices().collect();
+        nodes.sort_by_key(|at| self.rank(*at));
+        nodes
+    }
+
+    /// The nodes that must end before `at` may start.
+    pub fn before(&self, at: NodeIndex) -> impl Iterator<Item = NodeIndex> {
+        self.inner.neighbors_directed(at, Direction::Incoming)
+    }
+
+    /// The nodes that wait for `at`.
+    pub fn after(&self, at: NodeIndex) -> impl Iterator<Item = NodeIndex> {
+        self.inner.neighbors_directed(at, Direction::Outgoing)
+    }
+
+    fn rank(&self, at: NodeIndex) -> Rank {
+        self.inner[at].rank
+    }
+}

@@ -11,7 +11,7 @@ use crate::units::{Decimal, Nanos, Seed};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::scalar::{Fact, ModelId, Scalar};
-pub use super::shorthand::{Drain, Fill, Measure, OneOrMany, SecretRef, Switch};
+pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 
 /// A table whose order is the file's order.
 pub type Table<T> = IndexMap<String, T>;

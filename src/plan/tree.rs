@@ -16,6 +16,15 @@ pub enum Step {
     Index(usize),
 }
 
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Key(key) => f.write_str(key),
+            Step::Index(index) => write!(f, "{index}"),
+        }
+    }
+}
+
 impl From<&str> for Step {
     fn from(key: &str) -> Self {
         Step::Key(key.to_owned())

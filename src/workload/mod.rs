@@ -1,1 +1,23 @@
 //! What to send: scenario, seed and request number become a request.
+//!
+//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two endpoints, and all
+//! load points of one, are sent the same text. Only the nonce that opens a prompt differs between runs, so that no run
+//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. [`body()`] makes bytes of
+//! it. When a request is sent is not known here.
+
+pub mod body;
+mod conversation;
+mod generator;
+mod nonce;
+mod prose;
+pub mod tokens;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use body::{Shape, body};
+pub use conversation::{Conversation, Exchange};
+pub use generator::{Generator, Prompt};
+pub use nonce::{NONCE_TOKENS, NonceKey};
+pub use tokens::estimate;

@@ -1,0 +1,98 @@
+//! Reading typed values from a cell's axes.
+
+use crate::plan::{Arrivals, Scalar, Scenario};
+use crate::units::Decimal;
+
+use super::{Cell, Mistake};
+
+/// The axis as a name; a name such as `7` or `true` reads as another scalar and is a name all the same.
+pub(super) fn text(cell: &Cell, axis: &str) -> Option<String> {
+    cell.get(axis).map(Scalar::to_string)
+}
+
+/// The axis as a number.
+pub(super) fn number(cell: &Cell, axis: &str) -> Result<Option<Decimal>, Mistake> {
+    match cell.get(axis) {
+        None => Ok(None),
+        Some(Scalar::Number(value)) => Ok(Some(*value)),
+        Some(value) => Err(wrong(axis, value, "a number")),
+    }
+}
+
+/// The axis as a whole number from 0.
+pub(super) fn whole(cell: &Cell, axis: &str) -> Result<Option<u32>, Mistake> {
+    let Some(value) = cell.get(axis) else { return Ok(None) };
+    match value {
+        Scalar::Number(number) => match number.parts() {
+            (mantissa, 0) => u32::try_from(mantissa).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+    .map(Some)
+    .ok_or_else(|| wrong(axis, value, "a whole number"))
+}
+
+/// The axis as true or false.
+fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
+    match cell.get(axis) {
+        None => Ok(None),
+        Some(Scalar::Bool(value)) => Ok(Some(*value)),
+        Some(value) => Err(wrong(axis, value, "true or false")),
+    }
+}
+
+/// How an open loop's arrivals are spaced, where an axis says so.
+pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
+    let Some(value) = cell.get("arrivals") else { return Ok(None) };
+    [Arrivals::Poisson, Arrivals::Constant]
+        .into_iter()
+        .find(|arrivals| *value == Scalar::Text(arrivals.name().to_owned()))
+        .map(Some)
+        .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
+}
+
+/// The fields of a request that axes set, as one more layer over the scenario.
+pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
+    if let Some(axis) = cell.keys().find(|axis| !KNOWN.contains(&axis.as_str())) {
+        return Err(Mistake::UnknownAxis(axis.clone()));
+    }
+    Ok(Scenario {
+        base: None,
+        description: None,
+        prompt_tokens: whole(cell, "prompt_tokens")?,
+        output_tokens: whole(cell, "output_tokens")?,
+        system_tokens: whole(cell, "system_tokens")?,
+        turns: whole(cell, "turns")?,
+        stream: truth(cell, "stream")?,
+        ignore_eos: truth(cell, "ignore_eos")?,
+        temperature: number(cell, "temperature")?,
+        top_p: number(cell, "top_p")?,
+        presence_penalty: number(cell, "presence_penalty")?,
+        frequency_penalty: number(cell, "frequency_penalty")?,
+    })
+}
+
+/// Every axis there is.
+const KNOWN: [&str; 16] = [
+    "endpoint",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "arrivals",
+    "prompt_tokens",
+    "output_tokens",
+    "system_tokens",
+    "turns",
+    "stream",
+    "ignore_eos",
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+];
+
+fn wrong(axis: &str, value: &Scalar, expected: &'static str) -> Mistake {
+    Mistake::WrongType { axis: axis.to_owned(), value: value.clone(), expected }
+}

@@ -1,0 +1,74 @@
+//! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
+
+use crate::plan::{Engine, Scalar};
+
+use super::Cell;
+
+/// A plan that cannot be expanded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("sweep `{sweep}`, cell {{ {cell} }}: {mistake}")]
+pub struct ExpandError {
+    /// Name of the sweep.
+    pub sweep: String,
+    /// The cell as `axis: value, …`.
+    pub cell: String,
+    /// What is wrong with it.
+    pub mistake: Mistake,
+}
+
+impl ExpandError {
+    /// `mistake`, made in `cell` of the sweep called `sweep`.
+    pub fn new(sweep: &str, cell: &Cell, mistake: Mistake) -> ExpandError {
+        let cell = cell.iter().map(|(axis, value)| format!("{axis}: {value}")).collect::<Vec<_>>().join(", ");
+        ExpandError { sweep: sweep.to_owned(), cell, mistake }
+    }
+}
+
+/// What is wrong with a cell.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    /// An axis that every cell needs is not there.
+    #[error("there is no `{0}`: add it to the matrix")]
+    MissingAxis(&'static str),
+    /// An axis that means nothing.
+    #[error("`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals or a field of a scenario")]
+    UnknownAxis(String),
+    /// A name that the plan does not define.
+    #[error("no {axis} is called `{name}`: define it in the plan or use a name that is")]
+    UnknownName {
+        /// The axis that names it.
+        axis: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A value that its axis cannot take.
+    #[error("`{axis}: {value}` does not fit: write {expected}")]
+    WrongType {
+        /// The axis.
+        axis: String,
+        /// The value.
+        value: Scalar,
+        /// What fits.
+        expected: &'static str,
+    },
+    /// No model id for an engine.
+    #[error("model `{model}` has no id for {}: add `{}` or `default` to its `id`", engine.name(), engine.name())]
+    NoModelId {
+        /// The plan's name of the model.
+        model: String,
+        /// The endpoint's engine.
+        engine: Engine,
+    },
+    /// Neither a batch size nor a rate.
+    #[error("there is no load: add `batch_size`, `qps` or both to the matrix")]
+    NoLoad,
+    /// Two server facts with one flattened name.
+    #[error("the server fact `{0}` is given twice: once as a dotted key, once in a table")]
+    SameFact(String),
+    /// A fill that no duration can hold.
+    #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
+    FillTooLong {
+        /// Slots to fill.
+        slots: u32,
+    },
+}

@@ -1,0 +1,186 @@
+//! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
+
+use crate::plan::shorthand::OneOrMany;
+use crate::plan::{Endpoint, Fact, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
+
+use super::{Cell, PlannedRun};
+
+/// The place in `plan` that gives `field` (a canonical path such as `load.qps`) of `run` its value.
+///
+/// Where the plan leaves the field to its default this is where one would write it, so the place may not be in the
+/// file: its nearest parent that is there is then the one to point at. Empty for the versions, which no plan gives.
+pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
+    let Some(sweep) = plan.sweeps.get(&*run.sweep) else { return Vec::new() };
+    let place = Place { plan, sweep, sweep_name: &run.sweep, cell: &run.cell };
+    let (group, rest) = field.split_once('.').unwrap_or((field, ""));
+    match group {
+        "endpoint" => place.endpoint(rest),
+        "model" => place.model(rest),
+        "scenario" if rest == "reuse" => place.base(),
+        "scenario" => place.request_field(rest),
+        "shaping" if rest == "nonce" => keys(&["nonce"]),
+        "shaping" => place.request_field(rest),
+        "load" => place.load(rest),
+        "phases" => place.phase(rest),
+        "between" if sweep.between.is_some() => place.in_sweep(&["between", rest]),
+        "between" | "timeouts" => keys(&[group, rest]),
+        "seed" => keys(&["seed"]),
+        "repeat" => place.in_sweep(&["repeats"]),
+        _ => Vec::new(),
+    }
+}
+
+fn keys(keys: &[&str]) -> Vec<Step> {
+    keys.iter().map(|key| Step::from(*key)).collect()
+}
+
+/// What a field's place depends on.
+struct Place<'a> {
+    plan: &'a Plan,
+    sweep: &'a Sweep,
+    sweep_name: &'a str,
+    cell: &'a Cell,
+}
+
+impl Place<'_> {
+    fn in_sweep(&self, path: &[&str]) -> Vec<Step> {
+        let mut steps = keys(&["sweeps", self.sweep_name]);
+        steps.extend(keys(path));
+        steps
+    }
+
+    /// The value of `axis` that the cell has, where the matrix has that axis.
+    fn axis(&self, axis: &str) -> Option<Vec<Step>> {
+        let OneOrMany(values) = self.sweep.matrix.get(axis)?;
+        let mut steps = self.in_sweep(&["matrix", axis]);
+        let index = values.iter().position(|value| Some(value) == self.cell.get(axis));
+        steps.extend(index.map(Step::Index));
+        Some(steps)
+    }
+
+    fn axis_or_matrix(&self, axis: &str) -> Vec<Step> {
+        self.axis(axis).unwrap_or_else(|| self.in_sweep(&["matrix"]))
+    }
+
+    fn name_on(&self, axis: &str) -> String {
+        self.cell.get(axis).map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn endpoint(&self, field: &str) -> Vec<Step> {
+        let name = self.name_on("endpoint");
+        let Some(endpoint) = self.plan.endpoints.get(&name) else { return self.axis_or_matrix("endpoint") };
+        let mut steps = keys(&["endpoints", &name]);
+        match field.split_once('.') {
+            None if field == "name" => return self.axis_or_matrix("endpoint"),
+            Some(("server", fact)) => steps.extend(fact_path(endpoint, fact)),
+            Some((table, figure)) => steps.extend(keys(&[table, figure])),
+            None if field == "gpu" || field == "gpus" => steps.extend(keys(&["hardware", field])),
+            None => steps.push(field.into()),
+        }
+        steps
+    }
+
+    fn model(&self, field: &str) -> Vec<Step> {
+        let name = self.name_on("model");
+        let Some(model) = self.plan.models.get(&name) else { return self.axis_or_matrix("model") };
+        let mut steps = keys(&["models", &name, field]);
+        if field == "id" {
+            steps.extend(self.id_key(model));
+        }
+        steps
+    }
+
+    /// The engine's own entry of a model's ids, or `default`.
+    fn id_key(&self, model: &Model) -> Option<Step> {
+        let ModelId::ByEngine(ids) = &model.id else { return None };
+        let engine = self.plan.endpoints.get(&self.name_on("endpoint"))?.engine.name();
+        Some(Step::from(if ids.contains_key(engine) { engine } else { "default" }))
+    }
+
+    /// The plan's own scenarios from the cell's one down to its built-in.
+    fn chain(&self) -> Vec<(&str, &Scenario)> {
+        let mut chain: Vec<(&str, &Scenario)> = Vec::new();
+        let mut at = self.name_on("scenario");
+        while let Some((name, own)) = self.plan.scenarios.get_key_value(&at) {
+            if chain.iter().any(|(seen, _)| *seen == name) {
+                break;
+            }
+            chain.push((name, own));
+            at = own.base.clone().unwrap_or_default();
+        }
+        chain
+    }
+
+    /// What a scenario's requests have in common is decided by its built-in, named by the last `base`.
+    fn base(&self) -> Vec<Step> {
+        match self.chain().last() {
+            Some((name, _)) => keys(&["scenarios", name, "base"]),
+            None => self.axis_or_matrix("scenario"),
+        }
+    }
+
+    /// A field of a request: axis, then scenario, then (for `stream`) sweep and plan.
+    fn request_field(&self, field: &str) -> Vec<Step> {
+        if let Some(axis) = self.axis(field) {
+            return axis;
+        }
+        if let Some((name, _)) = self.chain().into_iter().find(|(_, scenario)| gives(scenario, field)) {
+            return keys(&["scenarios", name, field]);
+        }
+        match field {
+            "stream" if self.sweep.stream.is_some() => self.in_sweep(&["stream"]),
+            "stream" => keys(&["stream"]),
+            _ => self.axis_or_matrix("scenario"),
+        }
+    }
+
+    fn load(&self, field: &str) -> Vec<Step> {
+        match field {
+            "qps" => self.axis_or_matrix("qps"),
+            "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
+            "arrivals" => self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"])),
+            _ => self.in_sweep(&["matrix"]),
+        }
+    }
+
+    /// `measure.for` is given by the phase as a whole: a sweep's phase takes the place of the plan's.
+    fn phase(&self, field: &str) -> Vec<Step> {
+        let phase = field.split('.').next().unwrap_or(field);
+        if says(&self.sweep.phases, phase) { self.in_sweep(&["phases", phase]) } else { keys(&["phases", phase]) }
+    }
+}
+
+/// `server`, then the fact by its own key, or by table and key where it was flattened.
+fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
+    let in_table = endpoint.server.iter().find_map(|(name, value)| {
+        let Fact::Many(table) = value else { return None };
+        let key = fact.strip_prefix(name.as_str())?.strip_prefix('.')?;
+        table.contains_key(key).then(|| keys(&["server", name, key]))
+    });
+    in_table.unwrap_or_else(|| keys(&["server", fact]))
+}
+
+fn says(phases: &PhasesPatch, phase: &str) -> bool {
+    let PhasesPatch { fill, stabilize, measure, drain } = phases;
+    match phase {
+        "fill" => fill.is_some(),
+        "stabilize" => stabilize.is_some(),
+        "measure" => measure.is_some(),
+        _ => drain.is_some(),
+    }
+}
+
+fn gives(scenario: &Scenario, field: &str) -> bool {
+    match field {
+        "prompt_tokens" => scenario.prompt_tokens.is_some(),
+        "output_tokens" => scenario.output_tokens.is_some(),
+        "system_tokens" => scenario.system_tokens.is_some(),
+        "turns" => scenario.turns.is_some(),
+        "stream" => scenario.stream.is_some(),
+        "ignore_eos" => scenario.ignore_eos.is_some(),
+        "temperature" => scenario.temperature.is_some(),
+        "top_p" => scenario.top_p.is_some(),
+        "presence_penalty" => scenario.presence_penalty.is_some(),
+        _ => scenario.frequency_penalty.is_some(),
+    }
+}

@@ -1,0 +1,168 @@
+//! A cell and a repeat → a RunSpec in which nothing is left to a default.
+//!
+//! Whoever is nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in value.
+
+use std::collections::BTreeMap;
+
+use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
+use crate::plan::shorthand::DrainMode;
+use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
+use crate::units::{Decimal, Nanos};
+
+use super::axes::{arrivals, number, request_fields, text, whole};
+use super::{Cell, EndpointSpec, Labels, Load, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+
+/// Fill, where nobody says otherwise (METRICS, phases).
+const FILL: Nanos = Nanos::from_secs(30);
+/// Stabilize, where nobody says otherwise.
+const STABILIZE: Nanos = Nanos::from_secs(60);
+/// The window, where nobody says otherwise.
+const MEASURE: Nanos = Nanos::from_secs(120);
+/// Drain, where nobody says otherwise.
+const DRAIN: Nanos = Nanos::from_secs(30);
+/// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
+const AT_MOST: u64 = 5;
+/// The scenario of a matrix that names none.
+const SCENARIO: &str = "B1";
+/// Axes that have fields of their own in rows; the others go into the labels' `axes`.
+const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
+
+/// The run of `cell` in `sweep`, for its first repeat; the others differ in `repeat` alone.
+pub fn resolve(plan: &Plan, sweep: &Sweep, cell: &Cell) -> Result<RunSpec, Mistake> {
+    let (endpoint_name, endpoint) = named(cell, "endpoint", &plan.endpoints)?;
+    let (model_name, model) = named(cell, "model", &plan.models)?;
+    let scenario_name = text(cell, "scenario").unwrap_or_else(|| SCENARIO.to_owned());
+    let mut scenario = resolve_scenario(&scenario_name, &plan.scenarios)
+        .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: scenario_name.clone() })?;
+    scenario.apply(&request_fields(cell)?);
+    let load = load(sweep, cell)?;
+    Ok(RunSpec {
+        labels: Labels { model: model_name.clone(), scenario: scenario_name, axes: further_axes(cell) },
+        endpoint: endpoint_spec(endpoint_name, endpoint)?,
+        model: ModelSpec { id: model_id(&model_name, model, endpoint.engine)?, precision: model.precision.clone() },
+        shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+        scenario: scenario.content,
+        load,
+        phases: phases(&plan.phases, &sweep.phases, load)?,
+        between: sweep.between.unwrap_or(plan.between),
+        timeouts: plan.timeouts,
+        seed: plan.seed,
+        repeat: 0,
+    })
+}
+
+/// The entry of `table` that the cell's `axis` names.
+fn named<'a, T>(cell: &Cell, axis: &'static str, table: &'a Table<T>) -> Result<(String, &'a T), Mistake> {
+    let name = text(cell, axis).ok_or(Mistake::MissingAxis(axis))?;
+    match table.get(&name) {
+        Some(entry) => Ok((name, entry)),
+        None => Err(Mistake::UnknownName { axis, name }),
+    }
+}
+
+fn further_axes(cell: &Cell) -> BTreeMap<String, String> {
+    cell.iter()
+        .filter(|(axis, _)| !OWN_COLUMNS.contains(&axis.as_str()))
+        .map(|(axis, value)| (axis.clone(), value.to_string()))
+        .collect()
+}
+
+fn endpoint_spec(name: String, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
+    let embedded = endpoint.engine == Engine::Mock && endpoint.url.is_none();
+    let hardware = endpoint.hardware.as_ref();
+    Ok(EndpointSpec {
+        name,
+        engine: endpoint.engine,
+        api: endpoint.api,
+        gpu: hardware.and_then(|hardware| hardware.gpu.clone()),
+        gpus: hardware.and_then(|hardware| hardware.gpus),
+        server: flatten(&endpoint.server)?,
+        mock: embedded.then(|| endpoint.mock.clone().unwrap_or_default()),
+    })
+}
+
+/// Server facts under one level of names: `flags: { max_num_seqs: 256 }` becomes `flags.max_num_seqs`.
+fn flatten(facts: &Table<Fact>) -> Result<BTreeMap<String, Scalar>, Mistake> {
+    let mut flat = BTreeMap::new();
+    let mut put = |name: String, value: &Scalar| match flat.insert(name.clone(), value.clone()) {
+        None => Ok(()),
+        Some(_) => Err(Mistake::SameFact(name)),
+    };
+    for (name, fact) in facts {
+        match fact {
+            Fact::One(value) => put(name.clone(), value)?,
+            Fact::Many(table) => table.iter().try_for_each(|(key, value)| put(format!("{name}.{key}"), value))?,
+        }
+    }
+    Ok(flat)
+}
+
+fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake> {
+    match &model.id {
+        ModelId::Same(id) => Ok(id.clone()),
+        ModelId::ByEngine(ids) => ids
+            .get(engine.name())
+            .or_else(|| ids.get("default"))
+            .cloned()
+            .ok_or_else(|| Mistake::NoModelId { model: name.to_owned(), engine }),
+    }
+}
+
+fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> Shaping {
+    Shaping {
+        stream: scenario.stream.or(sweep.stream).unwrap_or(plan.stream),
+        ignore_eos: engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+        temperature: scenario.temperature,
+        top_p: scenario.top_p,
+        presence_penalty: scenario.presence_penalty,
+        frequency_penalty: scenario.frequency_penalty,
+        nonce: plan.nonce.is_on(),
+    }
+}
+
+fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
+    let batch_size = whole(cell, "batch_size")?;
+    let qps = number(cell, "qps")?;
+    let arrivals = arrivals(cell)?.unwrap_or(sweep.arrivals);
+    match (batch_size, qps) {
+        (Some(batch_size), None) => Ok(Load::Closed { batch_size }),
+        (cap, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),
+        (None, None) => Err(Mistake::NoLoad),
+    }
+}
+
+/// The plan's phases with the sweep's laid over them, phase by phase.
+fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
+    let mut measure =
+        sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
+    // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.
+    measure.at_most = measure.min_requests.map(|_| {
+        let default = Nanos(measure.duration.0.saturating_mul(AT_MOST));
+        measure.at_most.unwrap_or(default)
+    });
+    Ok(Phases {
+        fill: fill(plan, sweep, load)?,
+        stabilize: sweep.stabilize.or(plan.stabilize).unwrap_or(STABILIZE),
+        measure,
+        drain: sweep.drain.or(plan.drain).unwrap_or(Drain { duration: DRAIN, mode: DrainMode::Keep }),
+    })
+}
+
+fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Nanos, Mistake> {
+    let Some(fill) = sweep.fill.or(plan.fill) else { return Ok(FILL) };
+    match (fill.duration, fill.per_second, load) {
+        (Some(duration), ..) => Ok(duration),
+        (None, Some(rate), Load::Closed { batch_size }) => {
+            time_for(batch_size, rate).ok_or(Mistake::FillTooLong { slots: batch_size })
+        }
+        (None, ..) => Ok(FILL),
+    }
+}
+
+/// `slots / rate` in exact arithmetic, rounded up to a whole nanosecond.
+fn time_for(slots: u32, rate: Decimal) -> Option<Nanos> {
+    let (mantissa, scale) = rate.parts();
+    let mantissa = u128::try_from(mantissa).ok().filter(|mantissa| *mantissa > 0)?;
+    let scaled = (u128::from(slots) * 1_000_000_000).checked_mul(10u128.checked_pow(u32::from(scale))?)?;
+    u64::try_from(scaled.div_ceil(mantissa)).ok().map(Nanos)
+}

@@ -1,0 +1,187 @@
+//! Specs written out whole, with the ids they must keep for ever: a change here is a change of every result on disk.
+
+use std::collections::BTreeMap;
+
+use crate::expand::{EndpointSpec, Labels, Load, ModelSpec, Phases, RunId, RunSpec, Shaping, canonical};
+use crate::plan::scenario::{Content, Reuse};
+use crate::plan::shorthand::DrainMode;
+use crate::plan::{Api, Arrivals, Between, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
+use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
+
+const CLOSED_CHAT: &str = "e866983d4b5b5296d7480b4301ae060e102c084bd3a644e7cf457c54900d30b1";
+const OPEN_COMPLETIONS: &str = "26da9b259cffea4f9728e5ff939a0083b6f29f189900b40f92d197a6a05183e7";
+const CONVERSATION_ON_MOCK: &str = "e6dff5d0c6cbcc1a9e1ded7233a9abc952089e6bd0462b1c20f1d32574eaf919";
+
+/// The canonical form of `closed_chat`, whole.
+const CLOSED_CHAT_FORM: &str = "\
+4:hash=i1:1\n\
+11:measurement=i1:1\n\
+16:between.cooldown=n1:0\n\
+12:endpoint.api=t4:chat\n\
+15:endpoint.engine=t4:vllm\n\
+12:endpoint.gpu=t13:H100-SXM-80GB\n\
+13:endpoint.gpus=i1:8\n\
+13:endpoint.name=t4:vllm\n\
+34:endpoint.server.flags.max_num_seqs=d3:256\n\
+30:endpoint.server.prefix_caching=b4:true\n\
+23:endpoint.server.version=t6:0.33.0\n\
+15:load.batch_size=i1:8\n\
+12:load.pattern=t6:closed\n\
+8:model.id=t9:org/small\n\
+15:model.precision=t4:bf16\n\
+16:phases.drain.for=n11:30000000000\n\
+17:phases.drain.mode=t4:keep\n\
+11:phases.fill=n11:30000000000\n\
+18:phases.measure.for=n12:120000000000\n\
+16:phases.stabilize=n11:60000000000\n\
+6:repeat=i1:0\n\
+22:scenario.output_tokens=i3:256\n\
+22:scenario.prompt_tokens=i2:50\n\
+14:scenario.reuse=t4:none\n\
+22:scenario.system_tokens=i1:0\n\
+14:scenario.turns=i1:1\n\
+4:seed=i2:42\n\
+18:shaping.ignore_eos=b4:true\n\
+13:shaping.nonce=b4:true\n\
+14:shaping.stream=b4:true\n\
+19:shaping.temperature=d1:0\n\
+16:timeouts.connect=n11:10000000000\n\
+16:timeouts.request=n12:600000000000\n\
+14:timeouts.stall=n11:60000000000\n\
+";
+
+fn shaping() -> Shaping {
+    Shaping {
+        stream: true,
+        ignore_eos: true,
+        temperature: Decimal::new(0, 0),
+        top_p: None,
+        presence_penalty: None,
+        frequency_penalty: None,
+        nonce: true,
+    }
+}
+
+fn phases(seconds: u64) -> Phases {
+    Phases {
+        fill: Nanos::from_secs(30),
+        stabilize: Nanos::from_secs(60),
+        measure: Measure { duration: Nanos::from_secs(seconds), min_requests: None, at_most: None },
+        drain: Drain { duration: Nanos::from_secs(30), mode: DrainMode::Keep },
+    }
+}
+
+fn content(reuse: Reuse, turns: u32) -> Content {
+    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns }
+}
+
+/// A closed loop over chat on a declared server.
+pub(super) fn closed_chat() -> RunSpec {
+    RunSpec {
+        labels: Labels { model: "small".into(), scenario: "B1".into(), axes: BTreeMap::new() },
+        endpoint: EndpointSpec {
+            name: "vllm".into(),
+            engine: Engine::Vllm,
+            api: Api::Chat,
+            gpu: Some("H100-SXM-80GB".into()),
+            gpus: Some(8),
+            server: BTreeMap::from([
+                ("flags.max_num_seqs".into(), Scalar::Number(Decimal::from(256))),
+                ("prefix_caching".into(), Scalar::Bool(true)),
+                ("version".into(), Scalar::Text("0.33.0".into())),
+            ]),
+            mock: None,
+        },
+        model: ModelSpec { id: "org/small".into(), precision: Some("bf16".into()) },
+        scenario: content(Reuse::None, 1),
+        shaping: shaping(),
+        load: Load::Closed { batch_size: 8 },
+        phases: phases(120),
+        between: Between { cooldown: Nanos::ZERO },
+        timeouts: Timeouts {
+            connect: Nanos::from_secs(10),
+            request: Nanos::from_secs(600),
+            stall: Nanos::from_secs(60),
+        },
+        seed: Seed(42),
+        repeat: 0,
+    }
+}
+
+/// An open loop with a cap over completions, every optional field set.
+pub(super) fn open_completions() -> RunSpec {
+    let axes = BTreeMap::from([("top_p".into(), "0.9".into())]);
+    RunSpec {
+        labels: Labels { model: "small".into(), scenario: "B1".into(), axes },
+        endpoint: EndpointSpec {
+            name: "other".into(),
+            engine: Engine::Openai,
+            api: Api::Completions,
+            gpu: None,
+            gpus: None,
+            server: BTreeMap::new(),
+            mock: None,
+        },
+        model: ModelSpec { id: "org/small".into(), precision: None },
+        shaping: Shaping {
+            ignore_eos: false,
+            temperature: Decimal::new(7, 1),
+            top_p: Some(Decimal::new(9, 1)),
+            presence_penalty: Some(Decimal::new(-5, 1)),
+            frequency_penalty: Some(Decimal::new(25, 2)),
+            ..shaping()
+        },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        phases: Phases {
+            measure: Measure {
+                duration: Nanos::from_secs(10),
+                min_requests: Some(100),
+                at_most: Some(Nanos::from_secs(50)),
+            },
+            ..phases(10)
+        },
+        repeat: 2,
+        ..closed_chat()
+    }
+}
+
+/// Conversations on the embedded mock.
+pub(super) fn conversation_on_mock() -> RunSpec {
+    RunSpec {
+        labels: Labels { model: "mock".into(), scenario: "D".into(), axes: BTreeMap::new() },
+        endpoint: EndpointSpec {
+            name: "demo".into(),
+            engine: Engine::Mock,
+            api: Api::Chat,
+            gpu: None,
+            gpus: None,
+            server: BTreeMap::new(),
+            mock: Some(MockFigures {
+                ttft: Nanos::from_millis(20),
+                itl: Nanos::from_millis(4),
+                slots: 8,
+                prefill: PerToken(Nanos(100_000)),
+                load: Decimal::new(1, 1),
+                jitter: Share::percent(5),
+                seed: Seed(7),
+            }),
+        },
+        model: ModelSpec { id: "mock".into(), precision: None },
+        scenario: content(Reuse::Conversation, 5),
+        between: Between { cooldown: Nanos::from_millis(1_500) },
+        ..closed_chat()
+    }
+}
+
+#[test]
+fn the_canonical_form_is_readable() {
+    let bytes = canonical(&closed_chat()).bytes();
+    assert_eq!(String::from_utf8(bytes).expect("text"), CLOSED_CHAT_FORM);
+}
+
+#[test]
+fn pinned_specs_keep_their_ids() {
+    assert_eq!(RunId::of(&closed_chat()).to_string(), CLOSED_CHAT);
+    assert_eq!(RunId::of(&open_completions()).to_string(), OPEN_COMPLETIONS);
+    assert_eq!(RunId::of(&conversation_on_mock()).to_string(), CONVERSATION_ON_MOCK);
+}

@@ -1,0 +1,138 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::golden::{closed_chat, conversation_on_mock, open_completions};
+use crate::expand::{RunId, RunSpec, canonical, differences};
+use crate::plan::Scalar;
+use crate::units::{Decimal, Seed};
+
+/// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
+const OTHER_TEXTS: [&str; 11] = [
+    "7s/token",
+    "7%",
+    "7s",
+    "sglang",
+    "completions",
+    "chat",
+    "constant",
+    "stop",
+    "shared_system",
+    "none",
+    "anything else",
+];
+
+/// JSON pointers of all leaves under `value`.
+fn leaves(value: &Value, at: String, into: &mut Vec<String>) {
+    match value {
+        Value::Object(table) => table.iter().for_each(|(key, value)| leaves(value, format!("{at}/{key}"), into)),
+        _ => into.push(at),
+    }
+}
+
+/// `spec` with the leaf at `pointer` changed to something its type takes.
+fn mutated(spec: &RunSpec, pointer: &str) -> RunSpec {
+    let json = serde_json::to_value(spec).expect("JSON");
+    let others: Vec<Value> = match json.pointer(pointer).expect("a leaf") {
+        Value::Bool(value) => vec![json!(!value)],
+        Value::Number(number) if number.is_u64() => vec![json!(number.as_u64().expect("whole") + 1)],
+        Value::Number(_) => vec![json!(0.123)],
+        _ => OTHER_TEXTS.iter().map(|text| json!(text)).collect(),
+    };
+    let fits = others.into_iter().find_map(|other| {
+        let mut json = json.clone();
+        *json.pointer_mut(pointer).expect("a leaf") = other;
+        serde_json::from_value::<RunSpec>(json).ok().filter(|changed| changed != spec)
+    });
+    fits.unwrap_or_else(|| panic!("nothing else fits {pointer}"))
+}
+
+#[test]
+fn a_change_of_any_leaf_changes_the_id_and_is_named() {
+    let mut named = BTreeSet::new();
+    for spec in [closed_chat(), open_completions(), conversation_on_mock()] {
+        let mut all = Vec::new();
+        leaves(&serde_json::to_value(&spec).expect("JSON"), String::new(), &mut all);
+        for pointer in all.iter().filter(|pointer| !pointer.starts_with("/labels")) {
+            let changed = mutated(&spec, pointer);
+            assert_ne!(RunId::of(&changed), RunId::of(&spec), "{pointer}");
+            let fields = differences(&spec, &changed);
+            assert_eq!(fields.len(), 1, "{pointer}: {fields:?}");
+            named.extend(fields.into_iter().map(|difference| difference.field));
+        }
+        for (path, _) in canonical(&spec).entries().iter().skip(2).filter(|(path, _)| path != "load.pattern") {
+            assert!(named.contains(path), "no leaf changes {path}");
+        }
+    }
+}
+
+#[test]
+fn labels_are_not_hashed() {
+    let spec = open_completions();
+    let mut relabelled = spec.clone();
+    relabelled.labels = Default::default();
+    assert_ne!(spec, relabelled);
+    assert_eq!(RunId::of(&spec), RunId::of(&relabelled));
+    assert_eq!(differences(&spec, &relabelled), []);
+}
+
+#[test]
+fn a_spec_survives_json_with_its_id() {
+    for mut spec in [closed_chat(), open_completions(), conversation_on_mock()] {
+        spec.seed = Seed(u64::MAX);
+        let json = serde_json::to_string(&spec).expect("JSON");
+        let back: RunSpec = serde_json::from_str(&json).expect("the same");
+        assert_eq!(RunId::of(&back), RunId::of(&spec));
+    }
+}
+
+#[test]
+fn seeds_beyond_53_bits_stay_apart() {
+    let with = |seed| RunId::of(&RunSpec { seed: Seed(seed), ..closed_chat() });
+    assert_ne!(with(1 << 53), with((1 << 53) + 1));
+}
+
+#[test]
+fn no_text_passes_for_other_entries() {
+    let with = |facts: &[(&str, Scalar)]| {
+        let mut spec = closed_chat();
+        spec.endpoint.server = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        canonical(&spec).bytes()
+    };
+    let text = |value: &str| Scalar::Text(value.to_owned());
+    let tricks = [
+        with(&[("a", text("1")), ("b", text("2"))]),
+        with(&[("a", text("1\n17:endpoint.server.b=t1:2"))]),
+        with(&[("a", text("1\n")), ("b", text("2"))]),
+        with(&[("a=1", text("")), ("b", text("2"))]),
+        with(&[("a=t1:1\n17:endpoint.server.b", text("2"))]),
+        with(&[("a", Scalar::Number(Decimal::from(1))), ("b", text("2"))]),
+        with(&[("a", text("true"))]),
+        with(&[("a", Scalar::Bool(true))]),
+    ];
+    assert_eq!(tricks.iter().collect::<BTreeSet<_>>().len(), tricks.len());
+}
+
+#[test]
+fn differences_read_like_a_plan() {
+    let (a, b) = (closed_chat(), open_completions());
+    let lines: Vec<String> = differences(&a, &b)
+        .into_iter()
+        .map(|d| format!("{}: {} → {}", d.field, d.old.unwrap_or("-".into()), d.new.unwrap_or("-".into())))
+        .collect();
+    for line in ["load.batch_size: 8 → -", "load.pattern: closed → open", "load.qps: - → 2.5"] {
+        assert!(lines.iter().any(|l| l == line), "{line} in {lines:#?}");
+    }
+    assert!(lines.iter().any(|line| line == "phases.measure.for: 2m → 10s"), "{lines:#?}");
+}
+
+#[test]
+fn ids_read_back_from_text() {
+    let id = RunId::of(&closed_chat());
+    assert_eq!(id.to_string().parse(), Ok(id));
+    assert!(id.to_string().starts_with(&id.short()) && id.short().len() == 16);
+    assert_eq!(serde_json::from_str::<RunId>(&serde_json::to_string(&id).expect("JSON")).expect("an id"), id);
+    for wrong in ["", "ab", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32)] {
+        assert!(wrong.parse::<RunId>().is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,110 @@
+use serde_json::{Value, json};
+
+use super::{one, plan_json};
+use crate::expand::{Load, Mistake, RunSpec, expand};
+use crate::plan::shorthand::DrainMode;
+use crate::plan::{Arrivals, Plan, Scalar};
+use crate::units::{Decimal, Nanos};
+
+fn first(plan: &Plan) -> RunSpec {
+    let expansion = expand(plan).expect("expands");
+    RunSpec::clone(&expansion.runs[0].spec)
+}
+
+fn mistake(matrix: Value) -> String {
+    expand(&one(matrix, json!({}))).expect_err("a mistake").to_string()
+}
+
+#[test]
+fn every_default_is_explicit() {
+    let spec = first(&one(json!({ "batch_size": 4 }), json!({})));
+    assert_eq!(spec.load, Load::Closed { batch_size: 4 });
+    assert_eq!(spec.phases.fill, Nanos::from_secs(30));
+    assert_eq!(spec.phases.stabilize, Nanos::from_secs(60));
+    assert_eq!(spec.phases.measure.duration, Nanos::from_secs(120));
+    assert_eq!(spec.phases.measure.at_most, None);
+    assert_eq!((spec.phases.drain.duration, spec.phases.drain.mode), (Nanos::from_secs(30), DrainMode::Keep));
+    assert!(spec.shaping.stream && spec.shaping.ignore_eos && spec.shaping.nonce);
+    assert_eq!((spec.endpoint.gpu.as_deref(), spec.endpoint.gpus), (Some("H100"), Some(8)));
+    assert_eq!(spec.endpoint.server["flags.max_num_seqs"], Scalar::Number(Decimal::from(256)));
+    assert_eq!(spec.endpoint.mock, None);
+}
+
+#[test]
+fn stream_comes_from_the_nearest() {
+    let stream = |matrix, extra| first(&one(matrix, extra)).shaping.stream;
+    assert!(stream(json!({ "batch_size": 1 }), json!({})));
+    assert!(!stream(json!({ "batch_size": 1 }), json!({ "stream": false })));
+    assert!(stream(json!({ "batch_size": 1, "scenario": "chat" }), json!({ "stream": false })));
+    assert!(!stream(json!({ "batch_size": 1, "scenario": "chat", "stream": false }), json!({})));
+}
+
+#[test]
+fn ignore_eos_goes_only_where_it_is_known() {
+    let ignore = |matrix| first(&one(matrix, json!({}))).shaping.ignore_eos;
+    assert!(ignore(json!({ "batch_size": 1 })));
+    assert!(!ignore(json!({ "batch_size": 1, "ignore_eos": false })));
+    assert!(!ignore(json!({ "batch_size": 1, "endpoint": "other", "ignore_eos": true })));
+}
+
+#[test]
+fn loads_follow_the_axes() {
+    let load = |matrix| first(&one(matrix, json!({ "arrivals": "constant" }))).load;
+    let qps = Decimal::new(25, 1);
+    assert_eq!(load(json!({ "qps": 2.5 })), Load::Open { qps, arrivals: Arrivals::Constant, cap: None });
+    let capped = json!({ "qps": 2.5, "batch_size": 8, "arrivals": "poisson" });
+    assert_eq!(load(capped), Load::Open { qps, arrivals: Arrivals::Poisson, cap: Some(8) });
+}
+
+#[test]
+fn phases_merge_one_by_one() {
+    let mut json = plan_json(json!({ "s": {
+        "matrix": { "endpoint": "demo", "model": "large", "scenario": "B1", "batch_size": [10] },
+        "phases": { "fill": { "per_second": 3 }, "measure": { "for": "10s", "min_requests": 50 } },
+    } }));
+    json["phases"] = json!({ "fill": "5s", "stabilize": "7s", "measure": "1m" });
+    let spec = first(&serde_json::from_value(json).expect("a plan"));
+    assert_eq!(spec.phases.fill, Nanos(3_333_333_334), "10 slots at 3 per second, rounded up");
+    assert_eq!(spec.phases.stabilize, Nanos::from_secs(7));
+    assert_eq!(spec.phases.measure.at_most, Some(Nanos::from_secs(50)));
+    let mock = spec.endpoint.mock.expect("an embedded mock");
+    assert_eq!((mock.itl, mock.slots), (Nanos::from_millis(5), 8));
+    assert_eq!(spec.model.id, "mock-large");
+}
+
+#[test]
+fn fields_of_a_request_are_axes() {
+    let plan = one(json!({ "batch_size": 1, "scenario": "talk", "prompt_tokens": 99, "top_p": 0.9 }), json!({}));
+    let spec = first(&plan);
+    assert_eq!((spec.scenario.prompt_tokens, spec.scenario.output_tokens), (99, 64));
+    assert_eq!((spec.shaping.temperature, spec.shaping.top_p), (Decimal::new(7, 1), Some(Decimal::new(9, 1))));
+    assert_eq!(spec.labels.axes.keys().collect::<Vec<_>>(), ["prompt_tokens", "top_p"]);
+}
+
+#[test]
+fn a_mistake_names_sweep_and_cell() {
+    let text = mistake(json!({ "batch_size": 1, "model": "huge" }));
+    assert!(text.starts_with("sweep `s`, cell { endpoint: vllm, model: huge, scenario: B1, batch_size: 1 }"), "{text}");
+    assert!(mistake(json!({})).contains("batch_size"));
+    assert!(mistake(json!({ "batch_size": 1.5 })).contains("a whole number"));
+    assert!(mistake(json!({ "batch_size": 1, "stream": "yes" })).contains("true or false"));
+    assert!(mistake(json!({ "qps": 1, "arrivals": "often" })).contains("poisson or constant"));
+    assert!(mistake(json!({ "batch_size": 1, "colour": "red" })).contains("`colour` is no axis"));
+    assert!(mistake(json!({ "batch_size": 1, "scenario": "E" })).contains("no scenario is called `E`"));
+}
+
+#[test]
+fn a_fill_without_end_is_a_mistake() {
+    let extra = json!({ "phases": { "fill": { "per_second": 0 } } });
+    let error = expand(&one(json!({ "batch_size": 8 }), extra)).expect_err("no end");
+    assert_eq!(error.mistake, Mistake::FillTooLong { slots: 8 });
+}
+
+#[test]
+fn one_fact_has_one_value() {
+    let mut plan = one(json!({ "batch_size": 1 }), json!({}));
+    let server = &mut plan.endpoints["vllm"].server;
+    server.insert("flags.max_num_seqs".to_owned(), crate::plan::Fact::One(Scalar::Bool(true)));
+    let error = expand(&plan).expect_err("two values");
+    assert_eq!(error.mistake, Mistake::SameFact("flags.max_num_seqs".to_owned()));
+}

@@ -1,0 +1,147 @@
+//! Building the graph from the runs of a plan.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use crate::expand::{Expansion, PlannedRun, RunId};
+
+use super::{Graph, Node, Planned};
+
+/// Why a plan has no graph.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// Sweeps that wait for each other.
+    #[error("these sweeps wait for each other: {}; take one `after` away", .0.join(" → "))]
+    Circle(Vec<String>),
+    /// An `after` that names nothing.
+    #[error("sweep `{sweep}` comes after `{after}`, which is no sweep of this plan")]
+    UnknownSweep {
+        /// The sweep that waits.
+        sweep: String,
+        /// What it waits for.
+        after: String,
+    },
+}
+
+/// The graph of those runs of `expansion` for which `todo` (asked by position) says yes.
+pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
+    let turns = turns(&expansion.after)?;
+    let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
+    builder.add_gates();
+    let mut probes = HashMap::new();
+    for positions in by_id(&expansion.runs, todo).values() {
+        // A run that sweeps share belongs to the one that comes first: waiting for a later one could be a circle.
+        let owner = positions.iter().copied().min_by_key(|at| (turns[&*expansion.runs[*at].sweep], *at));
+        if let Some(owner) = owner {
+            builder.add_run(owner, positions, &mut probes);
+        }
+    }
+    Ok(Graph { inner: builder.graph })
+}
+
+/// The positions of each run that is to do, by id, in execution order.
+fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, Vec<usize>> {
+    let mut groups: IndexMap<RunId, Vec<usize>> = IndexMap::new();
+    for (at, run) in runs.iter().enumerate().filter(|(at, _)| todo(*at)) {
+        groups.entry(run.id).or_default().push(at);
+    }
+    groups
+}
+
+/// For each sweep its turn, such that a sweep comes later than all it is `after`; declared order where that is free.
+fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>, GraphError> {
+    for (name, after) in sweeps {
+        if let Some(after) = after.iter().find(|after| !sweeps.contains_key(*after)) {
+            return Err(GraphError::UnknownSweep { sweep: name.clone(), after: after.clone() });
+        }
+    }
+    let mut turns: HashMap<&str, usize> = HashMap::new();
+    while turns.len() < sweeps.len() {
+        let free = sweeps.iter().find(|(name, after)| {
+            !turns.contains_key(name.as_str()) && after.iter().all(|after| turns.contains_key(after.as_str()))
+        });
+        match free {
+            Some((name, _)) => turns.insert(name, turns.len()),
+            None => return Err(GraphError::Circle(circle(sweeps, &turns))),
+        };
+    }
+    Ok(turns)
+}
+
+/// A circle among the sweeps without a turn, its first sweep repeated at the end.
+fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) -> Vec<String> {
+    let waits = |name: &str| !turns.contains_key(name);
+    let mut path: Vec<String> = sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
+    while let Some(last) = path.last() {
+        // Every sweep without a turn waits for another one, so this ends where the path meets itself.
+        let Some(next) = sweeps[last].iter().find(|after| waits(after)).cloned() else { break };
+        if let Some(start) = path.iter().position(|seen| *seen == next) {
+            path.drain(..start);
+            path.push(next);
+            break;
+        }
+        path.push(next);
+    }
+    path
+}
+
+struct Builder<'a> {
+    expansion: &'a Expansion,
+    graph: DiGraph<Planned, ()>,
+    /// The gate of each sweep that another one comes after.
+    gates: HashMap<&'a str, NodeIndex>,
+}
+
+impl<'a> Builder<'a> {
+    fn add_gates(&mut self) {
+        for after in self.expansion.after.values().flatten() {
+            if !self.gates.contains_key(after.as_str()) {
+                let last = self.expansion.runs.iter().rposition(|run| *run.sweep == **after).unwrap_or(0);
+                let node = Node::Gate { sweep: after.clone() };
+                let gate = self.graph.add_node(Planned { node, rank: (last, 3), resource: None });
+                self.gates.insert(after, gate);
+            }
+        }
+        // Gate waits for gate, so that `after` holds across a sweep that has nothing left to do.
+        for (name, gate) in &self.gates {
+            for after in &self.expansion.after[*name] {
+                self.graph.update_edge(self.gates[after.as_str()], *gate, ());
+            }
+        }
+    }
+
+    fn add_run(&mut self, owner: usize, positions: &[usize], probes: &mut HashMap<&'a str, NodeIndex>) {
+        let runs = &self.expansion.runs;
+        let endpoint = runs[owner].spec.endpoint.name.as_str();
+        let probe = *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner));
+        let run = self.add(Node::Run(owner), (owner, 2), endpoint);
+        self.graph.update_edge(probe, run, ());
+        for after in &self.expansion.after[&*runs[owner].sweep] {
+            self.graph.update_edge(self.gates[after.as_str()], run, ());
+        }
+        for at in positions {
+            if let Some(gate) = self.gates.get(&*runs[*at].sweep) {
+                self.graph.update_edge(run, *gate, ());
+            }
+        }
+    }
+
+    /// The probe of the endpoint of run `first`, behind the start of its embedded server where it has one.
+    fn add_probe(&mut self, first: usize) -> NodeIndex {
+        let spec = &self.expansion.runs[first].spec.endpoint;
+        let endpoint = spec.name.clone();
+        let probe = self.add(Node::Probe { endpoint: endpoint.clone() }, (first, 1), &spec.name);
+        if spec.mock.is_some() {
+            let serve = self.add(Node::Serve { endpoint }, (first, 0), &spec.name);
+            self.graph.update_edge(serve, probe, ());
+        }
+        probe
+    }
+
+    fn add(&mut self, node: Node, rank: super::Rank, endpoint: &str) -> NodeIndex {
+        let resource = Some(self.expansion.resources[endpoint].clone());
+        self.graph.add_node(Planned { node, rank, resource })
+    }
+}

@@ -1,0 +1,222 @@
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use petgraph::graph::NodeIndex;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::render::{dot, drawing, json, mermaid};
+use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
+use crate::expand::{Expansion, RunId, expand};
+
+/// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share a node.
+fn runs(sweeps: Value) -> Expansion {
+    let plan = json!({
+        "sweepline": 1,
+        "name": "test",
+        "endpoints": {
+            "demo": { "engine": "mock" },
+            "a": { "url": "http://127.0.0.1:1/v1", "resource": "node" },
+            "b": { "url": "http://127.0.0.1:2/v1", "resource": "node" },
+            "c": { "url": "http://127.0.0.1:3/v1" },
+        },
+        "models": { "m": { "id": "m" } },
+        "sweeps": sweeps,
+    });
+    expand(&serde_json::from_value(plan).expect("a plan")).expect("expands")
+}
+
+fn sweep(endpoints: &[&str], batches: &[u32], after: &[&str]) -> Value {
+    json!({ "matrix": { "endpoint": endpoints, "model": "m", "batch_size": batches }, "after": after })
+}
+
+fn whole(sweeps: Value) -> (Graph, Expansion) {
+    let expansion = runs(sweeps);
+    (build(&expansion, &|_| true).expect("no circle"), expansion)
+}
+
+fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
+    match graph.node(at) {
+        Node::Serve { endpoint } => format!("serve {endpoint}"),
+        Node::Probe { endpoint } => format!("probe {endpoint}"),
+        Node::Gate { sweep } => format!("gate {sweep}"),
+        Node::Run(run) => format!("run {} {}", expansion.runs[*run].sweep, expansion.runs[*run].spec.endpoint.name),
+    }
+}
+
+/// The names of the nodes in the order in which a walk gives them out, one at a time, all well but for `fails`.
+fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
+    let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
+    while let Some(at) = walk.next_node() {
+        let name_of = |at| name(graph, expansion, at);
+        order.push(name_of(at));
+        let outcome = if name_of(at) == fails { Outcome::Failed } else { Outcome::Ok };
+        let lost = walk.done(at, outcome);
+        skipped.extend(lost.into_iter().map(|lost| format!("{}: {}", name_of(lost.node), lost.reason)));
+    }
+    assert!(walk.is_finished() && walk.left().is_empty());
+    (order, skipped)
+}
+
+#[test]
+fn a_server_starts_before_its_probe_and_its_runs() {
+    let (graph, expansion) = whole(json!({ "s": sweep(&["demo"], &[1, 2], &[]) }));
+    let (order, _) = walked(&graph, &expansion, "");
+    assert_eq!(order, ["serve demo", "probe demo", "run s demo", "run s demo"]);
+}
+
+#[test]
+fn a_finished_plan_has_no_probe() {
+    let expansion = runs(json!({ "s": sweep(&["demo", "c"], &[1, 2], &[]) }));
+    assert!(build(&expansion, &|_| false).expect("no circle").is_empty());
+    let only_c = |at: usize| expansion.runs[at].spec.endpoint.name == "c";
+    let graph = build(&expansion, &only_c).expect("no circle");
+    let (order, _) = walked(&graph, &expansion, "");
+    assert_eq!(order, ["probe c", "run s c", "run s c"]);
+}
+
+#[test]
+fn a_later_sweep_waits_at_the_gate_whatever_the_runs_did() {
+    let sweeps = json!({ "late": sweep(&["c"], &[9], &["early"]), "early": sweep(&["c"], &[1], &[]) });
+    let (graph, expansion) = whole(sweeps);
+    let expected = ["probe c", "run early c", "gate early", "run late c"];
+    assert_eq!(walked(&graph, &expansion, "").0, expected);
+    assert_eq!(walked(&graph, &expansion, "run early c").0, expected);
+}
+
+#[test]
+fn after_holds_across_a_sweep_that_has_nothing_to_do() {
+    let expansion = runs(json!({
+        "x": sweep(&["c"], &[1], &[]), "y": sweep(&["c"], &[2], &["x"]), "z": sweep(&["c"], &[3], &["y"]),
+    }));
+    let graph = build(&expansion, &|at| &*expansion.runs[at].sweep != "y").expect("no circle");
+    assert_eq!(walked(&graph, &expansion, "").0, ["probe c", "run x c", "gate x", "gate y", "run z c"]);
+}
+
+#[test]
+fn a_dead_endpoint_loses_its_runs_and_no_others() {
+    let (graph, expansion) = whole(json!({ "s": sweep(&["a", "demo"], &[1], &[]) }));
+    let (order, skipped) = walked(&graph, &expansion, "probe a");
+    assert!(order.contains(&"run s demo".to_owned()) && !order.contains(&"run s a".to_owned()));
+    assert_eq!(skipped, ["run s a: endpoint `a` failed its probe"]);
+    let (order, skipped) = walked(&graph, &expansion, "serve demo");
+    assert_eq!(order.iter().filter(|name| name.ends_with("demo")).collect::<Vec<_>>(), ["serve demo"]);
+    let reason = SkipReason::NotStarted { endpoint: "demo".to_owned() };
+    assert_eq!(skipped, [format!("probe demo: {reason}"), format!("run s demo: {reason}")]);
+}
+
+#[test]
+fn a_shared_run_is_one_node_and_both_gates_wait_for_it() {
+    let (graph, expansion) = whole(json!({
+        "x": sweep(&["c"], &[1, 2], &[]), "y": sweep(&["c"], &[2, 3], &["x"]), "z": sweep(&["c"], &[4], &["x", "y"]),
+    }));
+    let runs = graph.nodes().into_iter().filter(|at| matches!(graph.node(*at), Node::Run(_))).count();
+    assert_eq!((expansion.runs.len(), runs), (5, 4));
+    let gates: Vec<NodeIndex> =
+        graph.nodes().into_iter().filter(|at| matches!(graph.node(*at), Node::Gate { .. })).collect();
+    let shared = expansion.runs.iter().position(|run| &*run.sweep == "x" && run.spec.load.batch_size() == Some(2));
+    for gate in gates {
+        assert!(graph.before(gate).any(|at| graph.node(at) == &Node::Run(shared.expect("a run"))));
+    }
+    assert_eq!(walked(&graph, &expansion, "").0.last().expect("nodes"), "run z c");
+}
+
+#[test]
+fn circles_are_shown() {
+    let sweeps = json!({
+        "x": sweep(&["c"], &[1], &[]), "p": sweep(&["c"], &[1], &["x", "q"]),
+        "q": sweep(&["c"], &[2], &["r"]), "r": sweep(&["c"], &[3], &["p"]),
+    });
+    let expansion = runs(sweeps);
+    let error = build(&expansion, &|_| true).expect_err("a circle");
+    assert_eq!(error.to_string(), "these sweeps wait for each other: p → q → r → p; take one `after` away");
+    let expansion = self::runs(json!({ "x": sweep(&["c"], &[1], &["nobody"]) }));
+    let error = build(&expansion, &|_| true).expect_err("unknown");
+    assert_eq!(error, GraphError::UnknownSweep { sweep: "x".into(), after: "nobody".into() });
+}
+
+#[test]
+fn drawings_say_everything_and_escape_it() {
+    let (graph, expansion) = whole(json!({ "a \"b\" <c>": sweep(&["demo"], &[1], &[]) }));
+    let drawing = drawing(&graph, &expansion);
+    assert!(dot(&drawing).contains(r#"label="a \"b\" <c>: endpoint=demo model=m batch_size=1 repeat=0""#));
+    assert!(mermaid(&drawing).contains("a #34;b#34; #60;c#62;: endpoint=demo"));
+    assert_eq!(json(&drawing)["edges"], json!([[0, 1], [1, 2]]));
+    assert_eq!(json(&drawing)["nodes"][0], json!({ "kind": "serve", "label": "start demo", "count": 1 }));
+}
+
+#[test]
+fn a_large_sweep_is_drawn_as_one_node() {
+    let batches: Vec<u32> = (1..=201).collect();
+    let (graph, expansion) =
+        whole(json!({ "big": sweep(&["c"], &batches, &[]), "s": sweep(&["c"], &[300], &["big"]) }));
+    let drawing = drawing(&graph, &expansion);
+    let labels: Vec<&str> = drawing.nodes.iter().map(|node| node.label.as_str()).collect();
+    assert_eq!(labels[..3], ["probe c", "big: 201 runs, drawn as one", "big has ended"]);
+    assert_eq!(drawing.edges, BTreeSet::from([(0, 1), (0, 3), (1, 2), (2, 3)]));
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    sweeps: Vec<(Vec<&'static str>, Vec<u32>, Vec<usize>)>,
+    jobs: usize,
+    /// For each step: which of the nodes under way ends, and whether well.
+    ends: Vec<(usize, bool)>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let endpoints = proptest::sample::subsequence(vec!["demo", "a", "b", "c"], 1..=4);
+    let batches = proptest::sample::subsequence(vec![1u32, 2, 3], 1..=3);
+    let sweeps = proptest::collection::vec((endpoints, batches, proptest::collection::vec(0usize..6, 0..3)), 1..6);
+    (sweeps, 1usize..4, proptest::collection::vec((0usize..4, proptest::bool::weighted(0.8)), 120))
+        .prop_map(|(sweeps, jobs, ends)| Case { sweeps, jobs, ends })
+}
+
+/// The runs of a case: each sweep comes after the chosen ones among those before it, declared back to front.
+fn case_runs(case: &Case) -> Expansion {
+    let mut table = serde_json::Map::new();
+    for (at, (endpoints, batches, after)) in case.sweeps.iter().enumerate().rev() {
+        let after: BTreeSet<String> = after.iter().filter(|a| **a < at).map(|a| format!("s{a}")).collect();
+        let after: Vec<&str> = after.iter().map(String::as_str).collect();
+        table.insert(format!("s{at}"), sweep(endpoints, batches, &after));
+    }
+    runs(Value::Object(table))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_walk_keeps_the_rules(case in cases()) {
+        let expansion = case_runs(&case);
+            let graph = build(&expansion, &|_| true).expect("no circle");
+        prop_assert!(petgraph::algo::toposort(&graph.inner, None).is_ok());
+        let mut walk = Walk::new(&graph, case.jobs);
+        let (mut under_way, mut seen) = (Vec::<NodeIndex>::new(), BTreeMap::<NodeIndex, u32>::new());
+        let mut ended = HashSet::new();
+        let mut ends = case.ends.iter().cycle();
+        while !walk.is_finished() {
+            while let Some(at) = walk.next_node() {
+                *seen.entry(at).or_default() += 1;
+                prop_assert!(graph.before(at).all(|before| ended.contains(&before)), "started too early");
+                under_way.push(at);
+                let taken: Vec<&str> = under_way.iter().filter_map(|at| graph.resource(*at)).collect();
+                prop_assert_eq!(taken.iter().collect::<HashSet<_>>().len(), taken.len(), "one of a resource");
+                prop_assert!(taken.len() <= case.jobs);
+            }
+            prop_assert!(!under_way.is_empty(), "stuck");
+            let (which, well) = ends.next().expect("a cycle");
+            let at = under_way.swap_remove(which % under_way.len());
+            let lost = walk.done(at, if *well { Outcome::Ok } else { Outcome::Failed });
+            ended.insert(at);
+            for skipped in lost {
+                *seen.entry(skipped.node).or_default() += 1;
+                ended.insert(skipped.node);
+            }
+        }
+        prop_assert_eq!(seen.len(), graph.len());
+        prop_assert!(seen.values().all(|times| *times == 1), "each node once");
+        let runs: HashSet<RunId> = expansion.runs.iter().map(|run| run.id).collect();
+        let nodes = seen.keys().filter(|at| matches!(graph.node(**at), Node::Run(_))).count();
+        prop_assert_eq!(nodes, runs.len(), "one node per id");
+    }
+}

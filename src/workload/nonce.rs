@@ -1,0 +1,86 @@
+//! The few tokens that open a prompt and that no other run used.
+
+use sha2::{Digest, Sha256};
+
+/// Three-digit groups of a nonce: a thousand billion nonces.
+const GROUPS: usize = 4;
+
+/// Characters of a nonce as it stands in a prompt: `[ref 482 773 194 205] `.
+const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
+
+/// Length of a nonce in quarters of a token, see [`super::tokens`]: each group is two tokens, the rest prose.
+const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
+
+/// Tokens of a nonce, by the estimate; the same for every nonce and counted in the prompt's length.
+///
+/// Tokenizers that cut numbers by three digits or by one need the same number of tokens for every nonce too, if another
+/// one (12 in cl100k_base and o200k_base); those of GPT-2's time, which merge frequent numbers, do not.
+pub const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
+
+/// What a run's nonces derive from: the run and which attempt at it this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NonceKey([u8; 32]);
+
+impl NonceKey {
+    /// The key of attempt `attempt` (from 1) at the run whose id is `run`.
+    pub fn new(run: &[u8; 32], attempt: u32) -> NonceKey {
+        let mut hash = Sha256::new();
+        hash.update(b"sweepline nonce key 1\0");
+        hash.update(run);
+        hash.update(attempt.to_le_bytes());
+        NonceKey(hash.finalize().into())
+    }
+}
+
+/// How far one nonce reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The whole attempt.
+    Attempt,
+    /// The request or conversation with this number.
+    Item(u64),
+}
+
+/// A nonce at the front of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nonce {
+    /// The groups, each below 1 000.
+    groups: [u16; GROUPS],
+}
+
+impl Nonce {
+    pub(super) fn new(key: NonceKey, scope: Scope) -> Nonce {
+        let mut hash = Sha256::new();
+        hash.update(b"sweepline nonce 1\0");
+        hash.update(key.0);
+        match scope {
+            Scope::Attempt => hash.update([0]),
+            Scope::Item(number) => {
+                hash.update([1]);
+                hash.update(number.to_le_bytes());
+            }
+        }
+        let digest = hash.finalize();
+        let group = |at: usize| {
+            let bytes: [u8; 4] = std::array::from_fn(|byte| digest[at * 4 + byte]);
+            (u32::from_le_bytes(bytes) % 1_000) as u16
+        };
+        Nonce { groups: std::array::from_fn(group) }
+    }
+
+    pub(super) fn push(self, out: &mut String) {
+        out.push_str("[ref");
+        for group in self.groups {
+            out.push(' ');
+            for digit in [group / 100, group / 10 % 10, group % 10] {
+                out.push(char::from(b'0' + digit as u8));
+            }
+        }
+        out.push_str("] ");
+    }
+}
+
+/// Characters and weight of what `nonce` puts in front of a text.
+pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
+    if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
+}

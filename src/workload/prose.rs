@@ -1,0 +1,214 @@
+//! Readable English prose of a wanted length, from a seeded grammar.
+//!
+//! Real text and not repeated words, because tokenizers, prefix caches and speculative decoding all behave otherwise on
+//! repetition. Everything is appended to one String; a text costs no allocation of its own but that.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::words::{LINKS, MANNERS, SHORT_QUESTIONS, SPANS, TIMES, TOPICS, Topic};
+
+/// Random choices from a named generator, so that texts do not change between releases of a library.
+pub(super) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// The choices for part `part` of item `item` under `key`: no two of them share any.
+    pub(super) fn new(key: &[u8; 32], item: u64, part: u32) -> Dice {
+        let mut rng = ChaCha8Rng::from_seed(*key);
+        rng.set_stream(item);
+        rng.set_word_pos(u128::from(part) << 32);
+        Dice(rng)
+    }
+
+    /// A number below `bound`. The bias of at most `bound / 2^32` does not matter for words.
+    fn below(&mut self, bound: usize) -> usize {
+        ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
+    }
+
+    fn pick(&mut self, list: &[&'static str]) -> &'static str {
+        list[self.below(list.len())]
+    }
+
+    /// One of `list`, but not the one at `last`.
+    fn other(&mut self, list: &[&'static str], last: &mut usize) -> &'static str {
+        *last = (*last + 1 + self.below(list.len() - 1)) % list.len();
+        list[*last]
+    }
+
+    /// What a text is about.
+    pub(super) fn topic(&mut self) -> &'static Topic {
+        &TOPICS[self.below(TOPICS.len())]
+    }
+}
+
+/// A part of a sentence.
+enum Part {
+    /// As it stands.
+    Is(&'static str),
+    Actor,
+    Verb,
+    Thing,
+    Place,
+    Quality,
+    Aim,
+    Time,
+    Manner,
+    Link,
+    Span,
+}
+
+use Part::{Actor, Aim, Is, Link, Manner, Place, Quality, Span, Thing, Time, Verb};
+
+/// The shapes of sentences. Each begins with a word of at most seven letters, see `cut`.
+#[rustfmt::skip]
+const SHAPES: &[&[Part]] = &[
+    &[Time, Is(", "), Actor, Is(" "), Verb, Is(" "), Thing, Is(" "), Place, Is(".")],
+    &[Actor, Is(" "), Verb, Is(" "), Thing, Is(" because "), Thing, Is(" was "), Quality, Is(".")],
+    &[Is("when "), Thing, Is(" became "), Quality, Is(", "), Actor, Is(" "), Verb, Is(" "), Thing, Is(" "), Manner, Is(".")],
+    &[Is("nobody "), Verb, Is(" "), Thing, Is(" "), Place, Is(", so "), Actor, Is(" "), Verb, Is(" it "), Manner, Is(".")],
+    &[Link, Is(" "), Thing, Is(" stayed "), Quality, Is(", and "), Actor, Is(" "), Verb, Is(" "), Thing, Is(".")],
+    &[Is("it took "), Span, Is(" to "), Aim, Is(", although "), Thing, Is(" was "), Quality, Is(".")],
+    &[Actor, Is(" wanted to "), Aim, Is(" before "), Actor, Is(" "), Verb, Is(" "), Thing, Is(".")],
+    &[Is("there was one "), Is("more detail: "), Actor, Is(" "), Verb, Is(" "), Thing, Is(" "), Time, Is(".")],
+    &[Is("to "), Aim, Is(", "), Actor, Is(" first "), Verb, Is(" "), Thing, Is(" and then "), Verb, Is(" "), Thing, Is(".")],
+    &[Actor, Is(" asked why "), Thing, Is(" "), Place, Is(" looked "), Quality, Is(".")],
+    &[Is("after "), Span, Is(", "), Thing, Is(" was "), Quality, Is(" again, and "), Actor, Is(" "), Verb, Is(" "), Thing, Is(".")],
+    &[Link, Is(" "), Actor, Is(" said that "), Thing, Is(" would be "), Quality, Is(" "), Time, Is(".")],
+    &[Actor, Is(" "), Verb, Is(" "), Thing, Is("; "), Actor, Is(" only "), Verb, Is(" "), Thing, Is(" "), Place, Is(".")],
+    &[Is("if "), Actor, Is(" had not "), Is("been there "), Time, Is(", nobody would have "), Is("cared that "), Thing, Is(" was "), Quality, Is(".")],
+];
+
+/// Writes the sentences of one text.
+struct Writer<'a> {
+    out: &'a mut String,
+    dice: &'a mut Dice,
+    topic: &'static Topic,
+    /// The actor, verb, thing and shape that came last: none of them comes twice in a row.
+    last: [usize; 4],
+}
+
+impl Writer<'_> {
+    fn sentence(&mut self) {
+        let start = self.out.len();
+        let last = &mut self.last[3];
+        *last = (*last + 1 + self.dice.below(SHAPES.len() - 1)) % SHAPES.len();
+        for part in SHAPES[*last] {
+            let text = self.text(part);
+            self.out.push_str(text);
+        }
+        self.out[start..=start].make_ascii_uppercase();
+    }
+
+    fn text(&mut self, part: &Part) -> &'static str {
+        let (dice, topic) = (&mut *self.dice, self.topic);
+        let [actor, verb, thing, _] = &mut self.last;
+        match part {
+            Is(text) => text,
+            Actor => dice.other(topic.actors, actor),
+            Verb => dice.other(topic.verbs, verb),
+            Thing => dice.other(topic.things, thing),
+            Place => dice.pick(topic.places),
+            Quality => dice.pick(topic.qualities),
+            Aim => dice.pick(topic.aims),
+            Time => dice.pick(TIMES),
+            Manner => dice.pick(MANNERS),
+            Link => dice.pick(LINKS),
+            Span => dice.pick(SPANS),
+        }
+    }
+
+    /// Paragraphs of four to seven sentences until at least `length` characters are written.
+    fn sentences(&mut self, length: usize) {
+        let end = self.out.len() + length;
+        loop {
+            for _ in 0..4 + self.dice.below(4) {
+                self.sentence();
+                if self.out.len() >= end {
+                    // What follows the last word tells `cut` that it ends there.
+                    self.out.push(' ');
+                    return;
+                }
+                self.out.push(' ');
+            }
+            self.out.pop();
+            self.out.push_str("\n\n");
+        }
+    }
+}
+
+/// How a text ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With a question or a task for the reader.
+    Question,
+    /// As a system prompt: it says what it is for and how to answer.
+    Rule,
+}
+
+const OPENING: &str = "You answer questions about the notes below. ";
+const RULE: &str = "Answer in a few plain sentences.";
+/// The longest step between two places where a text can be cut.
+const STEP: usize = 16;
+
+/// Appends a text about `topic` to `out` whose length is `budget` characters, seven fewer or four more at most.
+pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, budget: usize, ending: Ending) {
+    let ending = match ending {
+        Ending::Question => question(dice, topic, budget),
+        Ending::Rule if budget > 2 * (OPENING.len() + RULE.len()) => RULE,
+        Ending::Rule => "",
+    };
+    let end = out.len() + budget;
+    if ending == RULE {
+        out.push_str(OPENING);
+    }
+    let gap = usize::from(!ending.is_empty());
+    let room = end.saturating_sub(out.len() + ending.len() + gap);
+    let from = out.len();
+    let mut writer = Writer { last: [0; 4], out, dice, topic };
+    writer.sentences(room + STEP);
+    cut(out, from, room);
+    if gap == 1 {
+        out.push(' ');
+        out.push_str(ending);
+    }
+}
+
+/// A question of the topic where it leaves most of the text to the prose, else a short one, else none.
+fn question(dice: &mut Dice, topic: &Topic, budget: usize) -> &'static str {
+    let own = dice.pick(topic.questions);
+    if own.len() * 3 <= budget {
+        return own;
+    }
+    let fitting = SHORT_QUESTIONS.iter().take_while(|question| question.len() * 2 <= budget).count();
+    if fitting == 0 { "" } else { SHORT_QUESTIONS[dice.below(fitting)] }
+}
+
+/// Cuts what was written after `from` at the word border nearest to `room` characters; a cut sentence ends in dots.
+///
+/// Words have at most nine letters and sentences begin with short ones, so two borders are at most twelve characters
+/// apart, dots included. Aiming a little low makes that at most seven too few and four too many: within one token.
+fn cut(out: &mut String, from: usize, room: usize) {
+    let aim = (2 * room).saturating_sub(3);
+    let bytes = out.as_bytes();
+    let first = (from + room).saturating_sub(STEP).max(from);
+    let best = (first..bytes.len().min(from + room + STEP))
+        .filter(|at| *at > from && bytes[*at].is_ascii_whitespace())
+        .map(|at| (at, trimmed(&bytes[from..at])))
+        .min_by_key(|(_, (kept, dots))| (2 * (kept + dots.len())).abs_diff(aim));
+    match best {
+        Some((_, (kept, dots))) if kept + dots.len() <= room + 4 => {
+            out.truncate(from + kept);
+            out.push_str(dots);
+        }
+        _ => out.truncate(from),
+    }
+}
+
+/// How much of `text` stays, without a comma at its end, and the dots that it needs if it breaks off.
+fn trimmed(text: &[u8]) -> (usize, &'static str) {
+    match text {
+        [.., b'.'] | [] => (text.len(), ""),
+        [rest @ .., b',' | b':' | b';'] => (rest.len(), "..."),
+        _ => (text.len(), "..."),
+    }
+}

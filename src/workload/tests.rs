@@ -1,0 +1,281 @@
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, body, estimate};
+use crate::plan::Api;
+use crate::plan::scenario::{Content, Reuse, built_in};
+use crate::units::{Decimal, Seed};
+
+const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
+/// Characters of a nonce: what two texts may share by template is inside it.
+const NONCE: usize = "[ref 482 773 194 205] ".len();
+
+fn content(name: &str) -> Content {
+    built_in(name).expect("a built-in").clone()
+}
+
+fn key(run: u8) -> NonceKey {
+    NonceKey::new(&[run; 32], 1)
+}
+
+fn generator(name: &str, nonce: Option<NonceKey>) -> Generator {
+    Generator::new(&content(name), Seed(42), 0, nonce)
+}
+
+/// The whole text of a prompt, first message first.
+fn text(prompt: &Prompt) -> String {
+    format!("{}{}", prompt.system.as_deref().unwrap_or_default(), prompt.user)
+}
+
+fn shared_prefix(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+#[test]
+fn texts_are_pinned() {
+    let expected = "[ref 463 676 545 167] When the old windmill became covered in fog, the bus driver explored the narrow \
+                    path with great care. A group of students asked... Write a postcard about this day.";
+    assert_eq!(text(&generator("B1", Some(key(1))).request(7)), expected);
+}
+
+#[test]
+fn the_same_generator_writes_the_same_in_any_order() {
+    for name in SCENARIOS {
+        let (a, b) = (generator(name, Some(key(1))), generator(name, Some(key(1))));
+        let first = a.request(5);
+        b.request(0);
+        b.turn(5, 3);
+        b.request(1 << 40);
+        assert_eq!(b.request(5), first, "{name}");
+        assert_eq!(a.request(5), first, "{name}");
+    }
+}
+
+#[test]
+fn without_a_nonce_runs_share_their_texts_and_digest() {
+    for name in SCENARIOS {
+        let verbatim = generator(name, None);
+        assert!(!text(&verbatim.request(3)).contains("[ref"), "{name}");
+        assert_eq!(verbatim.digest(), generator(name, Some(key(1))).digest());
+        let other = |seed, repeat| Generator::new(&content(name), Seed(seed), repeat, None);
+        assert_eq!(other(42, 0).request(3), verbatim.request(3));
+        for changed in [other(43, 0), other(42, 1)] {
+            assert_ne!(changed.request(3), verbatim.request(3), "{name}");
+            assert_ne!(changed.digest(), verbatim.digest(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn two_runs_share_no_more_than_the_template_of_the_nonce() {
+    for name in SCENARIOS {
+        for (a, b) in [(key(1), key(2)), (NonceKey::new(&[1; 32], 1), NonceKey::new(&[1; 32], 2))] {
+            let (a, b) = (generator(name, Some(a)), generator(name, Some(b)));
+            for k in 0..50 {
+                let (a, b) = (text(&a.request(k)), text(&b.request(k)));
+                assert!(shared_prefix(&a, &b) < NONCE - 4, "{name}: {a} | {b}");
+                assert_eq!(a[NONCE..].len(), b[NONCE..].len(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_reuses_what_its_scenario_declares() {
+    let prompts = |name| {
+        let generator = generator(name, Some(key(1)));
+        (generator.request(0), generator.request(1))
+    };
+    let (a, b) = prompts("A1");
+    assert_eq!(a, b);
+    let (a, b) = prompts("C");
+    assert_eq!(a.system, b.system);
+    assert!(a.system.is_some_and(|system| system.starts_with("[ref ")) && a.user != b.user);
+    assert!(!b.user.contains("[ref"), "one nonce, at the very start");
+    for name in ["B1", "B2", "D"] {
+        let (a, b) = prompts(name);
+        assert!(shared_prefix(&a.user, &b.user) < NONCE - 4, "{name}");
+    }
+}
+
+#[test]
+fn a_system_prompt_goes_with_every_scenario() {
+    for name in SCENARIOS {
+        let content = Content { system_tokens: 300, ..content(name) };
+        let generator = Generator::new(&content, Seed(1), 0, Some(key(1)));
+        let (a, b) = (generator.request(0), generator.request(1));
+        assert_eq!(a.system, b.system, "{name}");
+        assert!(estimate(a.system.as_deref().expect("a system prompt")).abs_diff(300) <= 1, "{name}");
+    }
+}
+
+#[test]
+fn ten_thousand_requests_do_not_repeat() {
+    let short = Content { prompt_tokens: 16, ..content("B1") };
+    for (content, nonce) in [(content("B1"), None), (content("B1"), Some(key(1))), (short, Some(key(1)))] {
+        let generator = Generator::new(&content, Seed(42), 0, nonce);
+        let texts: HashSet<String> = (0..10_000).map(|k| generator.request(k).user).collect();
+        assert_eq!(texts.len(), 10_000);
+        if nonce.is_some() {
+            let starts: HashSet<&str> = texts.iter().map(|text| &text[..32]).collect();
+            assert_eq!(starts.len(), 10_000);
+        }
+    }
+}
+
+#[test]
+fn a_nonce_always_counts_the_same() {
+    for run in 0..100 {
+        let text = generator("B1", Some(key(run))).request(u64::from(run)).user;
+        assert_eq!(estimate(&text[..NONCE]), NONCE_TOKENS, "{text}");
+        let groups: Vec<&str> = text[1..NONCE - 2].split(' ').collect();
+        assert!(groups.len() == 5 && groups[1..].iter().all(|g| g.len() == 3 && g.parse::<u16>().is_ok()), "{text}");
+    }
+}
+
+#[test]
+fn the_estimate_counts_digits_by_threes() {
+    assert_eq!(estimate(""), 0);
+    assert_eq!(estimate("four"), 1);
+    assert_eq!(estimate("fours"), 2);
+    assert_eq!(estimate("1234567"), 3);
+    assert_eq!(estimate("a 123"), 3, "a quarter, the space, the number");
+}
+
+#[test]
+fn prose_is_readable() {
+    let text = generator("B2", None).request(1).user;
+    assert!(text.is_ascii() && text.contains("\n\n"));
+    assert!(text.ends_with('.') || text.ends_with('?'), "a question or a task at the end");
+    let body = text.rsplit_once("...").map_or(&*text, |(body, _)| body);
+    for sentence in body.split_inclusive(". ").map(str::trim) {
+        assert!(sentence.starts_with(|c: char| c.is_ascii_uppercase()), "{sentence}");
+    }
+    let words: HashSet<&str> = text.split_whitespace().collect();
+    assert!(words.len() > 150, "{} different words", words.len());
+    let sentences: HashSet<&str> = text.split_inclusive(". ").collect();
+    assert!(sentences.len() as f64 > 0.98 * text.split_inclusive(". ").count() as f64, "few sentences come twice");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn lengths_are_as_asked(tokens in 16u32..=8_192, small in 16u32..=80, k: u64, seed: u64, nonce: bool) {
+        for prompt_tokens in [tokens, small] {
+            let content = Content { prompt_tokens, system_tokens: prompt_tokens, ..content("C") };
+            let generator = Generator::new(&content, Seed(seed), 0, nonce.then(|| key(3)));
+            let prompt = generator.request(k);
+            prop_assert!(estimate(&prompt.user).abs_diff(prompt_tokens) <= 1, "{prompt_tokens}: {}", prompt.user);
+            let system = prompt.system.as_deref().expect("a system prompt");
+            prop_assert!(estimate(system).abs_diff(prompt_tokens) <= 1, "{prompt_tokens}: {system}");
+            prop_assert_eq!(prompt.intended_prompt_tokens, estimate(&prompt.user) + estimate(system));
+            let own = Content { reuse: Reuse::None, system_tokens: 0, ..content };
+            let prompt = Generator::new(&own, Seed(seed), 0, nonce.then(|| key(3))).request(k);
+            prop_assert!(prompt.intended_prompt_tokens.abs_diff(prompt_tokens) <= 1, "{prompt_tokens}: {}", prompt.user);
+            prop_assert_eq!(prompt.intended_prompt_tokens, estimate(&prompt.user));
+        }
+    }
+
+    #[test]
+    fn any_text_survives_the_body(user: String, answer: String) {
+        let turn = super::Exchange { user: user.clone(), answer: answer.clone() };
+        let prompt = Prompt { system: None, user: user.clone(), intended_prompt_tokens: 1 };
+        let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[turn], &prompt)).expect("JSON");
+        prop_assert_eq!(&json["messages"][0]["content"], &json!(user));
+        prop_assert_eq!(&json["messages"][1]["content"], &json!(answer));
+    }
+}
+
+#[test]
+fn a_conversation_carries_the_real_answers() {
+    let generator = generator("D", Some(key(1)));
+    let mut conversation = Conversation::new(&generator, 9);
+    let shape = Shape { conversation: true, ..shape(Api::Completions) };
+    let mut before = String::new();
+    for turn in 0..5 {
+        assert_eq!((conversation.number(), conversation.turn()), (9, turn));
+        let prompt = conversation.prompt(&generator).expect("a turn");
+        assert_eq!(prompt.user, generator.turn(9, turn).user);
+        assert_eq!(prompt.user.starts_with("[ref "), turn == 0);
+        let json: Value = serde_json::from_slice(&body(&shape, conversation.history(), &prompt)).expect("JSON");
+        let sent = json["prompt"].as_str().expect("text").to_owned();
+        assert!(sent.starts_with(&before), "each turn begins with the one before, and its answer");
+        assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
+        before = format!("{sent} answer {turn}");
+        conversation.answered(prompt.user, format!(" answer {turn}"));
+    }
+    assert_eq!(conversation.prompt(&generator), None);
+    assert_eq!(conversation.history()[4].answer, " answer 4");
+}
+
+#[test]
+fn turns_of_a_conversation_differ() {
+    let generator = generator("D", None);
+    let texts: HashSet<String> =
+        (0..20).flat_map(|c| (0..5).map(move |t| (c, t))).map(|(c, t)| generator.turn(c, t).user).collect();
+    assert_eq!(texts.len(), 100);
+}
+
+fn shape(api: Api) -> Shape {
+    Shape {
+        model: "org/\"model\"".to_owned(),
+        api,
+        stream: true,
+        ignore_eos: true,
+        conversation: false,
+        output_tokens: 128,
+        temperature: Decimal::new(0, 0),
+        top_p: None,
+        presence_penalty: None,
+        frequency_penalty: None,
+    }
+}
+
+#[test]
+fn a_chat_body_has_the_fields_that_were_asked_for() {
+    let prompt = Prompt { system: Some("Be \"brief\".".into()), user: "Why?\n".into(), intended_prompt_tokens: 1 };
+    let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[], &prompt)).expect("JSON");
+    assert_eq!(
+        json,
+        json!({
+            "model": "org/\"model\"",
+            "messages": [{ "role": "system", "content": "Be \"brief\"." }, { "role": "user", "content": "Why?\n" }],
+            "max_tokens": 128,
+            "temperature": 0,
+            "stream": true,
+            "stream_options": { "include_usage": true },
+            "ignore_eos": true,
+        })
+    );
+}
+
+#[test]
+fn a_completions_body_has_the_fields_that_were_asked_for() {
+    let shape = Shape {
+        stream: false,
+        ignore_eos: false,
+        temperature: Decimal::new(7, 1),
+        top_p: Some(Decimal::new(9, 1)),
+        presence_penalty: Some(Decimal::new(-5, 1)),
+        frequency_penalty: Some(Decimal::new(25, 2)),
+        ..shape(Api::Completions)
+    };
+    let prompt = Prompt { system: Some("Rules.".into()), user: "Why?".into(), intended_prompt_tokens: 1 };
+    let json: Value = serde_json::from_slice(&body(&shape, &[], &prompt)).expect("JSON");
+    assert_eq!(
+        json,
+        json!({
+            "model": "org/\"model\"",
+            "prompt": "Rules.\n\nWhy?",
+            "max_tokens": 128,
+            "temperature": 0.7,
+            "stream": false,
+            "top_p": 0.9,
+            "presence_penalty": -0.5,
+            "frequency_penalty": 0.25,
+        })
+    );
+}
