@@ -1,8 +1,9 @@
 //! Whether the two halves of the window tell the same story.
 //!
 //! Each half is cut into up to ten blocks, none shorter than a typical request: what happens to one request then stays
-//! mostly inside one block, so block means vary as much as the halves could by chance. Batches that run in step make
-//! blocks differ, which only widens the standard error. With fewer blocks the factor of METRICS, 3 standard errors, grows
+//! mostly inside one block, so block means vary as much as the halves could by chance. Slots of a closed loop that run
+//! in step answer in waves, and blocks of a whole number of waves do not see them: whether a half holds one wave more is
+//! chance too, so a closed loop's halves may always differ by one. With fewer blocks the factor of METRICS, 3 standard errors, grows
 //! as Student's t asks, so that a false alarm stays as rare as with ten.
 
 use crate::plan::Percentile;
@@ -54,6 +55,8 @@ struct Half {
     from: u64,
     block_ns: f64,
     blocks: usize,
+    /// Length of a typical request as a share of the half: what one wave of slots in step contributes.
+    wave: f64,
 }
 
 impl Half {
@@ -88,7 +91,8 @@ fn halves(records: &[Record], facts: &Facts) -> Result<[Half; 2], String> {
             typical / 1e3
         ));
     }
-    let half = |from| Half { from, block_ns: half_ns as f64 / blocks as f64, blocks };
+    let wave = typical * 1e6 / half_ns as f64;
+    let half = |from| Half { from, block_ns: half_ns as f64 / blocks as f64, blocks, wave };
     Ok([half(windows.measure_start_ns), half(windows.measure_start_ns + half_ns)])
 }
 
@@ -119,7 +123,8 @@ fn throughput(records: &[Record], facts: &Facts, halves: [Half; 2]) -> Option<Di
         / (first.expected.iter().chain(&second.expected).sum::<f64>());
     let (a, b) = (first.ratio(), second.ratio());
     let factor = ERRORS[halves[0].blocks - FEWEST_BLOCKS];
-    let noise = factor * (first.variance() + second.variance()).sqrt() / whole;
+    let wave = if facts.open_loop { 0.0 } else { halves[0].wave };
+    let noise = (factor * (first.variance() + second.variance()).sqrt() / whole).max(wave);
     let share = (a - b).abs() / whole;
     (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
 }
