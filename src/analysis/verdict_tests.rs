@@ -162,6 +162,22 @@ fn unsteady() {
 }
 
 #[test]
+fn an_open_loop_is_unsteady_by_ttft_when_it_keeps_up() {
+    let shape = Run::open(50.0);
+    let (before, facts) = shape.make();
+    let after = Run { ttft: shape.ttft * 3 / 2, ..shape }.make().0;
+    let half = (facts.windows.measure_start_ns + facts.windows.measure_end_ns) / 2;
+    let records: Vec<Record> = before
+        .into_iter()
+        .filter(|record| record.row.scheduled_ns < half)
+        .chain(after.into_iter().filter(|record| record.row.scheduled_ns >= half))
+        .collect();
+    let verdict = judged(&records, &facts);
+    assert_eq!(verdict.to_string(), "suspect: unsteady");
+    assert!(verdict.reasons[0].text.starts_with("median TTFT"), "{verdict:?}");
+}
+
+#[test]
 fn unsteady_needs_a_window_of_several_requests() {
     let (records, facts) = Run { seconds: 0.3, ..Run::default() }.make();
     let (_, why) = judged(&records, &facts).not_checked.into_iter().find(|(name, _)| *name == "unsteady").unwrap();
