@@ -1,1 +1,27 @@
 //! Rows → numbers. Pure: no I/O.
+//!
+//! `measure` turns the rows of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
+//! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
+//! and reports print from.
+
+pub mod binomial;
+pub mod bootstrap;
+pub mod goodput;
+pub mod measure;
+pub mod metric;
+pub mod quantile;
+pub mod request;
+pub mod slo;
+pub mod stats;
+mod steady;
+pub mod verdict;
+pub mod window;
+
+#[cfg(test)]
+pub mod synthetic;
+
+pub use goodput::{Thresholds, goodput};
+pub use measure::{RunMetrics, measure};
+pub use metric::PlanMetrics;
+pub use stats::{Estimate, Interval, Summary, Value};
+pub use verdict::{Verdict, judge};

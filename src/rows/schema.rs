@@ -193,6 +193,8 @@ table! {
         last_token_ns: Option<u64> [Delta "ns"],
         /// End of the stream.
         done_ns: Option<u64> [Delta "ns"],
+        /// The request was over, however it ended: what it held was free. None when it never started.
+        ended_ns: Option<u64> [Delta "ns"],
         /// Duration of the name lookup of a connection opened for this request; none when reused.
         dns_ns: Option<u64> [Delta "ns"],
         /// Duration of the TCP handshake of a connection opened for this request; none when reused.

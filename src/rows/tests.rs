@@ -48,7 +48,7 @@ fn labels() -> impl Strategy<Value = RunLabels> {
 
 prop_compose! {
     fn row()(
-        instants in prop::collection::vec(option::of(number()), 13),
+        instants in prop::collection::vec(option::of(number()), 14),
         counts in prop::collection::vec(option::of(small()), 5),
         wholes in prop::collection::vec(number(), 3),
         smalls in prop::collection::vec(small(), 3),
@@ -61,7 +61,7 @@ prop_compose! {
             request: wholes[0], phase: words.0, class: texts[0].clone(), conversation: instants[0], turn: counts[0],
             scheduled_ns: wholes[1], released_ns: instants[1], sent_ns: instants[2], headers_ns: instants[3],
             first_chunk_ns: instants[4], first_token_ns: instants[5], first_output_ns: instants[6],
-            last_token_ns: instants[7], done_ns: instants[8], dns_ns: instants[9], connect_ns: instants[10],
+            last_token_ns: instants[7], done_ns: instants[8], ended_ns: instants[13], dns_ns: instants[9], connect_ns: instants[10],
             tls_ns: instants[11], stamp: if words.2 { Stamp::Kernel } else { Stamp::User },
             read_delay_ns: instants[12], outcome: words.1, http_status, error: texts[1].clone(),
             finish_reason: texts[2].clone(), prompt_tokens: counts[1], cached_tokens: counts[2],

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::disk;
 use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
-use super::record::{AttemptRecord, FORMAT, Moment};
+use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
 use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels};
 
@@ -67,18 +67,7 @@ impl Attempt {
 
     /// What all rows of this attempt share.
     pub fn labels(&self) -> RunLabels {
-        let AttemptRecord { id, attempt, spec, .. } = &self.record;
-        RunLabels {
-            run_id: id.clone(),
-            attempt: *attempt,
-            endpoint: spec.endpoint.name.clone(),
-            model: spec.labels.model.clone(),
-            scenario: spec.labels.scenario.clone(),
-            batch_size: spec.load.batch_size(),
-            qps: spec.load.qps().map(|qps| qps.to_f64()),
-            repeat: spec.repeat,
-            axes: spec.labels.axes.clone(),
-        }
+        run_labels(&self.record.id, self.record.attempt, &self.record.spec)
     }
 
     /// Starts its journal; `Journal::finish` it before `commit`.

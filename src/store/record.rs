@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, RUN_JSON};
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts};
+use crate::rows::{Environment, Facts, RunLabels};
 
 /// Format of `run.json` and `attempt.json`. Raised when a reader of the old one would misread the new; a new optional
 /// field does not raise it.
@@ -99,7 +99,27 @@ pub struct RunRecord {
     pub files: BTreeMap<String, FileRecord>,
 }
 
+/// What all rows of an attempt at a run share.
+pub(super) fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
+    RunLabels {
+        run_id: id.to_owned(),
+        attempt,
+        endpoint: spec.endpoint.name.clone(),
+        model: spec.labels.model.clone(),
+        scenario: spec.labels.scenario.clone(),
+        batch_size: spec.load.batch_size(),
+        qps: spec.load.qps().map(|qps| qps.to_f64()),
+        repeat: spec.repeat,
+        axes: spec.labels.axes.clone(),
+    }
+}
+
 impl RunRecord {
+    /// What all rows of the run share, also where it has none.
+    pub fn labels(&self) -> RunLabels {
+        run_labels(&self.id, self.attempt, &self.spec)
+    }
+
     /// Reads the `run.json` in `dir`.
     pub fn read(dir: &Path) -> Result<RunRecord, StoreError> {
         read(&dir.join(RUN_JSON))

@@ -54,6 +54,7 @@ fn record(request: u64) -> Record {
         first_output_ns: None,
         last_token_ns: Some(request * 1_000 + 400),
         done_ns: None,
+        ended_ns: None,
         dns_ns: None,
         connect_ns: None,
         tls_ns: None,

@@ -1,0 +1,80 @@
+//! Exact binomial probabilities: order-statistic intervals and the test behind an SLO.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// P(B ≤ k) for B ~ Binomial(n, p).
+pub fn at_most(n: u64, p: f64, k: u64) -> f64 {
+    distribution(n, p).cdf(k)
+}
+
+/// P(B ≥ k) for B ~ Binomial(n, p).
+pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
+    match k {
+        0 => 1.0,
+        _ => distribution(n, p).sf(k - 1),
+    }
+}
+
+fn distribution(n: u64, p: f64) -> Binomial {
+    Binomial::new(p, n).expect("shares lie between 0 and 1")
+}
+
+/// Ranks (from 1) of the order statistics that hold the quantile between them with 95 %, at most 2.5 % on either side:
+/// the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~ Binomial(n, p).
+/// `None` where n is too small for either.
+pub fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
+    const TAIL: f64 = 0.025;
+    // Both conditions switch once along k, so bisection finds the switch.
+    let low = first(0, n, |k| at_most(n, p, k) > TAIL);
+    let high = first(1, n + 1, |k| at_least(n, p, k) <= TAIL);
+    (low >= 1 && high <= n).then_some((low, high))
+}
+
+/// The first k in `from..to` with `holds(k)`, or `to`; `holds` must not switch back.
+fn first(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (from, to);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::quantile;
+
+    /// scipy 1.x: l = first k with binom.cdf(k, n, p) > .025; u = first k ≥ 1 with binom.sf(k - 1, n, p) <= .025.
+    #[test]
+    fn ranks_match_scipy() {
+        for (n, p, ranks) in RANKS {
+            assert_eq!(interval_ranks(*n, *p), Some(*ranks), "n={n} p={p}");
+        }
+    }
+
+    #[test]
+    fn intervals_begin_exactly_where_metrics_says() {
+        for percentile in quantile::ALL {
+            let (n, p) = (quantile::need(percentile), quantile::share(percentile));
+            assert!(interval_ranks(n, p).is_some());
+            assert_eq!(interval_ranks(n - 1, p), None);
+        }
+    }
+
+    #[test]
+    fn tails_add_up() {
+        for k in 1..=40 {
+            assert!((at_most(40, 0.3, k - 1) + at_least(40, 0.3, k) - 1.0).abs() < 1e-12);
+        }
+        assert!((at_most(299, 0.01, 0) - 0.99f64.powi(299)).abs() < 1e-12);
+    }
+
+    #[rustfmt::skip]
+    const RANKS: &[(u64, f64, (u64, u64))] = &[
+        (6, 0.5, (1, 6)), (13, 0.75, (7, 13)), (36, 0.9, (29, 36)), (72, 0.95, (64, 72)),
+        (368, 0.99, (360, 368)), (3688, 0.999, (3680, 3688)), (10, 0.5, (2, 9)), (100, 0.5, (40, 61)),
+        (100, 0.9, (84, 96)), (1000, 0.99, (983, 997)), (1000, 0.5, (469, 532)), (5000, 0.999, (4990, 5000)),
+        (100000, 0.99, (98938, 99062)), (1000000, 0.999, (998938, 999062)), (777, 0.75, (559, 607)), (59, 0.9, (48, 58)),
+    ];
+}

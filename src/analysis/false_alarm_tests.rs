@@ -1,0 +1,62 @@
+//! How often clean runs are called suspect: 2 000 simulated ones of different sizes, with fixed seeds.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::analysis::synthetic::Run;
+
+/// Alarms by reason over the runs.
+fn alarms(runs: impl Iterator<Item = Run>) -> BTreeMap<&'static str, usize> {
+    let mut alarms = BTreeMap::new();
+    for run in runs {
+        let (records, facts) = run.make();
+        let verdict = judge(&records, &facts, &Validity::default(), None);
+        for reason in verdict.reasons.iter().chain(&verdict.labels) {
+            *alarms.entry(reason.name).or_insert(0) += 1;
+        }
+    }
+    alarms
+}
+
+/// Runs of one shape with `count` seeds.
+fn seeds(shape: Run, count: u64) -> impl Iterator<Item = Run> {
+    (1..=count).map(move |seed| Run { seed, ..shape.clone() })
+}
+
+fn assert_rare(shape: Run, count: u64) {
+    let found = alarms(seeds(shape.clone(), count));
+    for (reason, alarms) in found {
+        assert!(alarms as f64 <= 0.02 * count as f64, "{reason}: {alarms} of {count} for {shape:?}");
+    }
+}
+
+#[test]
+fn open_loops_of_few_and_many_requests_raise_no_alarm() {
+    for (qps, seconds, count) in [(2.0, 10.0, 400), (10.0, 10.0, 400), (50.0, 4.0, 200), (20.0, 30.0, 100)] {
+        assert_rare(Run { seconds, ..Run::open(qps) }, count);
+    }
+}
+
+/// Service takes 80 ms in 8 slots: 100 per second is all it can do.
+#[test]
+fn busy_servers_that_keep_up_raise_no_alarm() {
+    for (qps, count) in [(70.0, 100), (85.0, 100)] {
+        assert_rare(Run { seconds: 10.0, ..Run::open(qps) }, count);
+    }
+}
+
+#[test]
+fn closed_loops_raise_no_alarm() {
+    for (batch_size, jitter, count) in [(1, 0.05, 200), (8, 0.3, 200), (16, 0.3, 100), (4, 0.9, 200)] {
+        assert_rare(Run { batch_size: Some(batch_size), jitter, seconds: 3.0, ..Run::default() }, count);
+    }
+}
+
+/// Slots in step give waves of tokens; whether a half holds one wave more is chance.
+#[test]
+fn batches_in_step_raise_no_alarm() {
+    let shape = Run { jitter: 0.0, tokens: 8, ttft: 90_000_000, ..Run::default() };
+    let lengths = (0..1000).map(|step| 0.5 + 0.0131 * f64::from(step));
+    let found = alarms(lengths.map(|seconds| Run { seconds, ..shape.clone() }));
+    assert_eq!(found, BTreeMap::new());
+}

@@ -1,0 +1,91 @@
+//! Goodput: the share of the window's requests that met every threshold, failures counted as misses.
+
+use indexmap::IndexMap;
+
+use crate::plan::{Goodput, Percentile, Slo};
+use crate::rows::{Facts, Record};
+use crate::units::Nanos;
+
+use super::request::{Metric, Observation, Request};
+use super::window;
+
+/// Limits that one request must meet; a null limit asks for nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Thresholds {
+    /// Time to first token (open loop: from the schedule).
+    pub ttft: Option<Nanos>,
+    /// Time per output token.
+    pub tpot: Option<Nanos>,
+    /// End-to-end latency (open loop: from the schedule).
+    pub e2e: Option<Nanos>,
+}
+
+/// Goodput of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GoodputMetrics {
+    /// Good requests / all requests of the window.
+    pub share: f64,
+    /// Good requests of the window per second.
+    pub requests_per_s: f64,
+}
+
+impl Thresholds {
+    /// The plan's `goodput`; where it has none, the thresholds of `slo`, whose itl is read as the request's tpot. Of an
+    /// SLO with several percentiles of one latency, the highest one's limit is asked of every request.
+    pub fn of(goodput: Option<&Goodput>, slo: Option<&Slo>) -> Thresholds {
+        match (goodput, slo) {
+            (Some(goodput), _) => Thresholds { ttft: goodput.ttft, tpot: goodput.tpot, e2e: goodput.e2e },
+            (None, Some(slo)) => Thresholds {
+                ttft: highest(&slo.ttft),
+                tpot: highest(&slo.tpot).into_iter().chain(highest(&slo.itl)).min(),
+                e2e: highest(&slo.e2e),
+            },
+            (None, None) => Thresholds::default(),
+        }
+    }
+
+    fn met(&self, request: &Request, open_loop: bool) -> bool {
+        let (ttft, e2e) = latencies(open_loop);
+        let within = |limit: Option<Nanos>, observation: Observation| match (limit, observation) {
+            (None, _) => true,
+            (Some(limit), Observation::Value(value)) => value <= limit.millis(),
+            (Some(_), Observation::Failed(_) | Observation::Undefined) => false,
+        };
+        // An answer of one token has no time per token that could be too long.
+        let tpot = request.observe(Metric::Tpot);
+        request.row.outcome.is_ok()
+            && within(self.ttft, request.observe(ttft))
+            && within(self.e2e, request.observe(e2e))
+            && (tpot == Observation::Undefined || within(self.tpot, tpot))
+    }
+}
+
+fn highest(limits: &IndexMap<Percentile, Nanos>) -> Option<Nanos> {
+    limits.iter().max_by_key(|(percentile, _)| **percentile).map(|(_, limit)| *limit)
+}
+
+/// What an SLO's ttft and e2e mean: an open loop's users wait from the schedule on.
+pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
+    if open_loop { (Metric::TtftFromSchedule, Metric::E2eFromSchedule) } else { (Metric::Ttft, Metric::E2e) }
+}
+
+/// Goodput under `thresholds`. Null without thresholds or requests, and where answers are not streamed but a threshold
+/// asks for ttft or tpot.
+pub fn goodput(records: &[Record], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
+    let unknowable = !facts.stream && (thresholds.ttft.is_some() || thresholds.tpot.is_some());
+    let seconds = facts.windows.measure_secs();
+    if *thresholds == Thresholds::default() || unknowable || seconds <= 0.0 {
+        return None;
+    }
+    let (mut good, mut all) = (0u64, 0u64);
+    for record in window::members(records, facts) {
+        all += 1;
+        good += u64::from(thresholds.met(&window::request(&record.row, facts), facts.open_loop));
+    }
+    let (good, all) = (good as f64, all as f64);
+    (all > 0.0).then(|| GoodputMetrics { share: good / all, requests_per_s: good / seconds })
+}
+
+#[cfg(test)]
+#[path = "goodput_tests.rs"]
+mod tests;

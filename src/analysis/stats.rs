@@ -1,0 +1,266 @@
+//! Exact percentiles with their intervals, over values some of which may be failures: above every observed value.
+//!
+//! Type 7 of Hyndman and Fan, numpy's default, from all values: no histogram and no reservoir, so two tools that agree
+//! on the rows agree on the number.
+
+use std::fmt;
+
+use crate::plan::Percentile;
+
+use super::{binomial, quantile};
+
+/// A number that may lie among the failures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// The number itself.
+    Exact(f64),
+    /// The rank falls among failures: larger than this, the largest value or bound that was observed.
+    AtLeast(f64),
+    /// The rank falls among failures, and nothing was ever observed.
+    Failed,
+}
+
+impl Value {
+    /// The number; none among failures.
+    pub fn exact(self) -> Option<f64> {
+        match self {
+            Value::Exact(value) => Some(value),
+            Value::AtLeast(_) | Value::Failed => None,
+        }
+    }
+
+    /// For comparisons: failures are above every number.
+    pub fn or_infinity(self) -> f64 {
+        self.exact().unwrap_or(f64::INFINITY)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, f.precision()) {
+            (Value::Exact(value), Some(digits)) => write!(f, "{value:.digits$}"),
+            (Value::Exact(value), None) => write!(f, "{value}"),
+            (Value::AtLeast(value), Some(digits)) => write!(f, "> {value:.digits$}"),
+            (Value::AtLeast(value), None) => write!(f, "> {value}"),
+            (Value::Failed, _) => f.write_str("failed"),
+        }
+    }
+}
+
+/// A two-sided 95 % interval within one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: Value,
+    /// Upper end.
+    pub high: Value,
+}
+
+impl Interval {
+    /// Whether the two have no value in common.
+    pub fn disjoint(&self, other: &Interval) -> bool {
+        self.high.or_infinity() < other.low.or_infinity() || other.high.or_infinity() < self.low.or_infinity()
+    }
+}
+
+/// One percentile, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Estimate {
+    /// The percentile is known.
+    Is {
+        /// Its value.
+        value: Value,
+        /// Its interval; none for ITL from fewer than 30 requests.
+        interval: Option<Interval>,
+        /// Whether n is below METRICS' mark for this percentile.
+        few_samples: bool,
+    },
+    /// Too few values for the percentile to have an interval.
+    NotEnough {
+        /// How many there are, failures counted.
+        n: u64,
+        /// How many it takes.
+        need: u64,
+    },
+}
+
+impl Estimate {
+    /// The number; none where there are too few values or the rank falls among failures.
+    pub fn exact(&self) -> Option<f64> {
+        self.value()?.exact()
+    }
+
+    /// The value; none where there are too few.
+    pub fn value(&self) -> Option<Value> {
+        match self {
+            Estimate::Is { value, .. } => Some(*value),
+            Estimate::NotEnough { .. } => None,
+        }
+    }
+
+    /// The interval; none where there are too few values for one.
+    pub fn interval(&self) -> Option<Interval> {
+        match self {
+            Estimate::Is { interval, .. } => *interval,
+            Estimate::NotEnough { .. } => None,
+        }
+    }
+
+    /// Whether the estimate carries the mark `few samples`.
+    pub fn few_samples(&self) -> bool {
+        matches!(self, Estimate::Is { few_samples: true, .. })
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Estimate::Is { value, .. } => value.fmt(f),
+            Estimate::NotEnough { n: 0, .. } => f.write_str("n/a"),
+            Estimate::NotEnough { n, need } => write!(f, "n/a (n={n} < {need})"),
+        }
+    }
+}
+
+/// Sorted values with the failures above them.
+pub(super) struct Ordered<'a> {
+    /// Number of observed values.
+    pub observed: u64,
+    /// The observed value of an index from 0, rising.
+    pub at: &'a dyn Fn(u64) -> f64,
+    /// Number of failures.
+    pub failures: u64,
+    /// Largest observed value or bound.
+    pub largest: Option<f64>,
+}
+
+impl Ordered<'_> {
+    fn n(&self) -> u64 {
+        self.observed + self.failures
+    }
+
+    fn above(&self) -> Value {
+        self.largest.map_or(Value::Failed, Value::AtLeast)
+    }
+
+    /// The order statistic of an index from 0.
+    fn statistic(&self, index: u64) -> Value {
+        if index < self.observed { Value::Exact((self.at)(index)) } else { self.above() }
+    }
+
+    /// The type 7 quantile at `permille` thousandths. There must be a value.
+    pub fn quantile(&self, permille: u64) -> Value {
+        let scaled = (self.n() - 1) * permille;
+        let (index, share) = (scaled / 1000, (scaled % 1000) as f64 / 1000.0);
+        let below = self.statistic(index);
+        if share == 0.0 {
+            return below;
+        }
+        match (below, self.statistic(index + 1)) {
+            (Value::Exact(a), Value::Exact(b)) => Value::Exact(lerp(a, b, share)),
+            _ => self.above(),
+        }
+    }
+
+    fn interval(&self, percentile: Percentile) -> Option<Interval> {
+        let (low, high) = binomial::interval_ranks(self.n(), quantile::share(percentile))?;
+        Some(Interval { low: self.statistic(low - 1), high: self.statistic(high - 1) })
+    }
+
+    /// The percentile, with the interval that `interval` gives; `None` there means none.
+    pub fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
+        let (n, need) = (self.n(), quantile::need(percentile));
+        if n < need {
+            return Estimate::NotEnough { n, need };
+        }
+        Estimate::Is {
+            value: self.quantile(quantile::permille(percentile)),
+            interval: interval(),
+            few_samples: n < quantile::unmarked_from(percentile),
+        }
+    }
+}
+
+/// Between `a` and `b`, computed from the nearer end as numpy does, so that it never leaves them.
+fn lerp(a: f64, b: f64, share: f64) -> f64 {
+    if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
+}
+
+/// One distribution of a run, in the unit of its metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Number of values, failures counted.
+    pub n: u64,
+    /// How many of them are failures: above every other value in the percentiles, absent from mean and deviation.
+    pub failures: u64,
+    /// Mean of the completed; null without any.
+    pub mean: Option<f64>,
+    /// Standard deviation of the completed, divided by n − 1; null below two.
+    pub sd: Option<f64>,
+    /// The percentiles, in the order of [`quantile::ALL`].
+    pub percentiles: [Estimate; 6],
+    /// The largest; null without values.
+    pub max: Option<Value>,
+    /// What percentiles among failures lie above: the largest observed value or bound. Null without failures, or when
+    /// nothing was observed.
+    pub above: Option<f64>,
+}
+
+impl Summary {
+    /// Of `values`, in any order, with `failures` above them; `bound` is the largest bound known of a failure.
+    pub fn of(mut values: Vec<f64>, failures: u64, bound: Option<f64>) -> Summary {
+        values.sort_unstable_by(f64::total_cmp);
+        let largest = values.last().copied().into_iter().chain(bound).reduce(f64::max);
+        let at = |index: u64| values[index as usize];
+        let ordered = Ordered { observed: values.len() as u64, at: &at, failures, largest };
+        let estimate = |percentile| ordered.estimate(percentile, || ordered.interval(percentile));
+        Summary::assemble(&ordered, quantile::ALL.map(estimate))
+    }
+
+    /// The rest of a summary around its percentiles.
+    pub(super) fn assemble(ordered: &Ordered, percentiles: [Estimate; 6]) -> Summary {
+        let values = || (0..ordered.observed).map(|index| (ordered.at)(index));
+        let (mean, sd) = moments(values);
+        let n = ordered.n();
+        Summary {
+            n,
+            failures: ordered.failures,
+            mean,
+            sd,
+            percentiles,
+            max: (n > 0).then(|| ordered.statistic(n - 1)),
+            above: ordered.largest.filter(|_| ordered.failures > 0),
+        }
+    }
+
+    /// One of the percentiles.
+    pub fn percentile(&self, percentile: Percentile) -> Estimate {
+        self.percentiles[percentile as usize]
+    }
+
+    /// The highest percentile that n supports; null where not even the median is.
+    pub fn highest(&self) -> Option<Percentile> {
+        quantile::ALL.into_iter().rev().find(|percentile| self.percentile(*percentile).value().is_some())
+    }
+
+    /// p99 / p50; null where either is, lies among failures, or p50 is 0.
+    pub fn tail_ratio(&self) -> Option<f64> {
+        let median = self.percentile(Percentile::P50).exact().filter(|median| *median > 0.0)?;
+        Some(self.percentile(Percentile::P99).exact()? / median)
+    }
+}
+
+/// Mean and sample standard deviation, in two passes: the one-pass formula loses digits when the spread is small.
+fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Option<f64>) {
+    let n = values().count();
+    if n == 0 {
+        return (None, None);
+    }
+    let mean = values().sum::<f64>() / n as f64;
+    let squares = values().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (Some(mean), (n > 1).then(|| (squares / (n - 1) as f64).sqrt()))
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! Whether the two halves of the window tell the same story.
+//!
+//! Each half is cut into up to ten blocks, none shorter than a typical request: what happens to one request then stays
+//! mostly inside one block, so block means vary as much as the halves could by chance. Slots of a closed loop that run
+//! in step answer in waves, and blocks of a whole number of waves do not see them: whether a half holds one wave more is
+//! chance too, so a closed loop's halves may always differ by one. With fewer blocks the factor of METRICS, 3 standard errors, grows
+//! as Student's t asks, so that a false alarm stays as rare as with ten.
+
+use crate::plan::Percentile;
+use crate::rows::{Facts, Record};
+
+use super::binomial;
+use super::quantile;
+use super::request::{Metric, token_events};
+use super::stats::{Interval, Ordered, Value};
+use super::window;
+
+const MOST_BLOCKS: usize = 10;
+const FEWEST_BLOCKS: usize = 3;
+
+/// Standard errors that two halves of 3, 4, … 10 blocks may differ by: the t quantile at the level that 3 has with
+/// 2 × (10 − 1) degrees of freedom. scipy: `t.isf(t.sf(3, 18), 2 * (blocks - 1))`.
+const ERRORS: [f64; MOST_BLOCKS - FEWEST_BLOCKS + 1] = [4.964, 3.933, 3.534, 3.325, 3.196, 3.110, 3.047, 3.0];
+
+/// How far the halves differ in one respect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Difference {
+    /// First half and second half.
+    pub halves: [f64; 2],
+    /// Their difference as a share of the whole.
+    pub share: f64,
+    /// The share that chance alone explains.
+    pub noise: f64,
+}
+
+impl Difference {
+    /// Whether it is above both a limit and chance.
+    pub fn exceeds(&self, limit: f64) -> bool {
+        self.share > limit && self.share > self.noise
+    }
+}
+
+/// What the halves say. `ttft` is null where either half has no median with an interval, or nothing was streamed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Halves {
+    /// Output tokens per second; open loop: completed over offered tokens.
+    pub throughput: Option<Difference>,
+    /// Median TTFT in ms; its noise is 0 where the intervals are disjoint, else infinite.
+    pub ttft: Option<Difference>,
+}
+
+/// One half of the window.
+#[derive(Clone, Copy)]
+struct Half {
+    from: u64,
+    block_ns: f64,
+    blocks: usize,
+    /// Length of a typical request as a share of the half: what one wave of slots in step contributes.
+    wave: f64,
+}
+
+impl Half {
+    fn block(&self, instant: u64) -> Option<usize> {
+        let block = (instant.checked_sub(self.from)? as f64 / self.block_ns) as usize;
+        (block < self.blocks).then_some(block)
+    }
+}
+
+/// Compares the halves; an error says why they cannot be compared.
+pub(super) fn compare(records: &[Record], facts: &Facts) -> Result<Halves, String> {
+    let [first, second] = halves(records, facts)?;
+    Ok(Halves {
+        throughput: throughput(records, facts, [first, second]),
+        ttft: medians(ttft(records, facts, first), ttft(records, facts, second)),
+    })
+}
+
+fn halves(records: &[Record], facts: &Facts) -> Result<[Half; 2], String> {
+    let windows = &facts.windows;
+    let mut latencies: Vec<f64> = window::members(records, facts)
+        .filter_map(|record| window::request(&record.row, facts).observe(Metric::E2eFromSchedule).value())
+        .collect();
+    latencies.sort_unstable_by(f64::total_cmp);
+    let typical = latencies.get(latencies.len() / 2).ok_or("no request of the window completed")?;
+    let half_ns = (windows.measure_end_ns - windows.measure_start_ns) / 2;
+    let blocks = ((half_ns as f64 / (typical * 1e6)) as usize).min(MOST_BLOCKS);
+    if blocks < FEWEST_BLOCKS {
+        return Err(format!(
+            "half of the window ({:.3} s) is shorter than {FEWEST_BLOCKS} typical requests ({:.3} s each)",
+            half_ns as f64 / 1e9,
+            typical / 1e3
+        ));
+    }
+    let wave = typical * 1e6 / half_ns as f64;
+    let half = |from| Half { from, block_ns: half_ns as f64 / blocks as f64, blocks, wave };
+    Ok([half(windows.measure_start_ns), half(windows.measure_start_ns + half_ns)])
+}
+
+/// Tokens that came out of each block, and what is expected to be proportional to them.
+struct Series {
+    out: Vec<f64>,
+    expected: Vec<f64>,
+}
+
+impl Series {
+    fn ratio(&self) -> f64 {
+        self.out.iter().sum::<f64>() / self.expected.iter().sum::<f64>()
+    }
+
+    /// Squared standard error of the ratio of sums, from the spread of blocks around it.
+    fn variance(&self) -> f64 {
+        let (ratio, blocks) = (self.ratio(), self.out.len() as f64);
+        let squares = self.out.iter().zip(&self.expected).map(|(out, expected)| (out - ratio * expected).powi(2));
+        let mean = self.expected.iter().sum::<f64>() / blocks;
+        squares.sum::<f64>() / (blocks - 1.0) / blocks / mean.powi(2)
+    }
+}
+
+fn throughput(records: &[Record], facts: &Facts, halves: [Half; 2]) -> Option<Difference> {
+    let [first, second] = halves
+        .map(|half| if facts.open_loop { completed(records, facts, half) } else { emitted(records, facts, half) });
+    let whole = (first.out.iter().chain(&second.out).sum::<f64>())
+        / (first.expected.iter().chain(&second.expected).sum::<f64>());
+    let (a, b) = (first.ratio(), second.ratio());
+    let factor = ERRORS[halves[0].blocks - FEWEST_BLOCKS];
+    let wave = if facts.open_loop { 0.0 } else { halves[0].wave };
+    let noise = (factor * (first.variance() + second.variance()).sqrt() / whole).max(wave);
+    let share = (a - b).abs() / whole;
+    (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
+}
+
+/// Closed loop: tokens by their events, per second.
+fn emitted(records: &[Record], facts: &Facts, half: Half) -> Series {
+    let mut out = vec![0.0; half.blocks];
+    for (at, tokens) in records.iter().flat_map(|record| token_events(record, facts.stream)) {
+        if let Some(block) = half.block(at) {
+            out[block] += tokens;
+        }
+    }
+    Series { out, expected: vec![half.block_ns / 1e9; half.blocks] }
+}
+
+/// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it.
+fn completed(records: &[Record], facts: &Facts, half: Half) -> Series {
+    let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
+    for record in records {
+        let row = &record.row;
+        if let Some(block) = half.block(row.scheduled_ns) {
+            expected[block] += f64::from(row.requested_tokens);
+        }
+        let answered = window::request(row, facts).answered_ns().filter(|_| row.outcome.is_ok());
+        if let (Some(block), Some(tokens)) = (answered.and_then(|at| half.block(at)), row.output_tokens) {
+            out[block] += f64::from(tokens);
+        }
+    }
+    Series { out, expected }
+}
+
+/// TTFT of the requests scheduled in a half, with the block of each; failures are left to the reason `errors`.
+fn ttft(records: &[Record], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
+    let observe = |record: &Record| {
+        let block = half.block(record.row.scheduled_ns)?;
+        Some((window::request(&record.row, facts).observe(Metric::Ttft).value()?, block))
+    };
+    let mut values: Vec<(f64, usize)> = records.iter().filter_map(observe).collect();
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    values
+}
+
+fn medians(first: Vec<(f64, usize)>, second: Vec<(f64, usize)>) -> Option<Difference> {
+    let ((a, ia), (b, ib)) = (median(&first)?, median(&second)?);
+    let share = (a - b).abs() / ((a + b) / 2.0);
+    let noise = if ia.disjoint(&ib) { 0.0 } else { f64::INFINITY };
+    share.is_finite().then_some(Difference { halves: [a, b], share, noise })
+}
+
+/// The median of one half with an interval for as many values as would be independent.
+fn median(values: &[(f64, usize)]) -> Option<(f64, Interval)> {
+    let n = values.len() as u64;
+    if n < quantile::need(Percentile::P50) {
+        return None;
+    }
+    let at = |index: u64| values[index as usize].0;
+    let median = Ordered { observed: n, at: &at, failures: 0, largest: None }.quantile(500).exact()?;
+    let independent = n as f64 / design_effect(values, median);
+    let (low, high) = binomial::interval_ranks(independent as u64, 0.5)?;
+    let stretch = n as f64 / independent.floor();
+    let low = ((low as f64 - 1.0) * stretch) as u64;
+    let high = ((high as f64 * stretch).ceil() as u64).min(n) - 1;
+    Some((median, Interval { low: Value::Exact(at(low)), high: Value::Exact(at(high)) }))
+}
+
+/// By how much the share of values below the median varies more between blocks than independent values would: 1 for
+/// none. Requests that queue behind one another come early or late together, and n of them say less than n.
+fn design_effect(values: &[(f64, usize)], median: f64) -> f64 {
+    let blocks = 1 + values.iter().map(|(_, block)| *block).max().unwrap_or(0);
+    let mut counts = vec![(0.0f64, 0.0f64); blocks];
+    for (value, block) in values {
+        counts[*block].0 += 1.0;
+        counts[*block].1 += if *value < median { 1.0 } else { 0.0 } + if *value == median { 0.5 } else { 0.0 };
+    }
+    let seen = counts.iter().filter(|(n, _)| *n > 0.0);
+    let spread: f64 = seen.clone().map(|(n, below)| (below - n / 2.0).powi(2) / n).sum();
+    let degrees = (seen.count() as f64 - 1.0).max(1.0);
+    (spread / degrees / 0.25).max(1.0)
+}

@@ -1,0 +1,186 @@
+//! Runs that never happened, for tests: servers with known timing under closed and open loops.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::rows::{Facts, Outcome, Phase, Record, RequestRow, Stamp, TokenSource, Windows};
+
+/// A server and a load.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Streams served at once; further requests wait in the server's queue.
+    pub slots: usize,
+    /// Time to first token once served, ns.
+    pub ttft: u64,
+    /// Time between tokens, ns.
+    pub itl: u64,
+    /// Tokens asked for and given.
+    pub tokens: u32,
+    /// Spread of every time, as a share.
+    pub jitter: f64,
+    /// Requests in flight of a closed loop.
+    pub batch_size: Option<u32>,
+    /// Arrivals per second of an open loop.
+    pub qps: Option<f64>,
+    /// Length of the window in seconds; a quarter of it comes before and after.
+    pub seconds: f64,
+    /// Seed of arrivals and jitter.
+    pub seed: u64,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            slots: 8,
+            ttft: 20_000_000,
+            itl: 4_000_000,
+            tokens: 16,
+            jitter: 0.05,
+            batch_size: Some(8),
+            qps: None,
+            seconds: 10.0,
+            seed: 1,
+        }
+    }
+}
+
+impl Run {
+    /// An open loop at `qps`.
+    pub fn open(qps: f64) -> Run {
+        Run { batch_size: None, qps: Some(qps), ..Run::default() }
+    }
+
+    fn windows(&self) -> Windows {
+        let at = |share: f64| (self.seconds * share * 1e9) as u64;
+        Windows { stabilize_ns: at(0.1), measure_start_ns: at(0.25), measure_end_ns: at(1.25), end_ns: at(1.5) }
+    }
+
+    /// Rows and facts of a clean run.
+    pub fn make(&self) -> (Vec<Record>, Facts) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let windows = self.windows();
+        let records = match self.qps {
+            Some(qps) => self.open_loop(&mut rng, qps, windows),
+            None => self.closed_loop(&mut rng, windows),
+        };
+        let facts = facts(self, windows, &records);
+        (records, facts)
+    }
+
+    fn open_loop(&self, rng: &mut ChaCha8Rng, qps: f64, windows: Windows) -> Vec<Record> {
+        let mut free = vec![0u64; self.slots];
+        let (mut at, mut records) = (0.0, Vec::new());
+        loop {
+            at -= (1.0 - rng.random::<f64>()).ln() / qps * 1e9;
+            if at as u64 >= windows.end_ns {
+                return records;
+            }
+            records.push(self.serve(rng, &mut free, at as u64, windows));
+        }
+    }
+
+    fn closed_loop(&self, rng: &mut ChaCha8Rng, windows: Windows) -> Vec<Record> {
+        let batch = self.batch_size.unwrap_or(1) as usize;
+        let (mut free, mut ready) = (vec![0u64; self.slots], vec![0u64; batch]);
+        let mut records = Vec::new();
+        loop {
+            let next = (0..batch).min_by_key(|client| ready[*client]).expect("a client");
+            if ready[next] >= windows.end_ns {
+                return records;
+            }
+            let record = self.serve(rng, &mut free, ready[next], windows);
+            ready[next] = record.row.done_ns.expect("served");
+            records.push(record);
+        }
+    }
+
+    fn serve(&self, rng: &mut ChaCha8Rng, free: &mut [u64], at: u64, windows: Windows) -> Record {
+        let mut around = |nanos: u64| (nanos as f64 * (1.0 + self.jitter * (2.0 * rng.random::<f64>() - 1.0))) as u64;
+        let slot = (0..free.len()).min_by_key(|slot| free[*slot]).expect("a slot");
+        let sent = at + 20_000;
+        let first = sent.max(free[slot]) + around(self.ttft);
+        let gaps: Vec<u64> = (1..self.tokens).map(|_| around(self.itl)).collect();
+        let last = first + gaps.iter().sum::<u64>();
+        free[slot] = last;
+        record(at, sent, first, gaps, windows)
+    }
+}
+
+/// A completed request.
+pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows: Windows) -> Record {
+    let tokens = gaps_ns.len() as u32 + 1;
+    let last = first + gaps_ns.iter().sum::<u64>();
+    let starts = [(windows.measure_end_ns, Phase::Drain), (windows.measure_start_ns, Phase::Measure)];
+    let phase = starts.into_iter().find(|(start, _)| scheduled >= *start).map_or(Phase::Stabilize, |(_, phase)| phase);
+    let row = RequestRow {
+        request: scheduled,
+        phase,
+        class: None,
+        conversation: None,
+        turn: None,
+        scheduled_ns: scheduled,
+        released_ns: Some(scheduled),
+        sent_ns: Some(sent),
+        headers_ns: Some(first),
+        first_chunk_ns: Some(first),
+        first_token_ns: Some(first),
+        first_output_ns: Some(first),
+        last_token_ns: Some(last),
+        done_ns: Some(last),
+        ended_ns: Some(last),
+        dns_ns: None,
+        connect_ns: None,
+        tls_ns: None,
+        stamp: Stamp::User,
+        read_delay_ns: None,
+        outcome: Outcome::Ok,
+        http_status: Some(200),
+        error: None,
+        finish_reason: Some("length".into()),
+        prompt_tokens: Some(50),
+        cached_tokens: None,
+        output_tokens: Some(tokens),
+        reasoning_tokens: None,
+        requested_tokens: tokens,
+        intended_prompt_tokens: 50,
+        token_source: Some(TokenSource::Usage),
+        events: tokens,
+        bytes: 1000,
+        text_digest: None,
+    };
+    Record { row, gaps_ns }
+}
+
+/// Turns a completed request into one that failed before its first token, `after` ns from sending.
+pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
+    let row = &mut record.row;
+    row.outcome = outcome;
+    row.ended_ns = (outcome != Outcome::CutAtDrain).then(|| row.sent_ns.unwrap_or(row.scheduled_ns) + after);
+    row.done_ns = row.ended_ns;
+    (row.first_chunk_ns, row.first_token_ns, row.first_output_ns, row.last_token_ns) = (None, None, None, None);
+    (row.output_tokens, row.prompt_tokens, row.token_source, row.events) = (None, None, None, 0);
+    record.gaps_ns.clear();
+}
+
+fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
+    let inside = |record: &&Record| record.row.phase == Phase::Measure;
+    Facts {
+        start_monotonic_ns: 0,
+        windows,
+        open_loop: run.qps.is_some(),
+        batch_size: run.batch_size,
+        qps: run.qps,
+        stream: true,
+        ignore_eos: true,
+        gpus: None,
+        scheduled: records.len() as u64,
+        scheduled_in_window: records.iter().filter(inside).count() as u64,
+        never_sent: 0,
+        monotonic_ns: windows.end_ns,
+        wall_ns: windows.end_ns as i64,
+        boottime_ns: Some(windows.end_ns),
+        client_cpu_ns: Some(windows.end_ns / 10),
+        client_cores: 2,
+        max_in_flight: 8,
+    }
+}

@@ -1,0 +1,319 @@
+//! Whether a run may be believed: a pure function of its rows, its facts and the plan's thresholds, computed when read.
+//!
+//! Each reason is one small function that returns a finding with its figures, nothing, or why it could not look.
+
+use std::fmt;
+
+use crate::plan::{Limits, Percentile, Slo, Validity};
+use crate::rows::{Facts, Outcome, Record, TokenSource};
+
+use super::request::Metric;
+use super::stats::Ordered;
+use super::window::{self, Counts};
+use super::{quantile, steady};
+
+/// How far a run may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing speaks against it.
+    Valid,
+    /// Shown and used, with its reason.
+    Suspect,
+    /// Shown, and left out of curves, comparisons and SLO answers.
+    Invalid,
+}
+
+impl State {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Valid => "valid",
+            State::Suspect => "suspect",
+            State::Invalid => "invalid",
+        }
+    }
+}
+
+/// One thing that speaks against a run, or labels it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    /// Its name in METRICS: `client_late`.
+    pub name: &'static str,
+    /// What it makes of the run.
+    pub state: State,
+    /// The figures, in a sentence.
+    pub text: String,
+}
+
+/// What a run is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The worst of the reasons.
+    pub state: State,
+    /// What speaks against the run.
+    pub reasons: Vec<Reason>,
+    /// What describes a valid run: `saturated`.
+    pub labels: Vec<Reason>,
+    /// Reasons that could not be looked at, and why.
+    pub not_checked: Vec<(&'static str, String)>,
+}
+
+impl fmt::Display for Verdict {
+    /// `valid`, `valid, saturated`, `suspect: client_late, errors`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.state.name())?;
+        for (index, reason) in self.reasons.iter().enumerate() {
+            write!(f, "{}{}", if index == 0 { ": " } else { ", " }, reason.name)?;
+        }
+        self.labels.iter().try_for_each(|label| write!(f, ", {}", label.name))
+    }
+}
+
+/// What looking for one reason came to; an error says why nobody could look.
+type Finding = Result<Option<(State, String)>, String>;
+
+/// What the reasons are found in.
+struct Evidence<'a> {
+    records: &'a [Record],
+    facts: &'a Facts,
+    counts: Counts,
+    saturated: Option<String>,
+}
+
+/// Judges one run under the plan's thresholds.
+pub fn judge(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+    let counts = Counts::of(records, facts);
+    let evidence = Evidence { records, facts, counts, saturated: saturated(records, facts) };
+    let findings = [
+        ("empty_window", evidence.empty_window()),
+        ("client_late", evidence.client_late(validity.client_late)),
+        ("rate_missed", evidence.rate_missed()),
+        ("client_saturated", evidence.client_saturated()),
+        ("errors", evidence.errors(validity.errors)),
+        ("output_length", evidence.output_length(validity.output_length)),
+        ("prompt_length", Err("needs exact prompt lengths from the model's tokenizer".into())),
+        ("warm_cache", Err("needs the cache hits that the scenario declares".into())),
+        ("unsteady", evidence.unsteady(validity.unsteady)),
+        ("few_samples", evidence.few_samples(slo)),
+        ("clock", evidence.clock()),
+    ];
+    let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: vec![] };
+    for (name, finding) in findings {
+        match finding {
+            Ok(Some((state, text))) => verdict.reasons.push(Reason { name, state, text }),
+            Ok(None) => {}
+            Err(why) => verdict.not_checked.push((name, why)),
+        }
+    }
+    verdict.not_checked.extend(evidence.partly_checked());
+    let label = |text| Reason { name: "saturated", state: State::Valid, text };
+    verdict.labels.extend(evidence.saturated.map(label));
+    verdict.state = verdict.reasons.iter().map(|reason| reason.state).max().unwrap_or(State::Valid);
+    verdict
+}
+
+impl Evidence<'_> {
+    fn members(&self) -> impl Iterator<Item = &Record> {
+        window::members(self.records, self.facts)
+    }
+
+    fn values(&self, metric: Metric) -> impl Iterator<Item = f64> {
+        self.members().filter_map(move |record| window::request(&record.row, self.facts).observe(metric).value())
+    }
+
+    /// A run that measured nothing must not look valid: no other reason can speak without requests.
+    fn empty_window(&self) -> Finding {
+        let text = "no request was scheduled inside the measure window".to_string();
+        Ok((self.counts.requests == 0).then_some((State::Invalid, text)))
+    }
+
+    fn client_late(&self, limits: Limits) -> Finding {
+        let median = median(self.values(Metric::Ttft).collect());
+        let allowed = median.map_or(1.0, |median| (median / 100.0).max(1.0));
+        let late = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).count();
+        let sent = self.values(Metric::Lateness).count();
+        let text = |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late");
+        Ok(judge_share((late, sent), limits, (1, Some(10)), text))
+    }
+
+    fn rate_missed(&self) -> Finding {
+        let Facts { never_sent, scheduled_in_window, .. } = *self.facts;
+        let missed = self.facts.open_loop && never_sent > 0;
+        let text = || format!("{never_sent} of {scheduled_in_window} scheduled requests were never sent");
+        Ok(missed.then(|| (State::Invalid, text())))
+    }
+
+    fn client_saturated(&self) -> Finding {
+        let facts = self.facts;
+        let capacity = facts.monotonic_ns as f64 * f64::from(facts.client_cores);
+        let busy = facts.client_cpu_ns.filter(|_| capacity > 0.0).map(|cpu| cpu as f64 / capacity);
+        let stalls = self.read_delay_p99();
+        let mut found = Vec::new();
+        if let Some(busy) = busy.filter(|busy| *busy > 0.9) {
+            found.push(format!("sweepline used {:.0}% of its {} cores", busy * 100.0, facts.client_cores));
+        }
+        if let Some(delay) = stalls.filter(|delay| *delay > 10.0) {
+            found.push(format!("p99 of the read delay was {delay:.1} ms"));
+        }
+        match (busy, stalls) {
+            (None, None) => Err("neither CPU time nor read delays are known".into()),
+            _ => Ok((!found.is_empty()).then(|| (State::Suspect, found.join("; ")))),
+        }
+    }
+
+    /// Halves of reasons that could not be looked at.
+    fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let (cpu, delays) = (self.facts.client_cpu_ns.is_some(), self.read_delay_p99().is_some());
+        let no_delays = (cpu && !delays).then_some("read delays are not known: only the CPU was looked at");
+        let no_cpu = (delays && !cpu).then_some("CPU time is not known: only read delays were looked at");
+        let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
+        let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was looked at");
+        let client = no_delays.or(no_cpu).map(|why| ("client_saturated", why.to_string()));
+        client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
+    }
+
+    fn read_delay_p99(&self) -> Option<f64> {
+        let delays = self.members().filter_map(|record| record.row.read_delay_ns);
+        raw_quantile(delays.map(|nanos| nanos as f64 / 1e6).collect(), 990)
+    }
+
+    fn errors(&self, limits: Limits) -> Finding {
+        let patient = |outcome| matches!(outcome, Outcome::CutAtDrain | Outcome::Timeout | Outcome::Stalled);
+        let excused = |record: &&Record| self.saturated.is_some() && patient(record.row.outcome);
+        let failed = self.members().filter(|record| !record.row.outcome.is_ok() && !excused(record));
+        let mut outcomes = std::collections::BTreeMap::new();
+        failed.for_each(|record| *outcomes.entry(record.row.outcome.to_string()).or_insert(0usize) += 1);
+        let kinds: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        let failed = outcomes.values().sum();
+        let text = |share| format!("{share} of requests failed ({})", kinds.join(", "));
+        Ok(judge_share((failed, self.counts.requests as usize), limits, (1, Some(10)), text))
+    }
+
+    fn output_length(&self, limits: Limits) -> Finding {
+        if !self.facts.ignore_eos {
+            return Err("ignore_eos was not sent: any length is right".into());
+        }
+        let counted = |record: &&Record| {
+            record.row.outcome.is_ok() && record.row.token_source.is_some_and(|source| source != TokenSource::Events)
+        };
+        let all = self.members().filter(counted).count();
+        if all == 0 && self.counts.completed > 0 {
+            return Err("nobody counted the output tokens".into());
+        }
+        let differs = |record: &&Record| record.row.output_tokens != Some(record.row.requested_tokens);
+        let wrong = self.members().filter(counted).filter(differs).count();
+        let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
+        Ok(judge_share((wrong, all), limits, (1, None), text))
+    }
+
+    fn unsteady(&self, limits: Limits) -> Finding {
+        if self.saturated.is_some() {
+            return Err("the run is saturated".into());
+        }
+        if self.counts.requests == 0 {
+            return Err("no request lies in the window".into());
+        }
+        let halves = steady::compare(self.records, self.facts)?;
+        let what = if self.facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
+        let parts = [(halves.throughput, what, 1.0), (halves.ttft, "median TTFT (ms)", 2.0)];
+        let found = parts.into_iter().filter_map(|(difference, what, scale)| {
+            let difference = difference?;
+            let state = exceeded(limits, (5, None), |limit| difference.exceeds(limit * scale))?;
+            let [a, b] = difference.halves;
+            Some((state, format!("{what} moved by {:.0}%: {a:.2}, then {b:.2}", difference.share * 100.0)))
+        });
+        Ok(found.reduce(|(a, first), (b, second)| (a.max(b), format!("{first}; {second}"))))
+    }
+
+    fn few_samples(&self, slo: Option<&Slo>) -> Finding {
+        let Some(slo) = slo else { return Ok(None) };
+        let latencies = [&slo.ttft, &slo.itl, &slo.tpot, &slo.e2e];
+        let highest: Option<Percentile> = latencies.into_iter().flat_map(|limits| limits.keys()).max().copied();
+        let n = self.counts.requests;
+        let short = highest.filter(|percentile| n < quantile::need_to_decide(*percentile));
+        Ok(short.map(|percentile| {
+            let need = quantile::need_to_decide(percentile);
+            let text = format!("{n} requests cannot decide an SLO on {}: it takes {need}", quantile::name(percentile));
+            (State::Suspect, text)
+        }))
+    }
+
+    fn clock(&self) -> Finding {
+        const ALLOWED_MS: f64 = 100.0;
+        let Facts { monotonic_ns, wall_ns, boottime_ns, .. } = *self.facts;
+        if monotonic_ns == 0 {
+            return Err("the clocks were not read".into());
+        }
+        let drift = (wall_ns as f64 - monotonic_ns as f64) / 1e6;
+        let asleep = boottime_ns.map_or(0.0, |boottime| (boottime as f64 - monotonic_ns as f64) / 1e6);
+        let moved =
+            (drift.abs() > ALLOWED_MS).then(|| format!("wall and monotonic clocks moved apart by {drift:.0} ms"));
+        let slept = (asleep > ALLOWED_MS).then(|| format!("the machine was suspended for {asleep:.0} ms"));
+        Ok(slept.or(moved).map(|text| (State::Invalid, text)))
+    }
+}
+
+/// Open loop: the figures where arrivals run away from completions and the backlog grows. What waits for an in-flight cap
+/// is in the backlog, so that a cap cannot hide that the server is too slow.
+fn saturated(records: &[Record], facts: &Facts) -> Option<String> {
+    let windows = &facts.windows;
+    let arrivals = window::members(records, facts).count() as f64;
+    let answered = |record: &&Record| {
+        let at = window::request(&record.row, facts).answered_ns();
+        record.row.outcome.is_ok() && at.is_some_and(|at| window::contains(windows, at))
+    };
+    let completions = records.iter().filter(answered).count() as f64;
+    let quarter = windows.measure_end_ns.saturating_sub(windows.measure_start_ns) / 4;
+    let backlog = |from| window::in_flight(records, facts, (from, from + quarter), |row| Some(row.scheduled_ns));
+    let first = backlog(windows.measure_start_ns)?;
+    let last = backlog(windows.measure_end_ns - quarter)?;
+    let runs_away = arrivals - completions > 3.0 * arrivals.sqrt() && last > 1.5 * first;
+    (facts.open_loop && runs_away).then(|| {
+        format!(
+            "{arrivals} requests arrived and {completions} completed; in flight or waiting rose from {first:.1} to {last:.1}"
+        )
+    })
+}
+
+/// The state of `count` of `all`, where it is above the plan's limits or METRICS' (`defaults`, in percent).
+fn judge_share(
+    (count, all): (usize, usize),
+    limits: Limits,
+    defaults: (i64, Option<i64>),
+    text: impl FnOnce(String) -> String,
+) -> Option<(State, String)> {
+    let share = count as f64 / all.max(1) as f64;
+    let state = exceeded(limits, defaults, |limit| share > limit)?;
+    Some((state, text(format!("{:.1}%", share * 100.0))))
+}
+
+fn exceeded(limits: Limits, (suspect, invalid): (i64, Option<i64>), above: impl Fn(f64) -> bool) -> Option<State> {
+    let share = |limit: Option<crate::units::Share>, percent: Option<i64>| {
+        limit.or(percent.map(crate::units::Share::percent)).map(crate::units::Share::to_f64)
+    };
+    if share(limits.invalid, invalid).is_some_and(&above) {
+        Some(State::Invalid)
+    } else {
+        share(limits.suspect, Some(suspect)).is_some_and(&above).then_some(State::Suspect)
+    }
+}
+
+fn median(values: Vec<f64>) -> Option<f64> {
+    raw_quantile(values, 500)
+}
+
+/// The type 7 quantile of however few values.
+fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |index: u64| values[index as usize];
+    let ordered = Ordered { observed: values.len() as u64, at: &at, failures: 0, largest: None };
+    (!values.is_empty()).then(|| ordered.quantile(permille).exact()).flatten()
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "false_alarm_tests.rs"]
+mod false_alarms;

@@ -1,0 +1,262 @@
+//! Each reason on both sides of its threshold, on runs that are clean but for it.
+
+use super::*;
+use crate::analysis::synthetic::{Run, fail};
+use crate::units::{Nanos, Share};
+
+const MS: u64 = 1_000_000;
+
+/// A closed run of exactly 1 000 requests in the window, and its facts.
+fn clean() -> (Vec<Record>, Facts) {
+    let (mut records, facts) = Run { seconds: 11.0, ..Run::default() }.make();
+    let mut kept = 0;
+    records.retain(|record| {
+        let inside = window::contains(&facts.windows, record.row.scheduled_ns);
+        kept += usize::from(inside);
+        !inside || kept <= 1000
+    });
+    assert!(kept >= 1000);
+    (records, facts)
+}
+
+/// The records of the window, to be spoiled one by one; spread out, so that halves stay alike.
+fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
+    let windows = facts.windows;
+    let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));
+    let mut inside: Vec<&mut Record> = inside.collect();
+    let all = inside.len();
+    (0..count).for_each(|k| with(inside[k * all / count]));
+}
+
+fn judged(records: &[Record], facts: &Facts) -> Verdict {
+    judge(records, facts, &Validity::default(), None)
+}
+
+/// The state that one reason gives after `count` of 1 000 requests were spoiled.
+fn state_of(name: &str, count: usize, with: impl FnMut(&mut Record)) -> Option<State> {
+    let (mut records, facts) = clean();
+    spoil(&mut records, &facts, count, with);
+    let verdict = judged(&records, &facts);
+    verdict.reasons.into_iter().find(|reason| reason.name == name).map(|reason| reason.state)
+}
+
+#[test]
+fn a_clean_run_is_valid() {
+    for run in [Run::default(), Run::open(50.0)] {
+        let (records, facts) = run.make();
+        let verdict = judged(&records, &facts);
+        assert_eq!(verdict.to_string(), "valid", "{verdict:?}");
+        let unchecked: Vec<&str> = verdict.not_checked.iter().map(|(name, _)| *name).collect();
+        assert_eq!(unchecked, ["prompt_length", "warm_cache", "client_saturated"]);
+    }
+}
+
+#[test]
+fn client_late() {
+    let late = |by: u64| {
+        move |record: &mut Record| {
+            let row = &mut record.row;
+            row.sent_ns = row.sent_ns.map(|sent| sent + by);
+        }
+    };
+    let ask = |count, by| state_of("client_late", count, late(by));
+    assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
+    assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
+    // Late means over 1 ms, of which the clean run uses 20 µs.
+    assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
+}
+
+#[test]
+fn lateness_is_measured_against_ttft_and_without_connecting() {
+    let (mut records, facts) = Run { ttft: 500 * MS, seconds: 40.0, ..Run::default() }.make();
+    spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "valid");
+    spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
+    assert!(judged(&records, &facts).to_string().contains("client_late"));
+    spoil(&mut records, &facts, 100, |record| record.row.connect_ns = Some(8 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "valid");
+}
+
+#[test]
+fn errors() {
+    let ask = |count| state_of("errors", count, |record| fail(record, Outcome::Http(500), MS));
+    assert_eq!([ask(10), ask(11)], [None, Some(State::Suspect)]);
+    assert_eq!([ask(100), ask(101)], [Some(State::Suspect), Some(State::Invalid)]);
+}
+
+#[test]
+fn output_length() {
+    let ask = |count| state_of("output_length", count, |record| record.row.output_tokens = Some(15));
+    assert_eq!([ask(10), ask(11), ask(1000)], [None, Some(State::Suspect), Some(State::Suspect)]);
+    let (mut records, mut facts) = clean();
+    spoil(&mut records, &facts, 1000, |record| record.row.token_source = Some(TokenSource::Events));
+    let unchecked = |verdict: Verdict| verdict.not_checked.iter().any(|(name, _)| *name == "output_length");
+    assert!(unchecked(judged(&records, &facts)));
+    facts.ignore_eos = false;
+    assert!(unchecked(judged(&clean().0, &facts)));
+}
+
+#[test]
+fn thresholds_are_the_plans() {
+    let (mut records, facts) = clean();
+    spoil(&mut records, &facts, 30, |record| fail(record, Outcome::Reset, MS));
+    let with = |suspect, invalid| {
+        let errors = Limits { suspect, invalid };
+        judge(&records, &facts, &Validity { errors, ..Validity::default() }, None).state
+    };
+    let percent = |value| Some(Share::percent(value));
+    assert_eq!(with(percent(3), None), State::Valid);
+    assert_eq!(with(None, percent(2)), State::Invalid);
+    assert_eq!(with(percent(2), percent(3)), State::Suspect);
+}
+
+#[test]
+fn rate_missed() {
+    let (records, mut facts) = Run::open(50.0).make();
+    facts.never_sent = 1;
+    assert_eq!(judged(&records, &facts).to_string(), "invalid: rate_missed");
+    facts.open_loop = false;
+    assert!(!judged(&records, &facts).to_string().contains("rate_missed"));
+}
+
+#[test]
+fn client_saturated() {
+    let (mut records, mut facts) = clean();
+    let cores = u64::from(facts.client_cores);
+    facts.client_cpu_ns = Some(facts.monotonic_ns * cores * 90 / 100);
+    assert_eq!(judged(&records, &facts).to_string(), "valid");
+    facts.client_cpu_ns = Some(facts.monotonic_ns * cores * 91 / 100);
+    assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
+    facts.client_cpu_ns = None;
+    let unchecked = judged(&records, &facts).not_checked;
+    assert!(unchecked.iter().any(|(name, why)| *name == "client_saturated" && why.starts_with("neither")));
+    spoil(&mut records, &facts, 1000, |record| record.row.read_delay_ns = Some(10 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "valid");
+    spoil(&mut records, &facts, 20, |record| record.row.read_delay_ns = Some(11 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
+}
+
+/// The server of a run whose second half is slower in every time by `factor`.
+fn slowing(factor: f64) -> (Vec<Record>, Facts) {
+    let fast = Run { seconds: 10.0, ..Run::default() };
+    let slow = |nanos: u64| (nanos as f64 * factor) as u64;
+    let (before, mut facts) = fast.make();
+    let after = Run { ttft: slow(fast.ttft), itl: slow(fast.itl), ..fast }.make().0;
+    let half = (facts.windows.measure_start_ns + facts.windows.measure_end_ns) / 2;
+    let first = before.into_iter().filter(|record| record.row.scheduled_ns < half);
+    let records = first.chain(after.into_iter().filter(|record| record.row.scheduled_ns >= half)).collect();
+    facts.client_cpu_ns = None;
+    (records, facts)
+}
+
+#[test]
+fn unsteady() {
+    let verdict = |factor| {
+        let (records, facts) = slowing(factor);
+        judged(&records, &facts)
+    };
+    assert_eq!(verdict(1.03).to_string(), "valid");
+    assert_eq!(verdict(1.08).to_string(), "suspect: unsteady");
+    let both = verdict(1.3);
+    assert!(both.reasons[0].text.contains("throughput") && both.reasons[0].text.contains("median TTFT"), "{both:?}");
+}
+
+#[test]
+fn an_open_loop_is_unsteady_by_ttft_when_it_keeps_up() {
+    let shape = Run::open(50.0);
+    let (before, facts) = shape.make();
+    let after = Run { ttft: shape.ttft * 3 / 2, ..shape }.make().0;
+    let half = (facts.windows.measure_start_ns + facts.windows.measure_end_ns) / 2;
+    let records: Vec<Record> = before
+        .into_iter()
+        .filter(|record| record.row.scheduled_ns < half)
+        .chain(after.into_iter().filter(|record| record.row.scheduled_ns >= half))
+        .collect();
+    let verdict = judged(&records, &facts);
+    assert_eq!(verdict.to_string(), "suspect: unsteady");
+    assert!(verdict.reasons[0].text.starts_with("median TTFT"), "{verdict:?}");
+}
+
+#[test]
+fn unsteady_needs_a_window_of_several_requests() {
+    let (records, facts) = Run { seconds: 0.3, ..Run::default() }.make();
+    let (_, why) = judged(&records, &facts).not_checked.into_iter().find(|(name, _)| *name == "unsteady").unwrap();
+    assert!(why.contains("shorter than 3 typical requests"), "{why}");
+}
+
+#[test]
+fn saturated() {
+    // 8 slots of 80 ms serve 100 requests per second.
+    let (mut records, facts) = Run::open(200.0).make();
+    let verdict = judged(&records, &facts);
+    assert_eq!(verdict.to_string(), "valid, saturated", "{verdict:?}");
+    assert!(verdict.not_checked.contains(&("unsteady", "the run is saturated".into())));
+    let (steady, steady_facts) = Run::open(80.0).make();
+    assert_eq!(judged(&steady, &steady_facts).labels, []);
+    // Cuts and timeouts are what saturation looks like; resets are errors all the same.
+    spoil(&mut records, &facts, 300, |record| fail(record, Outcome::CutAtDrain, 0));
+    spoil(&mut records, &facts, 300, |record| fail(record, Outcome::Timeout, 9000 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "valid, saturated");
+    spoil(&mut records, &facts, 300, |record| fail(record, Outcome::Reset, 5000 * MS));
+    assert_eq!(judged(&records, &facts).to_string(), "invalid: errors, saturated");
+}
+
+#[test]
+fn a_cap_cannot_hide_saturation() {
+    let (mut records, facts) = Run::open(200.0).make();
+    records.iter_mut().for_each(|record| {
+        let row = &mut record.row;
+        let released = row.first_token_ns.map(|first| first.saturating_sub(20 * MS).max(row.scheduled_ns));
+        (row.released_ns, row.sent_ns) = (released, released);
+    });
+    assert_eq!(judged(&records, &facts).to_string(), "valid, saturated");
+}
+
+#[test]
+fn few_samples() {
+    let slo =
+        |percentile| Slo { ttft: [(percentile, Nanos::from_millis(500))].into_iter().collect(), ..Slo::default() };
+    let ask = |n: usize, percentile| {
+        let (mut records, facts) = clean();
+        let mut kept = 0;
+        records.retain(|record| {
+            kept += usize::from(window::contains(&facts.windows, record.row.scheduled_ns));
+            !window::contains(&facts.windows, record.row.scheduled_ns) || kept <= n
+        });
+        let verdict = judge(&records, &facts, &Validity::default(), Some(&slo(percentile)));
+        verdict.reasons.iter().any(|reason| reason.name == "few_samples")
+    };
+    for (percentile, need) in [(Percentile::P99, 299), (Percentile::P95, 59), (Percentile::P90, 29)] {
+        assert_eq!([ask(need - 1, percentile), ask(need, percentile)], [true, false]);
+    }
+    let (records, facts) = Run { seconds: 1.0, ..Run::default() }.make();
+    assert!(!judged(&records, &facts).to_string().contains("few_samples"));
+}
+
+#[test]
+fn clock() {
+    let (records, clean) = clean();
+    let with = |wall: i64, boottime: u64| {
+        let monotonic = clean.monotonic_ns;
+        let facts = Facts {
+            wall_ns: monotonic as i64 + wall * MS as i64,
+            boottime_ns: Some(monotonic + boottime * MS),
+            ..clean.clone()
+        };
+        judged(&records, &facts).to_string()
+    };
+    assert_eq!([with(100, 0), with(-100, 0), with(0, 100)].map(|text| text == "valid"), [true; 3]);
+    for verdict in [with(101, 0), with(-101, 0), with(0, 101)] {
+        assert_eq!(verdict, "invalid: clock");
+    }
+    let unread = Facts { monotonic_ns: 0, ..clean.clone() };
+    assert!(judged(&records, &unread).not_checked.iter().any(|(name, _)| *name == "clock"));
+}
+
+#[test]
+fn an_empty_window_is_invalid() {
+    let (mut records, facts) = clean();
+    records.retain(|record| !window::contains(&facts.windows, record.row.scheduled_ns));
+    assert_eq!(judged(&records, &facts).to_string(), "invalid: empty_window");
+    assert_eq!(judged(&[], &Facts::default()).state, State::Invalid);
+}

@@ -1,0 +1,134 @@
+//! The measure window: who belongs to it, what flowed through it, how much was in flight.
+
+use crate::rows::{Facts, Outcome, Record, RequestRow, Windows};
+
+use super::request::{Request, token_events};
+
+/// Whether an instant lies in [measure start, measure end).
+pub fn contains(windows: &Windows, instant: u64) -> bool {
+    (windows.measure_start_ns..windows.measure_end_ns).contains(&instant)
+}
+
+/// The records that belong to the measurement: those scheduled inside the window.
+pub fn members<'a>(records: &'a [Record], facts: &Facts) -> impl Iterator<Item = &'a Record> {
+    let windows = facts.windows;
+    records.iter().filter(move |record| contains(&windows, record.row.scheduled_ns))
+}
+
+/// A row with what it takes to read its metrics.
+pub fn request<'a>(row: &'a RequestRow, facts: &'a Facts) -> Request<'a> {
+    Request { row, windows: &facts.windows, stream: facts.stream }
+}
+
+/// How the requests of the window ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests scheduled inside the window.
+    pub requests: u64,
+    /// Those with a whole answer.
+    pub completed: u64,
+    /// Those without, cut ones counted.
+    pub failed: u64,
+    /// Those still under way at the end of drain.
+    pub cut: u64,
+}
+
+impl Counts {
+    /// Of the window's records.
+    pub fn of(records: &[Record], facts: &Facts) -> Counts {
+        let mut counts = Counts::default();
+        for record in members(records, facts) {
+            counts.requests += 1;
+            counts.completed += u64::from(record.row.outcome.is_ok());
+            counts.cut += u64::from(record.row.outcome == Outcome::CutAtDrain);
+        }
+        counts.failed = counts.requests - counts.completed;
+        counts
+    }
+
+    /// Failed share of the window's requests; null without requests.
+    pub fn error_share(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
+    }
+}
+
+/// Rates over the window, whichever request what they count belongs to. All null where the window has no length.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Flow {
+    /// Tokens of events inside the window per second.
+    pub output_throughput: Option<f64>,
+    /// Prompt tokens of requests whose first token fell inside the window (not streaming: whose answer did), per second.
+    /// Null where the server did not count the prompt of a completed one.
+    pub prompt_throughput: Option<f64>,
+    /// Completed requests whose last token fell inside the window, per second.
+    pub request_throughput: Option<f64>,
+    /// Requests sent inside the window, per second.
+    pub achieved_rate: Option<f64>,
+    /// Time average of requests in flight.
+    pub achieved_concurrency: Option<f64>,
+}
+
+impl Flow {
+    /// Of all records of a run, of every phase.
+    pub fn of(records: &[Record], facts: &Facts) -> Flow {
+        let seconds = facts.windows.measure_secs();
+        if seconds <= 0.0 || records.is_empty() {
+            return Flow::default();
+        }
+        let inside = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
+        let completed = |record: &&Record| record.row.outcome.is_ok();
+        let answered = |record: &&Record| inside(request(&record.row, facts).answered_ns());
+        let sent = records.iter().filter(|record| inside(record.row.sent_ns)).count();
+        let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
+        Flow {
+            output_throughput: Some(tokens_inside(records, facts) / seconds),
+            prompt_throughput: prompt_tokens_inside(records, facts).map(|tokens| tokens as f64 / seconds),
+            request_throughput: Some(records.iter().filter(completed).filter(answered).count() as f64 / seconds),
+            achieved_rate: Some(sent as f64 / seconds),
+            achieved_concurrency: in_flight(records, facts, window, |row| row.sent_ns),
+        }
+    }
+}
+
+fn tokens_inside(records: &[Record], facts: &Facts) -> f64 {
+    let events = records.iter().flat_map(|record| token_events(record, facts.stream));
+    events.filter(|(at, _)| contains(&facts.windows, *at)).map(|(_, tokens)| tokens).sum()
+}
+
+fn prompt_tokens_inside(records: &[Record], facts: &Facts) -> Option<u64> {
+    let started = |row: &RequestRow| if facts.stream { row.first_token_ns } else { row.done_ns };
+    let rows = records.iter().map(|record| &record.row);
+    let inside: Vec<&RequestRow> =
+        rows.filter(|row| started(row).is_some_and(|at| contains(&facts.windows, at))).collect();
+    let uncounted = inside.iter().any(|row| row.outcome.is_ok() && row.prompt_tokens.is_none());
+    (!uncounted).then(|| inside.iter().filter_map(|row| row.prompt_tokens).map(u64::from).sum())
+}
+
+/// Time average over `from..to` of requests between the instant that `begin` names and their end; null for no time.
+pub fn in_flight(
+    records: &[Record],
+    facts: &Facts,
+    (from, to): (u64, u64),
+    begin: impl Fn(&RequestRow) -> Option<u64>,
+) -> Option<f64> {
+    let overlap = |record: &Record| {
+        let start = begin(&record.row)?.max(from);
+        Some(request(&record.row, facts).end_ns().min(to).saturating_sub(start))
+    };
+    let total: u64 = records.iter().filter_map(overlap).sum();
+    (to > from).then(|| total as f64 / (to - from) as f64)
+}
+
+/// Output tokens per token event of the completed requests of the window; null without events or without a count.
+pub fn tokens_per_event(records: &[Record], facts: &Facts) -> Option<f64> {
+    let (mut tokens, mut events) = (0u64, 0u64);
+    for record in members(records, facts).filter(|record| facts.stream && record.row.outcome.is_ok()) {
+        tokens += u64::from(record.row.output_tokens?);
+        events += u64::from(record.row.events);
+    }
+    (events > 0).then(|| tokens as f64 / events as f64)
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! The table of requests: the columns of `requests.parquet`, and the metrics of each request.
+
+use crate::analysis::request::{Metric, Observation};
+use crate::analysis::window;
+use crate::rows::{Facts, Record, RequestRow, RunLabels};
+
+use super::runs::{label_cells, label_columns};
+use super::{Cell, Column, Sheet};
+
+/// The metrics of one request with their column names and METRICS' definitions.
+const METRICS: [(Metric, &str, &str); 11] = [
+    (Metric::Ttft, "ttft_ms", "first_token − sent. Null: no token, failed, or not streaming."),
+    (Metric::TtftFromSchedule, "ttft_from_schedule_ms", "first_token − scheduled. Null: as ttft_ms."),
+    (Metric::Ttfo, "ttfo_ms", "first_output − sent. Null: no output token, failed, or not streaming."),
+    (Metric::E2e, "e2e_ms", "last_token − sent (not streaming: done − sent). Null: failed."),
+    (Metric::E2eFromSchedule, "e2e_from_schedule_ms", "last_token − scheduled. Null: failed."),
+    (Metric::Tpot, "tpot_ms", "(last_token − first_token) / (output tokens − 1). Null: fewer than 2 tokens or events."),
+    (Metric::Lateness, "lateness_ms", "sent − released − connecting: the generator's own delay. Null: never sent."),
+    (Metric::Connecting, "connecting_ms", "DNS, TCP and TLS time of this request's connection. Null: reused."),
+    (Metric::CapWait, "cap_wait_ms", "released − scheduled. Null: never released."),
+    (Metric::UserThroughput, "user_throughput_tokens_per_s", "output tokens / E2E latency. Null: failed."),
+    (
+        Metric::GenerationThroughput,
+        "generation_throughput_tokens_per_s",
+        "output tokens / (E2E latency − TTFT). Null: failed, or one event.",
+    ),
+];
+
+/// A column of the row itself: name, meaning, value.
+type RowColumn = (&'static str, &'static str, fn(&RequestRow) -> Cell);
+
+/// The row's own columns, named as in `requests.parquet`.
+#[rustfmt::skip]
+const ROW: [RowColumn; 35] = [
+    ("request", "Number of the request in its run, from 0.", |r| r.request.into()),
+    ("phase", "fill, stabilize, measure or drain: where it was scheduled.", |r| r.phase.name().into()),
+    ("class", "Class of a mix. Null: no classes.", |r| r.class.clone().into()),
+    ("conversation", "Number of the conversation, from 0. Null: none.", |r| r.conversation.into()),
+    ("turn", "Turn of the conversation, from 0. Null: none.", |r| r.turn.into()),
+    ("scheduled_ns", "The load pattern wanted the request; ns since the run's start, as all instants.", |r| r.scheduled_ns.into()),
+    ("released_ns", "An in-flight cap let it through. Null: never.", |r| r.released_ns.into()),
+    ("sent_ns", "Just before the write call that carries the request. Null: never.", |r| r.sent_ns.into()),
+    ("headers_ns", "Response headers arrived. Null: never.", |r| r.headers_ns.into()),
+    ("first_chunk_ns", "First SSE data event of any kind. Null: never.", |r| r.first_chunk_ns.into()),
+    ("first_token_ns", "First event with text. Null: never.", |r| r.first_token_ns.into()),
+    ("first_output_ns", "First event with content or tool call. Null: never.", |r| r.first_output_ns.into()),
+    ("last_token_ns", "Last event with text. Null: never.", |r| r.last_token_ns.into()),
+    ("done_ns", "End of the stream. Null: never.", |r| r.done_ns.into()),
+    ("ended_ns", "The request was over, however it ended. Null: it never started.", |r| r.ended_ns.into()),
+    ("dns_ns", "Duration of the name lookup. Null: connection reused.", |r| r.dns_ns.into()),
+    ("connect_ns", "Duration of the TCP handshake. Null: connection reused.", |r| r.connect_ns.into()),
+    ("tls_ns", "Duration of the TLS handshake. Null: connection reused, or no TLS.", |r| r.tls_ns.into()),
+    ("stamp", "Who stamped the receiving instants: user or kernel.", |r| r.stamp.name().into()),
+    ("read_delay_ns", "Our read − kernel's stamp at the first token. Null: user stamps.", |r| r.read_delay_ns.into()),
+    ("outcome", "How it ended.", |r| r.outcome.to_string().into()),
+    ("http_status", "Status of the response. Null: none came.", |r| r.http_status.into()),
+    ("error", "What went wrong. Null: nothing.", |r| r.error.clone().into()),
+    ("finish_reason", "The server's reason to stop. Null: none given.", |r| r.finish_reason.clone().into()),
+    ("prompt_tokens", "Prompt tokens as the server counted them. Null: it did not.", |r| r.prompt_tokens.into()),
+    ("cached_tokens", "Prompt tokens from the prefix cache. Null: the server does not say.", |r| r.cached_tokens.into()),
+    ("output_tokens", "Output tokens. Null: nobody counted.", |r| r.output_tokens.into()),
+    ("reasoning_tokens", "Output tokens that were reasoning. Null: the server does not say.", |r| r.reasoning_tokens.into()),
+    ("requested_tokens", "Output tokens asked for.", |r| r.requested_tokens.into()),
+    ("intended_prompt_tokens", "Prompt tokens meant to be sent: own count or estimate.", |r| r.intended_prompt_tokens.into()),
+    ("token_source", "Who counted: usage, tokenizer or events. Null: nobody.", |r| r.token_source.map(|source| source.name()).into()),
+    ("events", "Token events.", |r| r.events.into()),
+    ("bytes", "Bytes of the response body.", |r| r.bytes.into()),
+    ("text_digest", "First 16 hex digits of SHA-256 over content and reasoning. Null: no text.", |r| r.text_digest.clone().into()),
+    ("measured", "Whether the request belongs to the measurement.", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
+];
+
+/// All requests of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// each run as it is asked for, so that only one is in memory.
+pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, Vec<Record>)> + 'a) -> Sheet<'a> {
+    let mut others: Vec<Column> = ROW.iter().map(|(name, doc, _)| Column::new(*name, *doc)).collect();
+    others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, *doc)));
+    let mut columns = label_columns(axes, &others);
+    columns.extend(others);
+    let axes = axes.to_vec();
+    let rows = runs.flat_map(move |(labels, facts, records)| {
+        let labels = label_cells(&labels, &axes);
+        records.into_iter().map(move |record| cells(&labels, &record.row, &facts))
+    });
+    Sheet { columns, rows: Box::new(rows) }
+}
+
+fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
+    let request = window::request(row, facts);
+    let metric = |(metric, _, _): &(Metric, &str, &str)| match request.observe(*metric) {
+        Observation::Value(value) => Cell::from(value),
+        Observation::Failed(_) | Observation::Undefined => Cell::Null,
+    };
+    let own = ROW.iter().map(|(_, _, get)| get(row));
+    labels.iter().cloned().chain(own).chain(METRICS.iter().map(metric)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::{Run, fail};
+    use crate::export::Csv;
+    use crate::export::sheet::tests::written;
+    use crate::rows::Outcome;
+
+    #[test]
+    fn a_request_has_its_columns_and_its_metrics() {
+        let (mut records, facts) = Run { seconds: 0.2, jitter: 0.0, ..Run::default() }.make();
+        fail(&mut records[1], Outcome::Http(503), 1_000_000);
+        let labels =
+            RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
+        let axes = super::super::runs::axes([&labels].into_iter());
+        let text = written(&Csv, sheet(&axes, [(labels, facts, records)].into_iter()));
+        let mut lines = text.lines();
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,0,1000,,false,,,,,,,0.02,,0,,"#);
+    }
+}

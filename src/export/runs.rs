@@ -1,0 +1,203 @@
+//! The table of runs: what the plan calls each, its verdict, its metrics.
+
+use crate::analysis::metric::{self, Scope};
+use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
+use crate::rows::RunLabels;
+
+use super::{Cell, Column, Sheet};
+
+/// One run with everything a table says about it. Two sweeps that share a run are two rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// Name of the plan; none without a plan.
+    pub plan: Option<String>,
+    /// Name of the sweep; none without a plan.
+    pub sweep: Option<String>,
+    /// What the run's rows carry.
+    pub labels: RunLabels,
+    /// When the run started, as an RFC 3339 text.
+    pub started: String,
+    /// What the run is worth.
+    pub verdict: Verdict,
+    /// Its metrics.
+    pub metrics: RunMetrics,
+    /// Its metrics under the plan.
+    pub plan_metrics: PlanMetrics,
+}
+
+/// Columns that a person reads: what Markdown shows.
+pub const BRIEF: [&str; 15] = [
+    "sweep",
+    "endpoint",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "repeat",
+    "requests",
+    "ttft_p50_ms",
+    "ttft_p99_ms",
+    "tpot_p50_ms",
+    "e2e_p50_ms",
+    "output_throughput_tokens_per_s",
+    "goodput_share",
+    "verdict",
+];
+
+/// All runs, in the order given. Axes that some run has are columns of all.
+pub fn sheet(runs: &[RunRow]) -> Sheet<'_> {
+    let axes = axes(runs.iter().map(|run| &run.labels));
+    let metrics = metric::columns(Scope::Plan);
+    let mut others = vec![
+        Column::new("started", "When the run started, RFC 3339."),
+        Column::new("verdict", "valid, suspect or invalid."),
+        Column::new("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
+        Column::new("labels", "What describes a valid run, like saturated. Null: nothing."),
+    ];
+    others.extend(metrics.iter().map(|column| Column::new(&column.name, &column.doc)));
+    let mut columns = vec![
+        Column::new("plan", "Name of the plan. Null: exported without one."),
+        Column::new("sweep", "Name of the sweep. Null: exported without a plan."),
+    ];
+    columns.extend(label_columns(&axes, &others));
+    columns.extend(others);
+    let row = move |run: &RunRow| {
+        let mut cells = vec![run.plan.clone().into(), run.sweep.clone().into()];
+        cells.extend(label_cells(&run.labels, &axes));
+        cells.push(run.started.clone().into());
+        cells.push(run.verdict.state.name().into());
+        cells.push(names(run.verdict.reasons.iter().map(|reason| reason.name)));
+        cells.push(names(run.verdict.labels.iter().map(|label| label.name)));
+        cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
+        cells
+    };
+    Sheet { columns, rows: Box::new(runs.iter().map(row)) }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(" ")).into()
+}
+
+/// Names of the further axes of any of the runs, sorted.
+pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = runs.flat_map(|labels| labels.axes.keys()).collect();
+    names.into_iter().cloned().collect()
+}
+
+/// Columns of what names a run; an axis whose name another column has gets `axis_` before it.
+pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
+    let fixed = [
+        ("endpoint", "The plan's name of the endpoint."),
+        ("model", "The plan's name of the model."),
+        ("scenario", "The plan's name of the scenario."),
+        (
+            "batch_size",
+            "Requests in flight of a closed loop, or the cap of an open one. Null: an open loop without a cap.",
+        ),
+        ("qps", "Declared arrivals per second. Null: a closed loop."),
+    ];
+    let mut columns: Vec<Column> = fixed.map(|(name, doc)| Column::new(name, doc)).into();
+    columns.extend(axes.iter().map(|axis| {
+        let taken = others.iter().any(|column| column.name == *axis);
+        let name = if taken { format!("axis_{axis}") } else { axis.clone() };
+        Column::new(name, format!("The cell's value on the axis {axis}. Null: the axis does not apply."))
+    }));
+    columns.push(Column::new("repeat", "Which repeat of its cell this is, from 0."));
+    columns.push(Column::new("run_id", "The full RunId."));
+    columns.push(Column::new("attempt", "Which attempt at the run this is, from 1."));
+    columns
+}
+
+pub(super) fn label_cells(labels: &RunLabels, axes: &[String]) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = vec![
+        labels.endpoint.clone().into(),
+        labels.model.clone().into(),
+        labels.scenario.clone().into(),
+        labels.batch_size.into(),
+        labels.qps.into(),
+    ];
+    cells.extend(axes.iter().map(|axis| Cell::from(labels.axes.get(axis).cloned())));
+    cells.push(labels.repeat.into());
+    cells.push(labels.run_id.clone().into());
+    cells.push(labels.attempt.into());
+    cells
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::analysis::synthetic::Run;
+    use crate::analysis::{judge, measure};
+    use crate::export::sheet::tests::written;
+    use crate::export::{Csv, Markdown};
+    use crate::plan::Validity;
+
+    /// A closed and an open run, the second with an axis of its own.
+    pub fn runs() -> Vec<RunRow> {
+        let make = |run: Run, axis: Option<&str>| {
+            let (records, facts) = run.make();
+            RunRow {
+                plan: Some("demo".into()),
+                sweep: Some("load".into()),
+                labels: RunLabels {
+                    run_id: format!("{:064x}", run.seed),
+                    attempt: 1,
+                    endpoint: "mock".into(),
+                    model: "m".into(),
+                    scenario: "B1".into(),
+                    batch_size: run.batch_size,
+                    qps: run.qps,
+                    repeat: 0,
+                    axes: axis.map(|value| ("output_tokens".to_string(), value.to_string())).into_iter().collect(),
+                },
+                started: "2026-11-21T12:00:00Z".into(),
+                verdict: judge(&records, &facts, &Validity::default(), None),
+                metrics: measure(&records, &facts),
+                plan_metrics: PlanMetrics::default(),
+            }
+        };
+        vec![make(Run::default(), None), make(Run { seed: 2, ..Run::open(20.0) }, Some("16"))]
+    }
+
+    #[test]
+    fn labels_come_first_and_null_is_empty() {
+        let runs = runs();
+        let text = written(&Csv, sheet(&runs));
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().unwrap().clone();
+        let first: Vec<&str> = header.iter().take(15).collect();
+        insta::assert_snapshot!(first.join(" "), @r#"plan sweep endpoint model scenario batch_size qps output_tokens repeat run_id attempt started verdict reasons labels"#);
+        let at = |name: &str| header.iter().position(|column| column == name).unwrap();
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        assert_eq!([&rows[0][at("qps")], &rows[0][at("batch_size")], &rows[1][at("qps")]], ["", "8", "20"]);
+        assert_eq!([&rows[0][at("output_tokens")], &rows[1][at("output_tokens")]], ["", "16"]);
+        assert_eq!([&rows[1][at("derived_server_throughput_tokens_per_s")], &rows[0][at("reasons")]], ["", ""]);
+        assert!(rows[0][at("ttft_p50_ms")].parse::<f64>().unwrap() > 19.0);
+        // 215 requests are too few for p99.
+        assert_eq!([&rows[1][at("ttft_p99_ms")], &rows[1][at("goodput_share")]], ["", ""]);
+    }
+
+    #[test]
+    fn a_brief_table_is_for_people() {
+        insta::assert_snapshot!(written(&Markdown, sheet(&runs()).select(&BRIEF)), @r#"
+        | sweep | endpoint | model | scenario | batch_size |   qps | repeat | requests | ttft_p50_ms | ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
+        | ----- | -------- | ----- | -------- | ---------: | ----: | -----: | -------: | ----------: | ----------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
+        | load  | mock     | m     | B1       |          8 |   n/a |      0 |      999 |       20.08 |       20.96 |       4.001 |      80.06 |                           1600 |           n/a | valid   |
+        | load  | mock     | m     | B1       |        n/a | 20.00 |      0 |      215 |       20.04 |         n/a |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
+        "#);
+    }
+
+    #[test]
+    fn no_column_name_comes_twice() {
+        let labels = RunLabels {
+            axes: [("requests", "1"), ("temperature", "0")].map(|(k, v)| (k.into(), v.into())).into(),
+            ..RunLabels::default()
+        };
+        let mut runs = runs();
+        runs[0].labels = labels;
+        let names: Vec<String> = sheet(&runs).columns.into_iter().map(|column| column.name).collect();
+        let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+        assert_eq!(unique.len(), names.len());
+    }
+}

@@ -1,0 +1,73 @@
+//! Numbers and tables as people read them.
+
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+
+use crate::analysis::{Estimate, Value};
+
+/// Columns of a terminal that every table fits.
+pub const WIDTH: u16 = 100;
+
+/// Three significant digits, whole numbers in full: `0.123`, `1.23`, `12.3`, `1234`.
+pub fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        below if below < 1.0 => 3,
+        below if below < 9.995 => 2,
+        below if below < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A value, with `> ` where it lies among failures.
+pub fn value(value: Value) -> String {
+    match value {
+        Value::Exact(value) => digits(value),
+        Value::AtLeast(bound) => format!("> {}", digits(bound)),
+        Value::Failed => "failed".into(),
+    }
+}
+
+/// An estimate, with `*` where samples are few, or on a second line why there is none.
+pub fn estimate(estimate: Estimate) -> String {
+    match estimate.value() {
+        Some(known) => format!("{}{}", value(known), if estimate.few_samples() { "*" } else { "" }),
+        None => estimate.to_string().replacen(' ', "\n", 1),
+    }
+}
+
+/// Names come from a plan and could carry what moves a terminal's cursor.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// An empty table that fits the width and draws no lines.
+pub fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table
+}
+
+/// The table's text without trailing blanks, columns `gap` blanks apart. Only columns named in `wrap` (from 0) may break
+/// their text.
+pub fn text(mut table: Table, gap: u16, wrap: &[usize]) -> String {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, gap));
+        if !wrap.contains(&index) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.0123, 1.0, 9.999, 12.34, 99.96, 1234.5].map(digits);
+        assert_eq!(texts, ["0.000", "0.012", "1.00", "10.0", "12.3", "100", "1234"]);
+        assert_eq!(value(Value::AtLeast(600_000.0)), "> 600000");
+        assert_eq!(plain("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+    }
+}

@@ -1,0 +1,283 @@
+//! One run in full: verdict with figures, every distribution with its intervals, every other metric.
+
+use comfy_table::{Cell, CellAlignment, Table};
+
+use crate::analysis::metric::{Get, METRICS, Metric, Unit};
+use crate::analysis::{Estimate, Interval, PlanMetrics, Summary, Verdict, quantile};
+use crate::plan::Percentile;
+
+use super::format::{self, digits, estimate, plain, value};
+use super::table::{Line, coloured, load};
+
+/// How much of a run is shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Detail {
+    /// What each metric means, below it.
+    pub definitions: bool,
+    /// Paint the verdict with ANSI sequences.
+    pub colour: bool,
+}
+
+/// One run as text, at most 100 columns wide.
+pub fn run(line: &Line, plan: &PlanMetrics, detail: Detail) -> String {
+    let sections = [
+        head(line),
+        verdict(line.verdict, detail.colour),
+        distributions(line),
+        scalars(line, plan),
+        if detail.definitions { definitions() } else { String::new() },
+    ];
+    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn head(line: &Line) -> String {
+    let labels = line.labels;
+    let axes: String = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value))).collect();
+    let names = [&labels.endpoint, &labels.model, &labels.scenario].map(|name| plain(name)).join(" · ");
+    let counts = line.metrics.counts;
+    format!(
+        "{names} · {}{axes} · repeat {}\nrun {} attempt {}\n{} requests in the window: {} completed, {} failed, {} of them cut\n",
+        load(labels),
+        labels.repeat,
+        plain(&labels.run_id),
+        labels.attempt,
+        counts.requests,
+        counts.completed,
+        counts.failed,
+        counts.cut
+    )
+}
+
+fn verdict(verdict: &Verdict, colour: bool) -> String {
+    let state = verdict.state.name();
+    let mut text = format!("verdict: {}\n", if colour { coloured(state) } else { state.to_string() });
+    for reason in verdict.reasons.iter().chain(&verdict.labels) {
+        text.push_str(&wrapped(&format!("  {} ({}): {}", reason.name, reason.state.name(), reason.text)));
+    }
+    for (name, why) in &verdict.not_checked {
+        text.push_str(&wrapped(&format!("  not checked: {name}: {why}")));
+    }
+    text
+}
+
+/// The metrics that are distributions and have values, with the rest named below.
+fn distributions(line: &Line) -> String {
+    let mut table = format::table();
+    let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
+    let header = names.map(|name| Cell::new(name).set_alignment(CellAlignment::Right));
+    table.set_header(std::iter::once(Cell::new("")).chain(header));
+    let (mut absent, mut few) = (Vec::new(), false);
+    for metric in &METRICS {
+        let Get::Summary(get) = metric.get else { continue };
+        let summary = get(line.metrics);
+        if summary.n == 0 {
+            absent.push(format!("{} ({})", metric.title, metric.null_when));
+            continue;
+        }
+        few |= summary.percentiles.iter().any(Estimate::few_samples);
+        table.add_row(row(metric, summary));
+    }
+    let mut text = rendered(table);
+    text.push_str("\nSecond lines: deviation and 95 % intervals within the run. ");
+    let needs = quantile::ALL.map(|p| format!("{} {}", quantile::name(p), quantile::need(p))).join(", ");
+    text.push_str(&format!("Values a percentile takes:\n{needs}.\n"));
+    if few {
+        text.push_str("* few samples\n");
+    }
+    if !absent.is_empty() {
+        text.push_str(&wrapped(&format!("No values: {}.", absent.join("; "))));
+    }
+    text
+}
+
+fn rendered(table: Table) -> String {
+    // Without runs of a latency there is nothing below the header to show.
+    if table.row_count() == 0 { String::new() } else { format::text(table, 1, &[]) }
+}
+
+fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
+    let title = metric.title.trim_end_matches(" throughput").replacen(" from ", " from\n", 1);
+    let break_or_blank =
+        if title.len() + metric.unit.symbol().len() > 11 && !title.contains('\n') { '\n' } else { ' ' };
+    let mean = summary.mean.map_or("n/a".into(), digits);
+    let sd = summary.sd.map_or(String::new(), |sd| format!("\n± {}", digits(sd)));
+    let mut cells = vec![Cell::new(format!("{title}{break_or_blank}{}\nn={}", metric.unit.symbol(), summary.n))];
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    cells.push(right(format!("{mean}{sd}")));
+    cells.extend(quantile::ALL.map(|percentile| right(percentile_cell(summary, percentile))));
+    cells.push(right(summary.max.map_or("n/a".into(), value)));
+    cells
+}
+
+/// The percentile above its interval; a bare `n/a` here, because the needed n is below the table.
+fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
+    let found = summary.percentile(percentile);
+    if found.value().is_none() {
+        return "n/a".into();
+    }
+    let interval = found.interval().map(|interval| format!("\n{}", ends(interval)));
+    format!("{}{}", estimate(found), interval.unwrap_or_default())
+}
+
+/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures; one end where both do.
+fn ends(interval: Interval) -> String {
+    let [low, high] = [interval.low, interval.high].map(|end| value(end).replace(' ', ""));
+    if interval.low.exact().is_none() { low } else { format!("{low}–{high}") }
+}
+
+fn scalars(line: &Line, plan: &PlanMetrics) -> String {
+    let mut table = format::table();
+    for metric in &METRICS {
+        let found = match metric.get {
+            Get::Scalar(get) => get(line.metrics),
+            Get::Plan(get) => get(plan),
+            Get::Summary(_) | Get::Count(_) => continue,
+        };
+        let text = found.map_or_else(|| format!("n/a ({})", metric.null_when), |value| scalar(metric.unit, value));
+        table.add_row([metric.title.to_string(), text]);
+    }
+    format::text(table, 2, &[1])
+}
+
+fn scalar(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => format!("{}%", digits(value * 100.0)),
+        Unit::Requests | Unit::Ratio | Unit::Money | Unit::Tokens => digits(value),
+        Unit::Millis | Unit::TokensPerSecond | Unit::RequestsPerSecond => {
+            format!("{} {}", digits(value), unit.symbol())
+        }
+    }
+}
+
+fn definitions() -> String {
+    METRICS.iter().map(|metric| wrapped(&format!("{}: {}", metric.title, metric.definition))).collect()
+}
+
+/// The text in lines of at most 100 columns, later ones indented.
+fn wrapped(text: &str) -> String {
+    let indent = text.len() - text.trim_start().len();
+    let (mut out, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > usize::from(format::WIDTH) {
+            out.push('\n');
+            column = 0;
+            out.push_str(&" ".repeat(indent + 2));
+            column += indent + 2;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        } else {
+            out.push_str(&" ".repeat(indent));
+            column += indent;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::{Run, fail};
+    use crate::analysis::{Thresholds, goodput, judge, measure};
+    use crate::plan::Validity;
+    use crate::rows::{Outcome, RunLabels};
+    use crate::units::Nanos;
+
+    fn shown(detail: Detail) -> String {
+        let shape = Run { seconds: 12.0, ..Run::default() };
+        let (mut records, facts) = shape.make();
+        records.iter_mut().step_by(60).for_each(|record| fail(record, Outcome::Reset, 30_000_000));
+        let labels = RunLabels {
+            run_id: "ab".repeat(32),
+            attempt: 1,
+            endpoint: "mock".into(),
+            model: "m".into(),
+            scenario: "B1".into(),
+            batch_size: shape.batch_size,
+            ..RunLabels::default()
+        };
+        let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
+        let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
+        let plan = PlanMetrics { goodput: goodput(&records, &facts, &thresholds), ..PlanMetrics::default() };
+        run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &plan, detail)
+    }
+
+    #[test]
+    fn one_run_in_full() {
+        let text = shown(Detail::default());
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        insta::assert_snapshot!(text, @r#"
+        mock · m · B1 · batch 8 · repeat 0
+        run abababababababababababababababababababababababababababababababab attempt 1
+        1200 requests in the window: 1180 completed, 20 failed, 0 of them cut
+
+        verdict: suspect
+          errors (suspect): 1.7% of requests failed (20 reset)
+          not checked: prompt_length: needs exact prompt lengths from the model's tokenizer
+          not checked: warm_cache: needs the cache hits that the scenario declares
+          not checked: client_saturated: read delays are not known: only the CPU was looked at
+
+                       mean         p50         p75         p90         p95         p99     p99.9    max
+        TTFT ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
+        n=1200      ± 0.577   20.0–20.1   20.5–20.6   20.8–20.9   20.9–20.9       >30.0
+        TTFT from      20.1        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
+        schedule ms ± 0.577   20.1–20.2   20.5–20.6   20.8–20.9   20.9–21.0       >30.0
+        n=1200
+        TTFO ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
+        n=1200      ± 0.577   20.0–20.1   20.5–20.6   20.8–20.9   20.9–20.9       >30.0
+        E2E ms         80.0        80.1        80.6        81.0        81.3      > 81.8       n/a > 81.8
+        n=1200      ± 0.730   80.0–80.1   80.6–80.7   81.0–81.1   81.2–81.4       >81.8
+        E2E from       80.0        80.1        80.6        81.1        81.3      > 81.8       n/a > 81.8
+        schedule ms ± 0.730   80.0–80.2   80.6–80.7   81.0–81.1   81.2–81.4       >81.8
+        n=1200
+        TPOT ms        4.00        4.00        4.02        4.04        4.05      > 4.08       n/a > 4.08
+        n=1200      ± 0.030   4.00–4.00   4.02–4.02   4.04–4.04   4.05–4.06       >4.08
+        ITL ms         4.00        4.00        4.10        4.16        4.18        4.20     4.20*   4.20
+        n=17700     ± 0.115   4.00–4.00   4.10–4.10   4.16–4.16   4.18–4.18   4.20–4.20 4.20–4.20
+        lateness ms   0.020       0.020       0.020       0.020       0.020       0.020       n/a  0.020
+        n=1200      ± 0.000 0.020–0.020 0.020–0.020 0.020–0.020 0.020–0.020 0.020–0.020
+        cap wait ms   0.000       0.000       0.000       0.000       0.000       0.000       n/a  0.000
+        n=1200      ± 0.000 0.000–0.000 0.000–0.000 0.000–0.000 0.000–0.000 0.000–0.000
+        user tok/s      200         200         201         202         203         204       n/a    206
+        n=1180       ± 1.83     200–200     201–201     202–203     203–203     204–205
+        generation      267         267         268         269         270         271       n/a    274
+        tok/s        ± 2.00     267–267     268–268     269–269     270–270     271–272
+        n=1180
+
+        Second lines: deviation and 95 % intervals within the run. Values a percentile takes:
+        p50 6, p75 13, p90 36, p95 72, p99 368, p99.9 3688.
+        * few samples
+        No values: connecting (connection reused).
+
+        error share              1.67%
+        output throughput        1572 tok/s
+        per GPU                  n/a (none declared)
+        prompt throughput        4912 tok/s
+        request throughput       98.3 req/s
+        derived throughput       1600 tok/s
+        achieved rate            100 req/s
+        achieved concurrency     7.92
+        tokens per event         1.00
+        jitter ratio             1.05
+        jitter ratio, lower end  1.05
+        jitter ratio, upper end  1.05
+        goodput                  44.5%
+        goodput rate             44.5 req/s
+        cost per million tokens  n/a (no price, or no throughput)
+        tokens per money         n/a (no price)
+        "#);
+    }
+
+    #[test]
+    fn definitions_on_request() {
+        let text = shown(Detail { definitions: true, colour: true });
+        assert!(
+            text.contains("E2E: last_token − sent (not streaming: done − sent)") && text.contains("\u{1b}[33msuspect")
+        );
+        assert!(text.lines().all(|line| line.chars().filter(|c| *c != '\u{1b}').count() <= 100));
+    }
+}

@@ -1,0 +1,292 @@
+//! The table that a person reads after a sweep: one line per run, each latency with the highest percentile that its n
+//! supports.
+//!
+//! An open loop gets a second line where the latency from the schedule differs: what a user would have waited.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+
+use crate::analysis::{RunMetrics, Summary, Verdict, quantile};
+use crate::plan::Percentile;
+use crate::rows::RunLabels;
+
+use super::format::{self, digits, estimate, plain};
+
+/// One run of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// What the run's rows carry.
+    pub labels: &'a RunLabels,
+    /// Its metrics.
+    pub metrics: &'a RunMetrics,
+    /// What it is worth.
+    pub verdict: &'a Verdict,
+}
+
+/// Which of the optional columns the runs need.
+struct Shape {
+    models: bool,
+    repeats: bool,
+    tpot: bool,
+}
+
+/// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
+pub fn results(lines: &[Line], colour: bool) -> String {
+    let shape = Shape {
+        models: lines.iter().any(|line| line.labels.model != lines[0].labels.model),
+        repeats: lines.iter().any(|line| line.labels.repeat != lines[0].labels.repeat),
+        tpot: lines.iter().all(|line| line.metrics.tpot.n > 0),
+    };
+    let mut table = format::table();
+    table.set_header(header(&shape));
+    lines.iter().for_each(|line| {
+        table.add_row(cells(line, &shape));
+    });
+    let (scenario, verdict) = (1 + usize::from(shape.models), table.column_count() - 1);
+    let longest = lines.iter().flat_map(|line| words(line.verdict)).max().unwrap_or(0);
+    for (index, least) in [(0, "endpoint".len()), (scenario, "scenario".len()), (verdict, longest)] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least as u16 + 1)));
+        }
+    }
+    let wrap = [0, 1, scenario, verdict];
+    let text = format::text(table, 1, &wrap);
+    let mut text = if colour { painted(&text) } else { text };
+    if lines.iter().any(|line| from_schedule(line).is_some()) {
+        text.push_str("\nfrom schedule: counted from the moment a request was due, as its user would\n");
+    }
+    if lines.iter().any(few_samples) {
+        text.push_str("\n* few samples\n");
+    }
+    text
+}
+
+fn header(shape: &Shape) -> Vec<Cell> {
+    let left = |text: &str| Some(Cell::new(text));
+    let right = |text: &str| Some(Cell::new(text).set_alignment(CellAlignment::Right));
+    let cells = [
+        left("endpoint"),
+        left("model").filter(|_| shape.models),
+        left("scenario"),
+        left("load"),
+        right("rep").filter(|_| shape.repeats),
+        right("requests"),
+        right("TTFT p50\nms"),
+        right("TTFT tail\nms"),
+        right(if shape.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }),
+        right("output\ntok/s"),
+        left("verdict"),
+    ];
+    cells.into_iter().flatten().collect()
+}
+
+fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
+    let Line { labels, metrics, verdict } = line;
+    let second = from_schedule(line);
+    let stacked = |first: String, below: Option<String>| match below {
+        Some(below) => format!("{first}\n{below}"),
+        None => first,
+    };
+    let left = |text: String| Some(Cell::new(text));
+    let right = |text: String| Some(Cell::new(text).set_alignment(CellAlignment::Right));
+    let pace = if shape.tpot { &metrics.tpot } else { &metrics.e2e };
+    let cells = [
+        left(plain(&labels.endpoint)),
+        left(plain(&labels.model)).filter(|_| shape.models),
+        left(scenario(labels)),
+        left(stacked(load(labels), second.map(|_| "from schedule".into()))),
+        right(labels.repeat.to_string()).filter(|_| shape.repeats),
+        right(metrics.counts.requests.to_string()),
+        right(stacked(median(&metrics.ttft), second.map(median))),
+        right(stacked(tail(&metrics.ttft), second.map(tail))),
+        right(median(pace)),
+        right(metrics.flow.output_throughput.map_or("n/a".into(), digits)),
+        left(verdict.to_string()),
+    ];
+    cells.into_iter().flatten().collect()
+}
+
+/// Length of each word of a verdict: none may be broken.
+fn words(verdict: &Verdict) -> Vec<usize> {
+    verdict.to_string().split(' ').map(str::len).collect()
+}
+
+/// The scenario and the cell's values on further axes.
+fn scenario(labels: &RunLabels) -> String {
+    let axes = labels.axes.iter().map(|(axis, value)| format!("\n{}={}", plain(axis), plain(value)));
+    std::iter::once(plain(&labels.scenario)).chain(axes).collect()
+}
+
+/// `batch 8`, `5 qps`, `5 qps ≤ 8`.
+pub(super) fn load(labels: &RunLabels) -> String {
+    match (labels.qps, labels.batch_size) {
+        (Some(qps), Some(cap)) => format!("{qps} qps ≤ {cap}"),
+        (Some(qps), None) => format!("{qps} qps"),
+        (None, Some(batch)) => format!("batch {batch}"),
+        (None, None) => "n/a".into(),
+    }
+}
+
+fn median(summary: &Summary) -> String {
+    estimate(summary.percentile(Percentile::P50))
+}
+
+/// The highest percentile above the median that n supports: `p95 123`.
+fn tail(summary: &Summary) -> String {
+    let highest = summary.highest().filter(|percentile| *percentile != Percentile::P50);
+    let percentile = highest.unwrap_or(Percentile::P75);
+    let text = estimate(summary.percentile(percentile));
+    if highest.is_some() { format!("{} {text}", quantile::name(percentile)) } else { text }
+}
+
+/// TTFT from the schedule, where an open loop's median or tail of it is over 5 % and 1 ms longer than from sending.
+fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
+    let metrics = line.metrics;
+    let differs = |percentile: Percentile| {
+        let of = |summary: &Summary| Some(summary.percentile(percentile).value()?.or_infinity());
+        let (sent, due) = (of(&metrics.ttft)?, of(&metrics.ttft_from_schedule)?);
+        Some(due > sent * 1.05 && due > sent + 1.0)
+    };
+    let checked = [Some(Percentile::P50), metrics.ttft.highest()].into_iter().flatten();
+    let shown = line.labels.qps.is_some() && checked.filter_map(differs).any(|differs| differs);
+    shown.then_some(&metrics.ttft_from_schedule)
+}
+
+/// Whether the line carries the mark.
+fn few_samples(line: &Line) -> bool {
+    let metrics = line.metrics;
+    let highest = metrics.ttft.highest();
+    highest.is_some_and(|percentile| metrics.ttft.percentile(percentile).few_samples())
+}
+
+/// Colours for the first word of each verdict; the verdict is the last column.
+fn painted(text: &str) -> String {
+    let column = text.lines().next().and_then(|header| header.find("verdict")).unwrap_or(0);
+    let paint = |line: &str| {
+        let start = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
+        let (before, verdict) = line.split_at(start);
+        format!("{before}{}\n", coloured(verdict))
+    };
+    text.lines().map(paint).collect()
+}
+
+/// The text with its leading state in colour.
+pub(super) fn coloured(verdict: &str) -> String {
+    for (state, code) in [("valid", 32), ("suspect", 33), ("invalid", 31)] {
+        if let Some(rest) = verdict.strip_prefix(state) {
+            return format!("\u{1b}[{code}m{state}\u{1b}[0m{rest}");
+        }
+    }
+    verdict.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::{Run, fail};
+    use crate::analysis::{judge, measure};
+    use crate::plan::Validity;
+    use crate::rows::{Facts, Outcome, Record};
+
+    type Made = (RunLabels, RunMetrics, Verdict);
+
+    fn made(run: &Run, scenario: &str, (records, facts): (Vec<Record>, Facts)) -> Made {
+        let labels = RunLabels {
+            endpoint: "mock".into(),
+            model: "m".into(),
+            scenario: scenario.into(),
+            batch_size: run.batch_size,
+            qps: run.qps,
+            ..RunLabels::default()
+        };
+        let verdict = judge(&records, &facts, &Validity::default(), None);
+        (labels, measure(&records, &facts), verdict)
+    }
+
+    fn table(made: &[Made], colour: bool) -> String {
+        let line = |(labels, metrics, verdict)| Line { labels, metrics, verdict };
+        let lines: Vec<Line> = made.iter().map(|(a, b, c)| line((a, b, c))).collect();
+        results(&lines, colour)
+    }
+
+    fn some() -> Vec<Made> {
+        let closed = Run { seconds: 12.0, ..Run::default() };
+        let open = Run::open(20.0);
+        let flooded = Run { batch_size: Some(8), ..Run::open(200.0) };
+        let short = Run { seconds: 0.2, batch_size: Some(1), ..Run::default() };
+        let mut failing = closed.make();
+        failing.0.iter_mut().step_by(9).for_each(|record| fail(record, Outcome::Http(500), 3_000_000));
+        let mut queued = flooded.make();
+        queued.0.iter_mut().for_each(|record| {
+            let row = &mut record.row;
+            let due = row.first_token_ns.map(|first| first - 20_000_000);
+            (row.released_ns, row.sent_ns) = (due, due);
+        });
+        vec![
+            made(&closed, "A1", closed.make()),
+            made(&open, "B1", open.make()),
+            made(&flooded, "B1", queued),
+            made(&short, "C", short.make()),
+            made(&closed, "D", failing),
+        ]
+    }
+
+    #[test]
+    fn a_table_for_people() {
+        insta::assert_snapshot!(table(&some(), false), @r#"
+        endpoint scenario load          requests  TTFT p50  TTFT tail  TPOT p50 output verdict
+                                                        ms         ms        ms  tok/s
+        mock     A1       batch 8           1200      20.1   p99 21.0      4.00   1599 valid
+        mock     B1       20 qps             217      20.1   p95 20.9      4.00    349 valid
+        mock     B1       200 qps ≤ 8       1988      20.0   p99 20.0      4.00   1600 valid, saturated
+                          from schedule               7520  p99 12495
+        mock     C        batch 1              3       n/a        n/a       n/a    200 valid
+                                                 (n=3 < 6) (n=3 < 13) (n=3 < 6)
+        mock     D        batch 8           1200      20.2 p99 > 21.0      4.01   1421 invalid: errors
+
+        from schedule: counted from the moment a request was due, as its user would
+        "#);
+    }
+
+    #[test]
+    fn every_optional_column_fits() {
+        let mut made = some();
+        made[1].0.model = "llama-3.1-70b-instruct".into();
+        made[1].0.repeat = 1;
+        made[1].0.axes = [("output_tokens".to_string(), "128".to_string())].into();
+        made[2].0.endpoint = "vllm-on-node-a".into();
+        let text = table(&made, false);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        insta::assert_snapshot!(text, @r#"
+        endpoint model  scenario load          rep requests  TTFT p50  TTFT tail  TPOT p50 output verdict
+                                                                   ms         ms        ms  tok/s
+        mock     m      A1       batch 8         0     1200      20.1   p99 21.0      4.00   1599 valid
+        mock     llama- B1       20 qps          1      217      20.1   p95 20.9      4.00    349 valid
+                 3.1-70 output_t
+                 b-inst okens=12
+                 ruct   8
+        vllm-on- m      B1       200 qps ≤ 8     0     1988      20.0   p99 20.0      4.00   1600 valid,
+        node-a                   from schedule                   7520  p99 12495                  saturated
+        mock     m      C        batch 1         0        3       n/a        n/a       n/a    200 valid
+                                                            (n=3 < 6) (n=3 < 13) (n=3 < 6)
+        mock     m      D        batch 8         0     1200      20.2 p99 > 21.0      4.01   1421 invalid:
+                                                                                                  errors
+
+        from schedule: counted from the moment a request was due, as its user would
+        "#);
+    }
+
+    #[test]
+    fn colour_is_only_paint() {
+        let made = some();
+        let (plain, colour) = (table(&made, false), table(&made, true));
+        assert!(colour.contains("\u{1b}[32mvalid\u{1b}[0m") && colour.contains("\u{1b}[31minvalid\u{1b}[0m"));
+        let stripped =
+            [32, 33, 31, 0].into_iter().fold(colour, |text, code| text.replace(&format!("\u{1b}[{code}m"), ""));
+        assert_eq!(stripped, plain);
+    }
+
+    #[test]
+    fn no_runs_are_a_header() {
+        assert!(table(&[], false).starts_with("endpoint"));
+    }
+}
