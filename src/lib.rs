@@ -10,6 +10,7 @@ pub mod units;
 
 pub mod analysis;
 pub mod cli;
+pub mod engine;
 pub mod expand;
 pub mod export;
 pub mod graph;

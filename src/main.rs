@@ -1,13 +1,11 @@
-//! The program `sweepline`: parse, call, print one error.
+//! The program `sweepline`: parse, call, print one error, exit.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use sweepline::cli;
+use sweepline::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    cli::run(cli::Cli::parse()).unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    let exit = cli::run(Cli::parse()).unwrap_or_else(|failure| failure.report());
+    ExitCode::from(exit.code())
 }

@@ -1,12 +1,35 @@
 //! The program: arguments, one file per command, failures as text and exit code.
+//!
+//! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
 
-use clap::{Parser, Subcommand};
-
+mod answers;
+mod check;
+mod export;
+mod failure;
+mod graph;
+mod list;
 pub mod mock;
+mod output;
+mod preview;
+mod probe;
+mod run;
+mod schema;
+mod selection;
+mod show;
+mod verify;
+mod why;
+mod workspace;
 
-/// Declarative, resumable sweeps of LLM-serving benchmarks.
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+pub use failure::{Exit, Failure};
+
+use crate::report::progress::Talk;
+
+/// Declarative, resumable sweeps of LLM-serving benchmarks
 #[derive(Debug, Parser)]
-#[command(name = "sweepline", version)]
+#[command(name = "sweepline", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -16,16 +39,116 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Execute the runs of a plan that have no result yet
+    Run(run::RunArgs),
+    /// Show what `run` would do, and why; sends nothing
+    Preview(preview::PreviewArgs),
+    /// Check plans; every mistake is shown at its place
+    Check(check::CheckArgs),
+    /// Draw what waits for what
+    Graph(graph::GraphArgs),
+    /// Say why a run is done, skipped or done again
+    Why(why::WhyArgs),
+    /// Show one run: every metric, the verdict and its reasons
+    Show(show::ShowArgs),
+    /// List the results folder
+    List(list::ListArgs),
+    /// Write runs or requests as a table
+    Export(export::ExportArgs),
+    /// Ask the servers of a plan whether they are ready
+    Probe(probe::ProbeArgs),
+    /// Check every file of the results folder against its digest
+    Verify(verify::VerifyArgs),
+    /// Print the JSON Schema of plans, or what the Parquet columns mean
+    Schema(schema::SchemaArgs),
     /// An OpenAI-compatible server with a timing model and faults
     Mock(Box<mock::MockArgs>),
 }
 
+/// Where results lie.
+#[derive(Debug, Clone, Args)]
+pub struct Folder {
+    /// Folder of results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+}
+
+/// How much is said on stderr.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Loudness {
+    /// Say more: probes, ids, reasons
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Loudness {
+    fn talk(self) -> Talk {
+        match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        }
+    }
+}
+
+/// Whether colour is used.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Colour {
+    /// When to use colour
+    #[arg(long = "color", value_enum, value_name = "WHEN", default_value = "auto")]
+    pub when: When,
+}
+
+/// When something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Colour {
+    /// Whether `stream` gets colour.
+    fn on(self, stream: &impl std::io::IsTerminal) -> bool {
+        match self.when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
+/// Text for people, or JSON for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
 /// Runs a command.
-///
-/// # Errors
-/// What the command reports.
-pub fn run(cli: Cli) -> anyhow::Result<std::process::ExitCode> {
+pub fn run(cli: Cli) -> Result<Exit, Failure> {
+    // reqwest panics without a TLS provider; an error means that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command {
-        Command::Mock(args) => mock::run(*args),
+        Command::Run(args) => run::run(args),
+        Command::Preview(args) => preview::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Graph(args) => graph::run(args),
+        Command::Why(args) => why::run(args),
+        Command::Show(args) => show::run(args),
+        Command::List(args) => list::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Probe(args) => probe::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Schema(args) => schema::run(args),
+        Command::Mock(args) => Ok(mock::run(*args).map(|_| Exit::Done)?),
     }
 }

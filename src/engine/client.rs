@@ -122,6 +122,7 @@ impl Client {
         };
         let result = result.map_err(|failure| self.explain(failure));
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
+        tally.row.ended_ns = Some(freed);
         let (record, answer) = tally.finish(result);
         Ended { start, record, answer, freed }
     }

@@ -143,6 +143,7 @@ impl Executor {
             first_output_ns: None,
             last_token_ns: None,
             done_ns: None,
+            ended_ns: None,
             dns_ns: None,
             connect_ns: None,
             tls_ns: None,

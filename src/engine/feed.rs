@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
-use crate::workload::{Conversation, Generator, NonceKey, Shape, encode};
+use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
 
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
@@ -26,7 +26,15 @@ pub struct Content {
 }
 
 /// What must be given back when the request has ended.
-pub struct Ticket(Option<(Conversation, Option<u32>)>);
+pub struct Ticket(Option<Turn>);
+
+/// A turn of a conversation under way.
+struct Turn {
+    conversation: Conversation,
+    slot: Option<u32>,
+    /// What the user said.
+    said: String,
+}
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
@@ -52,8 +60,8 @@ struct Conversations {
 
 impl Feed {
     /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: [u8; 32]) -> std::io::Result<Feed> {
-        let nonce = spec.shaping.nonce.then_some(NonceKey(nonce_key));
+    pub fn start(spec: &RunSpec, nonce_key: NonceKey) -> std::io::Result<Feed> {
+        let nonce = spec.shaping.nonce.then_some(nonce_key);
         let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
         let shape = shape(spec);
         let source = match spec.scenario.reuse {
@@ -93,10 +101,10 @@ impl Feed {
 
     /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
     pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>) {
-        if let (Source::Conversations(conversations), Ticket(Some((conversation, slot))), Some(answer)) =
+        if let (Source::Conversations(conversations), Ticket(Some(turn)), Some(answer)) =
             (&mut self.source, ticket, answer)
         {
-            conversations.give_back(conversation, slot, answer);
+            conversations.give_back(turn, answer);
         }
     }
 }
@@ -107,22 +115,29 @@ impl Conversations {
             Some(slot) => self.by_slot.remove(&slot),
             None => self.waiting.pop_front(),
         };
-        let mut conversation = going_on.unwrap_or_else(|| {
-            self.started += 1;
-            Conversation::new(self.started - 1)
+        let unfinished = going_on.and_then(|conversation| {
+            let prompt = conversation.prompt(&self.generator)?;
+            Some((conversation, prompt))
         });
-        let prompt = conversation.ask(&self.generator);
+        let (conversation, prompt) = unfinished.unwrap_or_else(|| {
+            self.started += 1;
+            let conversation = Conversation::new(&self.generator, self.started - 1);
+            let prompt = self.generator.turn(conversation.number(), 0);
+            (conversation, prompt)
+        });
         let content = Content {
-            body: encode(&self.shape, &prompt).into(),
+            body: body(&self.shape, conversation.history(), &prompt).into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
             conversation: Some(conversation.number()),
             turn: Some(conversation.turn()),
         };
-        (content, Ticket(Some((conversation, slot))))
+        (content, Ticket(Some(Turn { conversation, slot, said: prompt.user })))
     }
 
-    fn give_back(&mut self, mut conversation: Conversation, slot: Option<u32>, answer: String) {
-        if !conversation.answer(&self.generator, answer) {
+    fn give_back(&mut self, turn: Turn, answer: String) {
+        let Turn { mut conversation, slot, said } = turn;
+        conversation.answered(said, answer);
+        if conversation.turn() >= self.generator.turns() {
             return;
         }
         match slot {
@@ -136,7 +151,7 @@ fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Co
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
-            body: encode(&shape, &prompt).into(),
+            body: body(&shape, &[], &prompt).into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
             conversation: None,
             turn: None,
@@ -158,6 +173,7 @@ fn shape(spec: &RunSpec) -> Shape {
         api: spec.endpoint.api,
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
+        conversation: spec.scenario.reuse == Reuse::Conversation,
         output_tokens: spec.scenario.output_tokens,
         temperature: spec.shaping.temperature,
         top_p: spec.shaping.top_p,

@@ -31,6 +31,7 @@ use tokio::sync::watch;
 use crate::expand::{Load, RunSpec};
 use crate::plan::Api;
 use crate::rows::{Facts, Sample};
+use crate::workload::NonceKey;
 
 pub use clock::monotonic;
 pub use progress::{Counter, Progress};
@@ -56,7 +57,7 @@ pub struct Job {
     /// Opens every `x-request-id`, so that a server's log can be matched with the rows.
     pub id_prefix: String,
     /// What this attempt's nonces derive from.
-    pub nonce_key: [u8; 32],
+    pub nonce_key: NonceKey,
     /// Where rows go.
     pub sink: Box<dyn Sink>,
 }

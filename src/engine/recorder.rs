@@ -25,6 +25,8 @@ pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 pub trait Sink: Send {
     /// Takes some records. After an error no more come.
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
+    /// All records have come.
+    fn finish(self: Box<Self>) -> Result<(), SinkError>;
 }
 
 /// The engine's end of the channel.
@@ -83,6 +85,7 @@ fn write(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 sample(&mut samples, progress, clock);
+                sink.finish()?;
                 return Ok(samples);
             }
         }

@@ -1,8 +1,10 @@
 //! What people read while and after a sweep runs.
 
-mod format;
-pub mod run;
-pub mod table;
+pub mod format;
+pub mod grid;
+pub mod progress;
+mod run;
+mod table;
 
 pub use run::{Detail, run};
 pub use table::{Line, results};

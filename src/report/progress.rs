@@ -125,7 +125,8 @@ impl Screen {
 impl Bars {
     fn start() -> Bars {
         let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{pos}/{len} runs [{bar:30}] {msg}").expect("the template is constant");
+        let style =
+            ProgressStyle::with_template("{pos}/{len} runs [{bar:30}] {msg}").expect("the template is constant");
         let overall = multi.add(ProgressBar::new(0).with_style(style.progress_chars("=> ")));
         let live: Arc<Mutex<Vec<Live>>> = Arc::default();
         let ticker = {

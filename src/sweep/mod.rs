@@ -1,1 +1,11 @@
 //! Graph → results: scheduler, resume, events.
+
+pub mod event;
+mod live;
+mod perform;
+pub mod resume;
+mod scheduler;
+
+pub use live::{ResolveError, target};
+pub use perform::question;
+pub use scheduler::{Summary, Sweep, SweepError, run};

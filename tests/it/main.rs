@@ -1,4 +1,6 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod lab;
 mod mock;
+mod smoke;

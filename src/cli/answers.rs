@@ -1,0 +1,122 @@
+//! Metrics and verdicts of committed runs, computed when they are read.
+
+use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
+use crate::analysis::quantile;
+use crate::analysis::verdict::State;
+use crate::analysis::{PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
+use crate::expand::{PlannedRun, RunId};
+use crate::plan::{Percentile, Plan, Validity};
+use crate::report::format::value;
+use crate::report::{Line, results};
+use crate::rows::{Record, RunLabels};
+use crate::store::{RunRecord, Store, StoreError};
+
+use super::{Colour, Failure, output};
+
+/// A run that has been read.
+pub struct Answered {
+    /// What names it: the plan's names where a plan is at hand.
+    pub labels: RunLabels,
+    /// Its metrics.
+    pub metrics: RunMetrics,
+    /// Its verdict under the plan's thresholds.
+    pub verdict: Verdict,
+    /// Its metrics under the plan.
+    pub plan_metrics: PlanMetrics,
+}
+
+/// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
+pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
+    let records = store.read(record)?.records;
+    let metrics = measure(&records, &record.facts);
+    let validity = plan.map_or_else(Validity::default, |plan| plan.validity);
+    let slo = plan.and_then(|plan| plan.slo.as_ref());
+    let verdict = judge(&records, &record.facts, &validity, slo);
+    let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, &records, &metrics));
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics })
+}
+
+fn under_plan(plan: &Plan, record: &RunRecord, records: &[Record], metrics: &RunMetrics) -> PlanMetrics {
+    let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
+    let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
+    let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());
+    let throughput = metrics.flow.output_throughput;
+    PlanMetrics {
+        goodput: goodput(records, &record.facts, &thresholds),
+        cost_per_million_output_tokens: price.and_then(|price| cost_per_million_output_tokens(throughput, price)),
+        tokens_per_unit_of_money: price.and_then(|price| tokens_per_unit_of_money(throughput, price)),
+    }
+}
+
+/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here.
+pub fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
+    read(store, record, Some(plan)).is_ok_and(|answered| answered.verdict.state == State::Invalid)
+}
+
+/// The committed run that a plan's run stands for, under the plan's names; none where it is not committed.
+pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(RunRecord, Answered)>, StoreError> {
+    let Some(record) = store.run(&run.id.short())?.and_then(|listed| listed.record) else { return Ok(None) };
+    let mut answered = read(store, &record, Some(plan))?;
+    let names = &run.spec.labels;
+    answered.labels.model.clone_from(&names.model);
+    answered.labels.scenario.clone_from(&names.scenario);
+    answered.labels.axes.clone_from(&names.axes);
+    Ok(Some((record, answered)))
+}
+
+/// A run's main figures in one line, for the progress of a sweep.
+pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
+    let record = store.run(&id.short()).ok().flatten().and_then(|listed| listed.record);
+    let Some(answered) = record.and_then(|record| read(store, &record, Some(plan)).ok()) else {
+        return "committed".to_owned();
+    };
+    let metrics = &answered.metrics;
+    let mut parts = vec![format!("{} requests", metrics.counts.requests)];
+    parts.extend(if metrics.ttft.n > 0 { latency("TTFT", &metrics.ttft) } else { latency("E2E", &metrics.e2e) });
+    if let Some(throughput) = metrics.flow.output_throughput {
+        parts.push(format!("{throughput:.0} tokens/s"));
+    }
+    parts.push(answered.verdict.to_string());
+    parts.join(" · ")
+}
+
+/// The median of a latency and the highest percentile that its n supports.
+fn latency(name: &str, summary: &Summary) -> Option<String> {
+    let median = value(summary.percentile(Percentile::P50).value()?);
+    let highest = summary.highest().filter(|highest| *highest != Percentile::P50);
+    let tail = highest.and_then(|highest| Some((quantile::name(highest), summary.percentile(highest).value()?)));
+    let tail = tail.map(|(name, tail)| format!(", {name} {}", value(tail))).unwrap_or_default();
+    Some(format!("{name} p50 {median}{tail} ms"))
+}
+
+/// Prints the table of results of those of `runs` that are committed, each once. Gives the number of invalid ones.
+pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<usize, Failure> {
+    let mut seen = std::collections::HashSet::new();
+    let mut answers = Vec::new();
+    for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
+        answers.extend(answer(store, run, plan)?.map(|(_, answered)| answered));
+    }
+    let lines: Vec<Line> = answers
+        .iter()
+        .map(|answered| Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict })
+        .collect();
+    if !lines.is_empty() {
+        output::print(&format!("\n{}", results(&lines, colour.on(&std::io::stdout()))))?;
+    }
+    Ok(answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count())
+}
+
+/// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
+fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
+    let mut sorted = runs.to_vec();
+    sorted.sort_by_cached_key(|run| {
+        let sweep = plan.sweeps.get_index_of(&*run.sweep);
+        let matrix = plan.sweeps.get(&*run.sweep).map(|sweep| &sweep.matrix);
+        let place = |(axis, value)| {
+            let values = matrix.and_then(|matrix| matrix.get(axis as &String));
+            values.and_then(|values| values.0.iter().position(|other| other == value))
+        };
+        (sweep, run.cell.iter().map(place).collect::<Vec<_>>(), run.repeat)
+    });
+    sorted
+}

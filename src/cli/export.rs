@@ -1,0 +1,199 @@
+//! `sweepline export [PLAN]`: runs or requests as a table.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::export::runs::{self, BRIEF, RunRow};
+use crate::export::runs_parquet::{self, StoredRun};
+use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
+use crate::plan::Plan;
+use crate::rows::RunLabels;
+use crate::store::{RunRecord, Store, StoreError};
+
+use super::answers::{self, Answered};
+use super::workspace::Workspace;
+use super::{Exit, Failure, Folder};
+
+/// The arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Only this plan's runs, with its names, thresholds and prices; without it every run of the folder
+    #[arg(value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    /// How the table is written; parquet: one row per run with every metric that needs no plan
+    #[arg(long, value_enum, default_value = "csv")]
+    format: Written,
+    /// One row per run, or one per request
+    #[arg(long, value_enum, default_value = "runs")]
+    rows: Rows,
+    /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Comma-separated, one header line.
+    Csv,
+    /// A list of objects.
+    Json,
+    /// A table in Markdown.
+    Markdown,
+    /// Parquet.
+    Parquet,
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Rows {
+    /// A run.
+    Runs,
+    /// A request.
+    Requests,
+}
+
+/// A committed run under the names that it is exported with.
+struct Chosen {
+    sweep: Option<String>,
+    record: RunRecord,
+    labels: RunLabels,
+}
+
+/// Writes a table.
+pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
+    let store = Store::open(&args.folder.results);
+    let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.folder)).transpose()?;
+    let plan = workspace.as_ref().map(Workspace::plan);
+    let chosen = match &workspace {
+        Some(workspace) => of_plan(workspace),
+        None => of_folder(&store)?,
+    };
+    if args.format == Written::Parquet {
+        return parquet(&args, &store, &chosen);
+    }
+    let format: &dyn Format = match args.format {
+        Written::Csv => &Csv,
+        Written::Json => &Json,
+        Written::Markdown | Written::Parquet => &Markdown,
+    };
+    match args.rows {
+        Rows::Runs => {
+            let rows = chosen.iter().map(|run| row(&store, plan, run)).collect::<Result<Vec<_>, _>>()?;
+            let sheet = runs::sheet(&rows);
+            let sheet = if args.format == Written::Markdown { sheet.select(&BRIEF) } else { sheet };
+            write(args.output.as_deref(), format, sheet)
+        }
+        Rows::Requests => write_requests(&args, &store, &chosen, format),
+    }
+}
+
+fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
+    let named = |run: &crate::expand::PlannedRun| {
+        let record = workspace.disk.record(&run.id)?.clone();
+        let names = run.spec.labels.clone();
+        let labels = RunLabels { model: names.model, scenario: names.scenario, axes: names.axes, ..record.labels() };
+        Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
+    };
+    workspace.expansion.runs.iter().filter_map(named).collect()
+}
+
+fn of_folder(store: &Store) -> Result<Vec<Chosen>, Failure> {
+    let records = store.list()?.into_iter().filter_map(|listed| listed.record);
+    Ok(records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect())
+}
+
+fn row(store: &Store, plan: Option<&Plan>, run: &Chosen) -> Result<RunRow, StoreError> {
+    let mut answered = answers::read(store, &run.record, plan)?;
+    answered.labels = run.labels.clone();
+    Ok(run_row(plan.map(|plan| plan.name.clone()), run.sweep.clone(), &run.record, answered))
+}
+
+/// The row of a run that has been read.
+pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: Answered) -> RunRow {
+    RunRow {
+        plan,
+        sweep,
+        labels: answered.labels,
+        started: record.started.to_string(),
+        verdict: answered.verdict,
+        metrics: answered.metrics,
+        plan_metrics: answered.plan_metrics,
+    }
+}
+
+/// Writes the table of requests, one run in memory at a time. A run that cannot be read ends the table with an error.
+fn write_requests(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
+    let axes = runs::axes(chosen.iter().map(|run| &run.labels));
+    let failure = std::cell::RefCell::new(None);
+    let read = chosen.iter().map_while(|run| match store.read(&run.record) {
+        Ok(records) => Some((run.labels.clone(), run.record.facts.clone(), records.records)),
+        Err(error) => {
+            failure.replace(Some(error));
+            None
+        }
+    });
+    let exit = write(args.output.as_deref(), format, requests::sheet(&axes, read))?;
+    failure.into_inner().map_or(Ok(exit), |error| Err(error.into()))
+}
+
+fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {
+    let written = match path {
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            format.write(sheet, &mut out).and_then(|()| out.flush())
+        }
+        Some(path) => replace(path, |out| format.write(sheet, out)),
+    };
+    match (written, path) {
+        (Err(error), None) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        (Err(error), path) => Err(cannot_write(path, &error)),
+        (Ok(()), _) => Ok(Exit::Done),
+    }
+}
+
+fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
+    let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
+    Failure::Unexpected(anyhow::anyhow!("cannot write {what}: {error}"))
+}
+
+/// Writes a file under another name beside it and puts it in its place when it is whole.
+fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = File::create(&beside).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        fill(&mut out)?;
+        out.flush()
+    });
+    let moved = written.and_then(|()| std::fs::rename(&beside, path));
+    if moved.is_err() {
+        // What was begun is of no use; that it cannot be removed is not worth a second error.
+        let _ = std::fs::remove_file(&beside);
+    }
+    moved
+}
+
+fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
+    if args.rows == Rows::Requests {
+        let files = args.folder.results.display();
+        return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));
+    }
+    let mut seen = std::collections::HashSet::new();
+    let mut stored = Vec::new();
+    for run in chosen.iter().filter(|run| seen.insert(run.record.id.clone())) {
+        let answered = answers::read(store, &run.record, None)?;
+        let started = run.record.started.to_string();
+        stored.push(StoredRun { labels: run.record.labels(), started, metrics: answered.metrics });
+    }
+    let bytes = runs_parquet::bytes(stored).map_err(|error| Failure::Unexpected(error.into()))?;
+    let default = args.folder.results.join("runs.parquet");
+    let path = args.output.as_deref().unwrap_or(&default);
+    replace(path, |out| out.write_all(&bytes)).map_err(|error| cannot_write(Some(path), &error))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,117 @@
+//! Errors of every stage as text and exit code. The one list of exit codes.
+
+use std::io::IsTerminal;
+
+use crate::expand::ExpandError;
+use crate::plan::PlanErrors;
+use crate::store::StoreError;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; no run failed or is invalid.
+    Done,
+    /// Something that should not happen.
+    Unexpected,
+    /// A bad plan or bad usage.
+    Usage,
+    /// Some runs failed or are invalid.
+    Runs,
+    /// The results folder is locked, full or unreadable.
+    Store,
+    /// `preview --exit-code` found work.
+    Work,
+    /// Interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Unexpected => 1,
+            Exit::Usage => 2,
+            Exit::Runs => 3,
+            Exit::Store => 5,
+            Exit::Work => 10,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// The plan has mistakes.
+    Plan(Box<PlanErrors>),
+    /// The call has a mistake.
+    Usage(String),
+    /// The results folder.
+    Store(StoreError),
+    /// Anything else.
+    Unexpected(anyhow::Error),
+}
+
+impl Failure {
+    /// Prints the failure on stderr and gives its exit.
+    pub fn report(&self) -> Exit {
+        match self {
+            Failure::Plan(errors) => {
+                let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+                eprintln!("{}", errors.render(colour).trim_end());
+            }
+            Failure::Usage(text) => eprintln!("error: {text}"),
+            Failure::Store(error) => eprintln!("error: {}", chain(error)),
+            Failure::Unexpected(error) => eprintln!("error: {error:#}"),
+        }
+        self.exit()
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Failure::Plan(_) | Failure::Usage(_) => Exit::Usage,
+            Failure::Store(StoreError::NotFound { .. } | StoreError::Ambiguous { .. }) => Exit::Usage,
+            Failure::Store(_) => Exit::Store,
+            Failure::Unexpected(_) => Exit::Unexpected,
+        }
+    }
+}
+
+/// An error with its causes, where they are not in its own text already.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = source.source();
+    }
+    text
+}
+
+impl From<PlanErrors> for Failure {
+    fn from(errors: PlanErrors) -> Self {
+        Failure::Plan(Box::new(errors))
+    }
+}
+
+impl From<ExpandError> for Failure {
+    fn from(error: ExpandError) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Store(error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Unexpected(error)
+    }
+}

@@ -1,0 +1,47 @@
+//! `sweepline graph PLAN`: what waits for what.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::expand::expand;
+use crate::graph::{build, render};
+use crate::plan;
+
+use super::{Exit, Failure, output};
+
+/// The arguments of `graph`.
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// Graphviz, Mermaid or JSON
+    #[arg(long, value_enum, default_value = "dot")]
+    format: Picture,
+}
+
+/// How the graph is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Picture {
+    /// Graphviz.
+    Dot,
+    /// Mermaid.
+    Mermaid,
+    /// Nodes and edges.
+    Json,
+}
+
+/// Draws all runs of the plan, done or not.
+pub fn run(args: GraphArgs) -> Result<Exit, Failure> {
+    let loaded = plan::load(&args.plan)?;
+    let expansion = expand(&loaded.plan)?;
+    let graph = build(&expansion, &|_| true).map_err(|error| Failure::Usage(error.to_string()))?;
+    let drawing = render::drawing(&graph, &expansion);
+    match args.format {
+        Picture::Dot => output::print(&render::dot(&drawing))?,
+        Picture::Mermaid => output::print(&render::mermaid(&drawing))?,
+        Picture::Json => output::json(&render::json(&drawing))?,
+    }
+    Ok(Exit::Done)
+}

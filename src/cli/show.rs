@@ -1,0 +1,84 @@
+//! `sweepline show RUN`: one run in full.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::export::{Cell, runs};
+use crate::plan::{self, Plan};
+use crate::report::{Detail, Line, run as page};
+use crate::store::Store;
+
+use super::export::run_row;
+use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
+
+/// The arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A run: any unambiguous beginning of its id (`list` shows ids)
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Judge it under this plan: its thresholds, objectives and prices
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    /// Say what each metric means
+    #[arg(long)]
+    definitions: bool,
+    /// Text for people, or JSON for programs
+    #[arg(long, value_enum, default_value = "text")]
+    format: TextOrJson,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    colour: Colour,
+}
+
+/// Shows a run.
+pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
+    let loaded = args.plan.as_deref().map(plan::load).transpose()?;
+    let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
+    let store = Store::open(&args.folder.results);
+    let listed = store.find(&args.run)?;
+    let Some(record) = listed.record else {
+        return Err(Failure::Usage(format!("run {} is damaged; `sweepline verify` says how", listed.id)));
+    };
+    let answered = answers::read(&store, &record, plan)?;
+    match args.format {
+        TextOrJson::Text => {
+            let line = Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict };
+            let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
+            output::print(&page(&line, &answered.plan_metrics, detail))?;
+        }
+        TextOrJson::Json => {
+            let verdict = &answered.verdict;
+            let reasons = |list: &[crate::analysis::verdict::Reason]| -> Vec<Value> {
+                list.iter().map(|r| json!({ "name": r.name, "state": r.state.name(), "text": r.text })).collect()
+            };
+            let not_checked: Map<String, Value> =
+                verdict.not_checked.iter().map(|(name, why)| ((*name).to_owned(), json!(why))).collect();
+            let verdict = json!({
+                "state": verdict.state.name(), "reasons": reasons(&verdict.reasons), "labels": reasons(&verdict.labels),
+                "not_checked": not_checked,
+            });
+            let row = [run_row(None, None, &record, answered)];
+            let sheet = runs::sheet(&row);
+            let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
+            let cells = sheet.rows.into_iter().next().unwrap_or_default();
+            let metrics: Map<String, Value> =
+                names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
+            output::json(&json!({ "run": record, "verdict": verdict, "metrics": metrics }))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn cell_json(cell: Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Bool(value) => json!(value),
+        Cell::Int(value) => json!(value),
+        Cell::Float(value) => json!(value),
+        Cell::Text(value) => json!(value),
+    }
+}

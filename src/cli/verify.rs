@@ -1,0 +1,54 @@
+//! `sweepline verify`: every file of every committed run against its digest.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::store::Store;
+
+use super::{Exit, Failure, Folder, TextOrJson, output};
+
+/// The arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    folder: Folder,
+    /// Text for people, or JSON for programs
+    #[arg(long, value_enum, default_value = "text")]
+    format: TextOrJson,
+}
+
+/// Reads every file, says what is wrong, and exits 5 where anything is.
+pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
+    let store = Store::open(&args.folder.results);
+    let reports = store.verify(|_| {})?;
+    let bad = reports.iter().filter(|report| !report.is_whole()).count();
+    match args.format {
+        TextOrJson::Text => {
+            for report in reports.iter().filter(|report| !report.is_whole()) {
+                for file in &report.files {
+                    if let Some(problem) = &file.problem {
+                        output::print(&format!("{} {}: {problem}", report.id, file.name))?;
+                    }
+                }
+            }
+            let rest = if bad == 0 {
+                "all whole".to_owned()
+            } else {
+                format!("{bad} damaged; `sweepline run` does them again")
+            };
+            output::print(&format!("{} runs in {}: {rest}", reports.len(), args.folder.results.display()))?;
+        }
+        TextOrJson::Json => {
+            let runs: Vec<_> = reports
+                .iter()
+                .map(|report| {
+                    let files: Vec<_> =
+                        report.files.iter().map(|file| json!({ "name": file.name, "problem": file.problem })).collect();
+                    json!({ "id": report.id, "whole": report.is_whole(), "files": files })
+                })
+                .collect();
+            output::json(&json!({ "runs": runs }))?;
+        }
+    }
+    Ok(if bad == 0 { Exit::Done } else { Exit::Store })
+}

@@ -1,0 +1,44 @@
+//! What most commands begin with: a plan, its runs, and what is on disk of them.
+
+use std::path::Path;
+
+use crate::expand::{Expansion, PlannedRun, expand};
+use crate::plan::{self, Loaded, Plan};
+use crate::store::{RunRecord, Store};
+use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
+
+use super::{Failure, Folder, answers};
+
+/// A plan with its runs and the results folder.
+pub struct Workspace {
+    /// The plan and where its values were written.
+    pub loaded: Loaded,
+    /// Its runs.
+    pub expansion: Expansion,
+    /// The results folder.
+    pub store: Store,
+    /// What lies in it.
+    pub disk: OnDisk,
+}
+
+impl Workspace {
+    /// Reads the plan, expands it and lists the results folder.
+    pub fn open(path: &Path, folder: &Folder) -> Result<Workspace, Failure> {
+        let loaded = plan::load(path)?;
+        let expansion = expand(&loaded.plan)?;
+        let store = Store::open(&folder.results);
+        let disk = OnDisk::new(store.list()?);
+        Ok(Workspace { loaded, expansion, store, disk })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.loaded.plan
+    }
+
+    /// What is to be done with one run.
+    pub fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
+        let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
+        decide(run, &self.disk, wishes, &is_invalid)
+    }
+}

@@ -1,0 +1,138 @@
+//! What the nodes of the graph do, each on a thread of its own. They talk to the scheduler by their result alone.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tokio::sync::watch;
+
+use crate::engine::{self, EngineError, Job, Progress, Sink, SinkError, Target};
+use crate::expand::{PlannedRun, RunSpec};
+use crate::plan::{Endpoint, MockFigures};
+use crate::rows::{Environment, Journal, Record, RowsError};
+use crate::server::{Embedded, Found, Question, client_environment, probe};
+use crate::store::{Attempt, Commit, StoreError};
+use crate::workload::{Generator, NonceKey};
+
+use super::live::target;
+
+/// Starts an embedded server.
+pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
+    Embedded::start(figures).map_err(|error| error.to_string())
+}
+
+/// Asks an endpoint whether it is ready; gives its target and what it said. `served` is the address and the life of its
+/// embedded server, if it has one.
+pub fn ask(
+    endpoint: &Endpoint,
+    served: Option<(String, Arc<AtomicBool>)>,
+    spec: &RunSpec,
+    folder: &Path,
+) -> Result<(Target, Found), String> {
+    let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref()).ok_or("it has no address")?;
+    let mut target = target(endpoint, url, folder).map_err(|error| error.to_string())?;
+    let found = probe(&question(url, &target, spec)).map_err(|error| error.to_string())?;
+    target.alive = served.map(|(_, alive)| alive);
+    Ok((target, found))
+}
+
+/// What a probe asks before runs like `spec`.
+pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
+    Question {
+        url: url.to_owned(),
+        api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
+        insecure_tls: target.insecure_tls,
+        api: spec.endpoint.api,
+        model: spec.model.id.clone(),
+        connect: spec.timeouts.connect,
+        within: spec.timeouts.request,
+    }
+}
+
+/// Why a run was not committed.
+#[derive(Debug)]
+pub enum RunError {
+    /// It was told to stop.
+    Stopped,
+    /// It failed; the others go on.
+    Failed(String),
+    /// The results folder cannot take it: nothing can go on.
+    Store(StoreError),
+}
+
+/// What a run needs besides its spec.
+pub struct Order {
+    /// The run.
+    pub run: PlannedRun,
+    /// Its attempt.
+    pub attempt: Attempt,
+    /// Where its requests go.
+    pub target: Target,
+    /// What the probe found.
+    pub found: Found,
+    /// Why a committed result is replaced, if one is.
+    pub reason: Option<String>,
+    /// Live counters.
+    pub progress: Arc<Progress>,
+    /// Turns true when the run is to stop.
+    pub stop: watch::Receiver<bool>,
+}
+
+/// Executes a run and commits it.
+pub fn execute(order: Order) -> Result<(), RunError> {
+    let Order { run, attempt, target, found, reason, progress, stop } = order;
+    let environment = environment(&target, found);
+    let journal = attempt.journal().map_err(RunError::Store)?;
+    let job = Job {
+        spec: Arc::clone(&run.spec),
+        target,
+        id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
+        nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        sink: Box::new(JournalSink(journal)),
+    };
+    let finished = match engine::execute(job, progress, stop) {
+        Ok(finished) => finished,
+        Err(error) => return Err(abandon(attempt, error)),
+    };
+    let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
+    let commit =
+        Commit { environment, facts: finished.facts, generator_digest: digest, samples: &finished.samples, reason };
+    attempt.commit(commit).map(drop).map_err(RunError::Store)
+}
+
+/// Leaves the attempt with its reason.
+fn abandon(attempt: Attempt, error: EngineError) -> RunError {
+    let reason = error.to_string();
+    let failure = match error {
+        EngineError::Stopped => RunError::Stopped,
+        EngineError::Sink(error) => match error.downcast::<RowsError>() {
+            Ok(error) => return RunError::Store(StoreError::from(*error)),
+            Err(error) => RunError::Failed(error.to_string()),
+        },
+        _ => RunError::Failed(reason.clone()),
+    };
+    let note = if matches!(failure, RunError::Stopped) { "interrupted" } else { &reason };
+    match attempt.fail(note) {
+        Ok(()) => failure,
+        Err(error) => RunError::Store(error),
+    }
+}
+
+fn environment(target: &Target, found: Found) -> Environment {
+    // An embedded server's port is another one each time and says nothing.
+    let host = target.alive.is_none().then(|| target.authority.clone());
+    Environment { host, server: found.server, models: found.models, ..client_environment() }
+}
+
+/// A journal as the engine's sink.
+struct JournalSink(Journal);
+
+impl Sink for JournalSink {
+    fn append(&mut self, records: &[Record]) -> Result<(), SinkError> {
+        Ok(self.0.append(records)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(self.0.finish()?)
+    }
+}

@@ -1,0 +1,341 @@
+//! Walks the graph. Nodes run on threads of their own and answer by message; only this thread touches the walk, the
+//! servers and the observer.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use petgraph::graph::NodeIndex;
+use tokio::sync::watch;
+
+use crate::engine::{Progress, Target};
+use crate::expand::{Expansion, PlannedRun};
+use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
+use crate::plan::Plan;
+use crate::server::{Embedded, Found};
+use crate::store::{StoreError, Writer};
+
+use super::event::{Event, Observer, RunView};
+use super::live::Live;
+use super::perform::{self, Order, RunError};
+
+/// What is to be executed.
+pub struct Sweep<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The plan's folder: secrets may lie under it.
+    pub folder: &'a Path,
+    /// Its runs.
+    pub expansion: &'a Expansion,
+    /// For each run whether it is to be executed.
+    pub todo: Vec<bool>,
+    /// For each run why its committed result is replaced, if it has one.
+    pub replaces: Vec<Option<String>>,
+    /// The results folder, locked.
+    pub writer: &'a Writer,
+    /// Most runs at once.
+    pub jobs: usize,
+    /// Stop at the first failure.
+    pub fail_fast: bool,
+}
+
+/// How a sweep came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Runs committed.
+    pub committed: usize,
+    /// Runs that failed.
+    pub failed: usize,
+    /// Runs that were not executed because their endpoint was not ready.
+    pub skipped: usize,
+    /// Runs that were left because the sweep was stopped.
+    pub left: usize,
+    /// Whether it was told to stop.
+    pub interrupted: bool,
+}
+
+/// Why a sweep cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The plan has no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The results folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The system starts no more threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What a node answers.
+enum Answer {
+    Served(Result<Embedded, String>),
+    Probed(Result<(Target, Found), String>),
+    /// With the pause after it.
+    Ran(Result<(), RunError>),
+    /// The pause after a run is over.
+    Rested,
+    /// The node's thread panicked.
+    Panicked,
+}
+
+/// Executes what is to be executed. `stop` turns true when the user wants it to end.
+pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver<bool>) -> Result<Summary, SweepError> {
+    let graph = build(sweep.expansion, &|at| sweep.todo[at])?;
+    let (sender, receiver) = channel();
+    let mut scheduler = Scheduler::new(sweep, &graph, observer, stop, sender);
+    let result = scheduler.go(&receiver);
+    scheduler.observer.event(Event::End);
+    result.map(|()| scheduler.summary)
+}
+
+struct Scheduler<'a, 'o> {
+    sweep: &'a Sweep<'a>,
+    graph: &'a Graph,
+    walk: Walk<'a>,
+    observer: &'o mut dyn Observer,
+    /// The user's wish to stop, and ours to the runs under way.
+    stop: watch::Receiver<bool>,
+    halt: watch::Sender<bool>,
+    answers: Sender<(NodeIndex, Answer)>,
+    servers: HashMap<String, Live>,
+    /// Runs left on each endpoint; with the last one its embedded server goes.
+    runs_left: HashMap<String, usize>,
+    views: HashMap<usize, RunView>,
+    fatal: Option<SweepError>,
+    summary: Summary,
+}
+
+impl<'a, 'o> Scheduler<'a, 'o> {
+    fn new(
+        sweep: &'a Sweep<'a>,
+        graph: &'a Graph,
+        observer: &'o mut dyn Observer,
+        stop: watch::Receiver<bool>,
+        answers: Sender<(NodeIndex, Answer)>,
+    ) -> Self {
+        let runs: Vec<usize> = graph
+            .nodes()
+            .into_iter()
+            .filter_map(|at| match graph.node(at) {
+                Node::Run(run) => Some(*run),
+                Node::Serve { .. } | Node::Probe { .. } | Node::Gate { .. } => None,
+            })
+            .collect();
+        let planned = |run: &usize| &sweep.expansion.runs[*run];
+        let mut runs_left = HashMap::new();
+        runs.iter().for_each(|run| *runs_left.entry(planned(run).spec.endpoint.name.clone()).or_default() += 1);
+        let views = runs.iter().enumerate().map(|(at, run)| (*run, RunView::new(at + 1, planned(run)))).collect();
+        let (halt, _) = watch::channel(false);
+        Scheduler {
+            sweep,
+            graph,
+            walk: Walk::new(graph, sweep.jobs),
+            observer,
+            stop,
+            halt,
+            answers,
+            servers: HashMap::new(),
+            runs_left,
+            views,
+            fatal: None,
+            summary: Summary::default(),
+        }
+    }
+
+    fn go(&mut self, receiver: &Receiver<(NodeIndex, Answer)>) -> Result<(), SweepError> {
+        let mut todo: Vec<RunView> = self.views.values().cloned().collect();
+        todo.sort_by_key(|run| run.number);
+        let cached = self.sweep.todo.iter().filter(|todo| !**todo).count();
+        self.observer.event(Event::Begin { todo, cached });
+        loop {
+            self.look_for_stop();
+            while !self.halted() {
+                let Some(node) = self.walk.next_node() else { break };
+                self.start(node)?;
+            }
+            if self.walk.under_way() == 0 {
+                break;
+            }
+            // Bounded, so that a wish to stop is seen soon.
+            if let Ok((node, answer)) = receiver.recv_timeout(Duration::from_millis(50)) {
+                self.take(node, answer);
+            }
+        }
+        self.summary.left = self.walk.left().iter().filter(|at| matches!(self.graph.node(**at), Node::Run(_))).count();
+        self.fatal.take().map_or(Ok(()), Err)
+    }
+
+    fn halted(&self) -> bool {
+        *self.halt.borrow()
+    }
+
+    fn look_for_stop(&mut self) {
+        if *self.stop.borrow() && !self.summary.interrupted {
+            self.summary.interrupted = true;
+            self.observer.event(Event::Stopping);
+            self.halt.send_replace(true);
+        }
+    }
+
+    fn start(&mut self, node: NodeIndex) -> Result<(), SweepError> {
+        match self.graph.node(node).clone() {
+            Node::Gate { .. } => {
+                self.walk.done(node, Outcome::Ok);
+                Ok(())
+            }
+            Node::Serve { endpoint } => {
+                let figures = self.sweep.plan.endpoints[&endpoint].mock.clone().unwrap_or_default();
+                self.spawn(node, move || Answer::Served(perform::serve(&figures)))
+            }
+            Node::Probe { endpoint } => self.start_probe(node, &endpoint),
+            Node::Run(run) => self.start_run(node, run),
+        }
+    }
+
+    /// Runs `work` on a thread of its own; its answer comes by message, also if it panics.
+    fn spawn(&self, node: NodeIndex, work: impl FnOnce() -> Answer + Send + 'static) -> Result<(), SweepError> {
+        let answers = self.answers.clone();
+        thread::Builder::new().name("node".to_owned()).spawn(move || {
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(Answer::Panicked);
+            // The scheduler may have given up.
+            let _ = answers.send((node, answer));
+        })?;
+        Ok(())
+    }
+
+    fn start_probe(&mut self, node: NodeIndex, name: &str) -> Result<(), SweepError> {
+        let spec = self.first_spec(name);
+        let endpoint = self.sweep.plan.endpoints[name].clone();
+        let folder = self.sweep.folder.to_owned();
+        let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
+        let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
+        self.spawn(node, move || Answer::Probed(perform::ask(&endpoint, served, &spec, &folder)))
+    }
+
+    /// The spec of the first run to do on an endpoint: what its probe asks for.
+    fn first_spec(&self, endpoint: &str) -> Arc<crate::expand::RunSpec> {
+        let runs = &self.sweep.expansion.runs;
+        let first = self.views.keys().filter(|run| runs[**run].spec.endpoint.name == endpoint).min();
+        Arc::clone(&runs[*first.expect("an endpoint is probed for its runs")].spec)
+    }
+
+    fn start_run(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+        let run: PlannedRun = self.sweep.expansion.runs[at].clone();
+        let live = self.servers.get(&run.spec.endpoint.name);
+        let target = live.and_then(|live| live.target.clone()).expect("a run starts after its endpoint's probe");
+        let found = live.map(|live| live.found.clone()).unwrap_or_default();
+        let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec)?;
+        let progress = Arc::new(Progress::default());
+        self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
+        let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
+        let order = Order { run, attempt, target, found, reason, progress, stop };
+        self.spawn(node, move || Answer::Ran(perform::execute(order)))
+    }
+
+    fn take(&mut self, node: NodeIndex, answer: Answer) {
+        match (self.graph.node(node).clone(), answer) {
+            (Node::Serve { endpoint }, Answer::Served(Ok(embedded))) => {
+                self.servers.insert(endpoint, Live { embedded: Some(embedded), ..Live::default() });
+                self.walk.done(node, Outcome::Ok);
+            }
+            (Node::Probe { endpoint }, Answer::Probed(Ok((target, found)))) => {
+                let said = describe(&target, &found);
+                let live = self.servers.entry(endpoint.clone()).or_default();
+                (live.target, live.found) = (Some(target), found);
+                self.observer.event(Event::Endpoint { endpoint, result: Ok(said) });
+                self.walk.done(node, Outcome::Ok);
+            }
+            (Node::Serve { endpoint }, Answer::Served(Err(reason)))
+            | (Node::Probe { endpoint }, Answer::Probed(Err(reason))) => self.lose(node, endpoint, reason),
+            (Node::Serve { endpoint } | Node::Probe { endpoint }, _) => {
+                self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
+            }
+            (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
+            (Node::Run(run), Answer::Ran(result)) => self.run_ended(node, run, result),
+            (Node::Run(run), _) => {
+                let reason = "its thread panicked; this is a bug in sweepline".to_owned();
+                self.run_ended(node, run, Err(RunError::Failed(reason)));
+            }
+            (Node::Gate { .. }, _) => {}
+        }
+    }
+
+    /// An endpoint cannot be made ready: its runs are left out.
+    fn lose(&mut self, node: NodeIndex, endpoint: String, reason: String) {
+        self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(reason) });
+        for skipped in self.walk.done(node, Outcome::Failed) {
+            if let Node::Run(run) = self.graph.node(skipped.node) {
+                self.summary.skipped += 1;
+                let event = Event::Skipped { run: self.views[run].clone(), reason: skipped.reason.to_string() };
+                self.observer.event(event);
+            }
+        }
+        self.servers.remove(&endpoint);
+        if self.sweep.fail_fast {
+            self.halt.send_replace(true);
+        }
+    }
+
+    fn run_ended(&mut self, node: NodeIndex, at: usize, result: Result<(), RunError>) {
+        let run = &self.sweep.expansion.runs[at];
+        let view = self.views[&at].clone();
+        let outcome = match result {
+            Ok(()) => {
+                self.summary.committed += 1;
+                self.observer.event(Event::Committed { run: view });
+                Outcome::Ok
+            }
+            Err(RunError::Stopped) => {
+                self.summary.left += 1;
+                Outcome::Skipped
+            }
+            Err(RunError::Failed(reason)) => {
+                self.summary.failed += 1;
+                self.observer.event(Event::Failed { run: view, reason });
+                if self.sweep.fail_fast {
+                    self.halt.send_replace(true);
+                }
+                Outcome::Failed
+            }
+            Err(RunError::Store(error)) => {
+                self.observer.event(Event::Failed { run: view, reason: error.to_string() });
+                self.fatal.get_or_insert(error.into());
+                self.halt.send_replace(true);
+                Outcome::Failed
+            }
+        };
+        let left = self.runs_left.get_mut(&run.spec.endpoint.name).expect("every run was counted");
+        *left -= 1;
+        let last = *left == 0;
+        if last {
+            self.servers.remove(&run.spec.endpoint.name);
+        }
+        let pause = Duration::from(run.spec.between.cooldown);
+        if pause.is_zero() || last || self.halted() || self.rest(node, pause).is_err() {
+            self.walk.done(node, outcome);
+        }
+    }
+
+    /// Keeps a run's resource taken for the pause after it.
+    fn rest(&self, node: NodeIndex, pause: Duration) -> Result<(), SweepError> {
+        let halt = self.halt.subscribe();
+        self.spawn(node, move || {
+            let end = std::time::Instant::now() + pause;
+            while !*halt.borrow() && std::time::Instant::now() < end {
+                thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(std::time::Instant::now())));
+            }
+            Answer::Rested
+        })
+    }
+}
+
+fn describe(target: &Target, found: &Found) -> String {
+    let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
+    let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.models.join(", ") };
+    format!("{} answers{server}, models: {models}", target.authority)
+}

@@ -1,0 +1,182 @@
+//! A laboratory for one test: a folder of its own, the built program, and a look at what it left there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sweepline::rows::{Record, read_run};
+
+/// Longer than anything here takes on a machine that others use too.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A folder in which a test works.
+pub struct Lab {
+    folder: tempfile::TempDir,
+}
+
+/// How a program ended and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// One committed run.
+pub struct Run {
+    pub dir: PathBuf,
+    /// `run.json`.
+    pub json: Value,
+    pub records: Vec<Record>,
+}
+
+impl Lab {
+    pub fn new() -> Lab {
+        Lab { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into the folder.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program in this folder; nothing of the environment but what it needs and what the test adds.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+        command.args(args).current_dir(self.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Ended {
+        Ended::from(self.command(args).output().unwrap())
+    }
+
+    /// Runs the program and expects it to end well.
+    pub fn ok(&self, args: &[&str]) -> Ended {
+        let ended = self.run(args);
+        assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
+        ended
+    }
+
+    /// Starts the program; it is killed when the guard goes.
+    pub fn start(&self, args: &[&str]) -> Running {
+        Running::start(&mut self.command(args))
+    }
+
+    /// The results folder.
+    pub fn results(&self) -> PathBuf {
+        self.path().join("results")
+    }
+
+    /// The committed runs, by folder name.
+    pub fn runs(&self) -> BTreeMap<String, Run> {
+        let Ok(folders) = std::fs::read_dir(self.results().join("runs")) else { return BTreeMap::new() };
+        folders
+            .map(|entry| {
+                let dir = entry.unwrap().path();
+                let json = serde_json::from_slice(&std::fs::read(dir.join("run.json")).unwrap()).unwrap();
+                let records = read_run(&dir).unwrap().records;
+                (dir.file_name().unwrap().to_str().unwrap().to_owned(), Run { dir, json, records })
+            })
+            .collect()
+    }
+
+    /// The only committed run.
+    pub fn only_run(&self) -> Run {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1, "one run was expected: {:?}", runs.keys());
+        runs.pop_first().unwrap().1
+    }
+}
+
+impl Run {
+    /// The border of a phase, in nanoseconds since the run's start: `measure_start_ns`, …
+    pub fn window(&self, name: &str) -> u64 {
+        self.json["facts"]["windows"][name].as_u64().unwrap()
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Ended {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Ended {
+    /// Its stdout as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
+    }
+}
+
+/// A program under way.
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Running {
+        Running { child: command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ended {
+        let mut take = || -> Option<Output> {
+            let (stdout, stderr) = (self.child.stdout.take()?, self.child.stderr.take()?);
+            let read = |mut from: Box<dyn std::io::Read + Send>| {
+                std::thread::spawn(move || {
+                    let mut bytes = Vec::new();
+                    from.read_to_end(&mut bytes).map(|_| bytes)
+                })
+            };
+            let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
+            let status = self.child.wait().unwrap();
+            Some(Output { status, stdout: stdout.join().unwrap().unwrap(), stderr: stderr.join().unwrap().unwrap() })
+        };
+        Ended::from(take().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks again and again until there is something, for at most [`DEADLINE`].
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
