@@ -165,7 +165,7 @@ fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
     assert_eq!(asked["max_tokens"], row.requested_tokens, "{id}");
 
     let answer = exchange.answer();
-    let heard = (row.outcome == Outcome::Ok).then_some(answer.content.len()).unwrap_or(row.events as usize);
+    let heard = if row.outcome.is_ok() { answer.content.len() } else { row.events as usize };
     if row.outcome != Outcome::Ok {
         // What was still under way at the end: the proxy may have kept more than the client still took.
         assert_eq!((row.outcome, row.phase), (Outcome::CutAtDrain, Phase::Drain), "{id}: {:?}", row.error);
