@@ -131,10 +131,7 @@ fn serve(mut stream: TcpStream, close: Close, seen: &Mutex<Seen>) {
             Close::EveryThird if answered % 3 == 0 => break,
             Close::EveryThird | Close::AfterIdle(_) => {}
             Close::Between => {
-                let end = monotonic() + 100_000;
-                while monotonic() < end {
-                    std::hint::spin_loop();
-                }
+                thread::sleep(Duration::from_micros(100));
                 break;
             }
         }
@@ -189,9 +186,12 @@ fn is_told_once(run: &Run, seen: &Seen) {
             _ => avoidable.push(format!("{id} {} {:?}", row.outcome, row.error)),
         }
     }
-    eprintln!("{sent} sent on {} connections, {crossed} crossed the server's close", seen.connections);
-    // Between the look at the socket and the write there is a moment too.
-    assert!(avoidable.len() * 200 <= sent, "{} of {sent} lost without need: {avoidable:?}", avoidable.len());
+    let (opened, needless) = (seen.connections, avoidable.len());
+    eprintln!(
+        "{sent} sent on {opened} connections, {crossed} crossed the server's close, {needless} lost without need"
+    );
+    // Between the look at the socket and the write there is a moment too; without the look it is one in ten.
+    assert!(avoidable.len() * 25 <= sent, "{} of {sent} lost without need: {avoidable:?}", avoidable.len());
 }
 
 fn opened(run: &Run) -> usize {
@@ -209,7 +209,7 @@ fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
     assert!(opened * 10 > sent * 9, "a new connection for each request: {opened} of {sent}");
     let (opened, sent) = run(Close::EveryThird, 2);
     assert!(opened * 2 < sent, "connections are used again as long as they are open: {opened} for {sent}");
-    run(Close::Between, 1);
+    run(Close::Between, 8);
 }
 
 #[test]

@@ -104,7 +104,8 @@ fn rows_tell_what_a_real_server_said() {
 #[test]
 fn rows_tell_what_the_mock_said() {
     let lab = Lab::new();
-    let mock = Mock::start(&["--ttft", "3ms", "--itl", "1ms", "--words", "escaped", "--cut", "random", "--crlf"]);
+    let shape = ["--words", "escaped", "--reasoning", "3", "--cut", "random", "--crlf"];
+    let mock = Mock::start(&[&["--ttft", "3ms", "--itl", "1ms"], &shape[..]].concat());
     let wire = measured(&lab, mock.port);
     let versions: BTreeSet<&str> = wire.values().filter_map(|e| e.response.as_ref()?.head.line.get(..8)).collect();
     assert_eq!(versions, ["HTTP/1.1"].into());

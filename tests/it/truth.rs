@@ -393,8 +393,10 @@ sweeps:
     assert!(held_in_window > 0, "a request of the window that never got through is a row of the window");
 }
 
-/// The messages of a request.
-fn messages(line: &Value) -> Vec<(String, String)> {
+/// The messages of a request: role and text.
+type Messages = Vec<(String, String)>;
+
+fn messages(line: &Value) -> Messages {
     let body: Value = serde_json::from_str(line["request"].as_str().unwrap()).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     body["messages"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["content"]))).collect()
@@ -408,7 +410,7 @@ fn split_nonce(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The messages that open each item of a run: each request, or each conversation.
-fn openings(experiment: &Experiment, run: &Run) -> BTreeMap<u64, Vec<(String, String)>> {
+fn openings(experiment: &Experiment, run: &Run) -> BTreeMap<u64, Messages> {
     let both = experiment.both(run);
     let opening = both.values().filter(|both| both.row.turn.unwrap_or(0) == 0);
     opening.map(|both| (both.row.conversation.unwrap_or(both.row.request), messages(both.line))).collect()
@@ -438,7 +440,7 @@ sweeps:
     assert_eq!(experiment.runs.len(), 16);
     let mut nonces: BTreeMap<String, usize> = BTreeMap::new();
     // By scenario and repeat: the texts of each endpoint, the nonce taken off the first message.
-    let mut texts: BTreeMap<(String, u64), Vec<BTreeMap<u64, Vec<(String, String)>>>> = BTreeMap::new();
+    let mut texts: BTreeMap<(String, u64), Vec<BTreeMap<u64, Messages>>> = BTreeMap::new();
     for (number, run) in experiment.runs.iter().enumerate() {
         let mut openings = openings(&experiment, run);
         let mut own = BTreeSet::new();
