@@ -204,7 +204,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
 
     // A slot's gap at the server is what the client says that it took to send again, and the wire.
     let pairs = || before.iter().filter_map(|(next, row)| Some((&both[&row.as_ref()?.request], both.get(next)?)));
-    let of_client = |(one, next): (&Both, &Both)| (next.sent() - one.origin - one.row.ended_ns.unwrap()) as i64;
+    let of_client = |(one, next): (&Both, &Both)| next.sent() as i64 - (one.origin + one.row.ended_ns.unwrap()) as i64;
     let of_server = |(one, next): (&Both, &Both)| next.arrival() as i64 - one.done() as i64;
     tell("redispatch, as the rows tell it", pairs().map(of_client).collect());
     let more: Vec<i64> = pairs().map(|pair| of_server(pair) - of_client(pair)).collect();
