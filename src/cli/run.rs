@@ -12,6 +12,7 @@ use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::limits::raise_file_limit;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview};
@@ -111,6 +112,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
 }
 
 fn execute(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<Summary, Failure> {
+    raise_file_limit();
     ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
