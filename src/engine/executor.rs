@@ -68,8 +68,24 @@ impl Executor {
         Executor { client, pacer, phases, feed, recorder, ended, tell_ended, counts: Counts::default() }
     }
 
-    /// Runs to the end, or until `stop` turns true.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+    /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
+    pub async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+        let error = match self.go(stop).await {
+            Ok(end) => {
+                let Executor { counts, phases, recorder, .. } = self;
+                return Ok(Done { counts, phases, end, recorder });
+            }
+            Err(error) => error,
+        };
+        match (error, self.recorder.finish()) {
+            // Only the writer knows why it has given up.
+            (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
+            (error, _) => Err(error),
+        }
+    }
+
+    /// Gives the instant of the end.
+    async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         let origin = self.client.clock.origin();
         loop {
@@ -176,7 +192,7 @@ impl Executor {
     }
 
     /// Cuts what is under way and records what never started.
-    async fn finish(mut self) -> Result<Done, EngineError> {
+    async fn finish(&mut self) -> Result<u64, EngineError> {
         let end = self.client.clock.now();
         self.client.cut.now();
         while self.counts.in_flight > 0 {
@@ -199,6 +215,6 @@ impl Executor {
         if !alive {
             return Err(EngineError::ServerDied);
         }
-        Ok(Done { counts: self.counts, phases: self.phases, end, recorder: self.recorder })
+        Ok(end)
     }
 }
