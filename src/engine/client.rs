@@ -202,14 +202,13 @@ impl Client {
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
-            let result = limit
-                .bound(&stamps, |cx| {
-                    connection.drive(cx);
-                    answer.as_mut().poll(cx)
-                })
-                .await;
-            tally.row.sent_ns = stamps.sent();
-            result?.map_err(broken)?
+            let step = |cx: &mut Context<'_>| {
+                connection.drive(cx);
+                // Noted at once: a request that is cut while it waits for its headers was sent all the same.
+                tally.row.sent_ns = stamps.sent();
+                answer.as_mut().poll(cx)
+            };
+            limit.bound(&stamps, step).await?.map_err(broken)?
         };
         tally.row.headers_ns = Some(connection.stamps.last_read());
         tally.row.http_status = Some(response.status().as_u16());

@@ -3,4 +3,6 @@
 mod architecture;
 mod lab;
 mod mock;
+mod realserver;
 mod smoke;
+mod wire;

@@ -17,15 +17,15 @@ use serde_json::{Value, json};
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A running mock; killed when dropped.
-struct Mock {
+pub struct Mock {
     child: Child,
-    port: u16,
+    pub port: u16,
     folder: tempfile::TempDir,
 }
 
 impl Mock {
     /// As fast as possible, with a full log, and `flags`.
-    fn start(flags: &[&str]) -> Mock {
+    pub fn start(flags: &[&str]) -> Mock {
         Mock::start_with(flags, |command| command)
     }
 
@@ -71,7 +71,7 @@ impl Mock {
         })
     }
 
-    fn log_now(&self) -> Vec<Value> {
+    pub fn log_now(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log_path()).unwrap();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let mut lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -84,7 +84,7 @@ impl Mock {
     }
 
     /// Asks the mock to end, and waits.
-    fn terminate(&mut self) -> std::process::ExitStatus {
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
         self.wait()
