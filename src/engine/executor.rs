@@ -67,7 +67,21 @@ impl Executor {
     }
 
     /// Runs to the end, or until `stop` turns true.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+    pub async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+        let ran = match self.drive(stop).await {
+            Ok(()) => self.finish().await,
+            Err(error) => Err(error),
+        };
+        let Executor { counts, phases, recorder, .. } = self;
+        match ran {
+            Ok(end) => Ok(Done { counts, phases, end, recorder }),
+            // The rows so far stay in the attempt's journal, and a writer that gave up says why.
+            Err(error) => Err(recorder.finish().map_or_else(EngineError::Sink, |_| error)),
+        }
+    }
+
+    /// Starts requests until nothing is left to wait for.
+    async fn drive(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         let origin = self.client.clock.origin();
         loop {
@@ -92,7 +106,7 @@ impl Executor {
                 fired = timer.until(due.map(|due| due + origin)) => fired.map_err(EngineError::Setup)?,
             }
         }
-        self.finish().await
+        Ok(())
     }
 
     /// Whether nothing is left to wait for.
@@ -173,8 +187,12 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
+        let outcome = ended.record.row.outcome;
         let ok = self.keep(ended.record)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
+        if outcome == Outcome::ServerDied {
+            return Err(EngineError::ServerDied);
+        }
         if self.client.refused.get() >= REFUSED_IN_A_ROW {
             return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
         }
@@ -204,8 +222,8 @@ impl Executor {
         progress.waiting.set(self.pacer.waiting());
     }
 
-    /// Cuts what is under way and records what never started.
-    async fn finish(mut self) -> Result<Done, EngineError> {
+    /// Cuts what is under way and records what never started. Gives the instant of the end.
+    async fn finish(&mut self) -> Result<u64, EngineError> {
         let end = self.client.clock.now();
         self.client.cut.now();
         while self.counts.in_flight > 0 {
@@ -228,6 +246,6 @@ impl Executor {
         if !alive {
             return Err(EngineError::ServerDied);
         }
-        Ok(Done { counts: self.counts, phases: self.phases, end, recorder: self.recorder })
+        Ok(end)
     }
 }
