@@ -392,12 +392,16 @@ fn poll_chunk(
 /// A connection that broke under a request.
 fn broken(error: hyper::Error) -> Failure {
     let mut text = error.to_string();
+    let mut malformed = error.is_parse();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
+        // hyper's words for chunks that are none.
+        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        malformed |= matches!(kind, Some(std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData));
         source = cause.source();
     }
-    let outcome = if error.is_parse() { Outcome::Malformed } else { Outcome::Reset };
+    let outcome = if malformed { Outcome::Malformed } else { Outcome::Reset };
     Failure::new(outcome, text)
 }
 

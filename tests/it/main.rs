@@ -2,5 +2,11 @@
 
 mod architecture;
 mod lab;
+mod memory;
 mod mock;
+mod outcomes;
+mod secrets;
+mod server;
+mod shapes;
 mod smoke;
+mod verdicts;
