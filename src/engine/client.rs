@@ -30,10 +30,12 @@ use super::target::Target;
 const MAX_WHOLE: usize = 64 << 20;
 /// The most that is read of the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// The most that one stream may send.
-const MAX_STREAM: u64 = 4 << 30;
+/// The most that one stream may send: its text is kept until it ends.
+const MAX_STREAM: u64 = 256 << 20;
 /// How long the end of the body may take after `[DONE]` before the connection is given up.
 const LINGER: Duration = Duration::from_millis(100);
+/// How long a broken connection waits for the news that the server behind it has ended, and how often it looks.
+const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// How long the body of an error response is read.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
@@ -120,21 +122,42 @@ impl Client {
                 result = exchange => result,
             }
         };
-        let result = result.map_err(|failure| self.explain(failure));
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
         tally.row.ended_ns = Some(freed);
+        tally.row.finish_reason = tally.row.finish_reason.take().map(|reason| self.presentable(&reason));
+        let result = match result {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(self.explain(failure).await),
+        };
         let (record, answer) = tally.finish(result);
         Ended { start, record, answer, freed }
     }
 
     /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
-    fn explain(&self, mut failure: Failure) -> Failure {
-        failure.text = self.target.redact(&failure.text);
-        let died = self.target.alive.as_ref().is_some_and(|alive| !alive.load(Ordering::Relaxed));
-        if died && matches!(failure.outcome, Outcome::Connect | Outcome::Reset) {
+    async fn explain(&self, mut failure: Failure) -> Failure {
+        failure.text = self.presentable(&failure.text);
+        if matches!(failure.outcome, Outcome::Connect | Outcome::Reset) && self.server_died().await {
             failure = Failure::new(Outcome::ServerDied, format!("the server process has ended: {}", failure.text));
         }
         failure
+    }
+
+    /// The beginning of a server's words without the secret. In this order: a cut could leave a part of the secret.
+    fn presentable(&self, text: &str) -> String {
+        super::answer::excerpt(&self.target.redact(text))
+    }
+
+    /// Whether the server process that we started is gone. Its connections break a moment before that is known.
+    async fn server_died(&self) -> bool {
+        let Some(alive) = &self.target.alive else { return false };
+        let (times, pause) = NEWS_OF_DEATH;
+        for _ in 0..times {
+            if !alive.load(Ordering::Relaxed) {
+                return true;
+            }
+            tokio::time::sleep(pause).await;
+        }
+        false
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
@@ -257,11 +280,7 @@ impl Client {
         };
         // What came until then is enough for a message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
-        let words = match serde_json::from_slice::<serde_json::Value>(&text) {
-            Ok(json) => super::answer::error_text(json.get("error").unwrap_or(&json)),
-            Err(_) => super::answer::excerpt(&String::from_utf8_lossy(&text)),
-        };
-        Failure::new(Outcome::Http(status), words)
+        Failure::new(Outcome::Http(status), super::answer::server_words(&text))
     }
 
     async fn read_stream(
@@ -291,7 +310,7 @@ impl Client {
                 Err(failure) => return Err(failure),
             }
             if tally.row.bytes > MAX_STREAM {
-                return Err(Failure::new(Outcome::Malformed, "the stream is longer than 4 GiB"));
+                return Err(Failure::new(Outcome::Malformed, "the stream is longer than 256 MiB"));
             }
             if tally.is_marked_done() {
                 limit.linger();
@@ -380,12 +399,16 @@ fn poll_chunk(
 /// A connection that broke under a request.
 fn broken(error: hyper::Error) -> Failure {
     let mut text = error.to_string();
+    let mut malformed = error.is_parse();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
+        // hyper's words for chunks that are none.
+        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        malformed |= matches!(kind, Some(std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData));
         source = cause.source();
     }
-    let outcome = if error.is_parse() { Outcome::Malformed } else { Outcome::Reset };
+    let outcome = if malformed { Outcome::Malformed } else { Outcome::Reset };
     Failure::new(outcome, text)
 }
 

@@ -84,7 +84,7 @@ impl Executor {
         }
     }
 
-    /// Gives the instant of the end.
+    /// Starts requests until nothing is left to wait for, then ends the run. Gives the instant of the end.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         let origin = self.client.clock.origin();
@@ -160,8 +160,12 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
+        let outcome = ended.record.row.outcome;
         let ok = self.keep(ended.record)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
+        if outcome == Outcome::ServerDied {
+            return Err(EngineError::ServerDied);
+        }
         if self.client.refused.get() >= REFUSED_IN_A_ROW {
             return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
         }

@@ -2,7 +2,13 @@
 
 mod architecture;
 mod lab;
+mod memory;
 mod mock;
+mod outcomes;
 mod realserver;
+mod secrets;
+mod server;
+mod shapes;
 mod smoke;
+mod verdicts;
 mod wire;
