@@ -1,6 +1,8 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod kill;
 mod lab;
 mod mock;
 mod smoke;
+mod sweeps;
