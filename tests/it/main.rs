@@ -1,6 +1,7 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod kill;
 mod lab;
 mod memory;
 mod mock;
@@ -10,5 +11,6 @@ mod secrets;
 mod server;
 mod shapes;
 mod smoke;
+mod sweeps;
 mod verdicts;
 mod wire;
