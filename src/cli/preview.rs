@@ -78,7 +78,7 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, format
             decision
         })
         .collect();
-    let orphans = workspace.disk.orphans(&workspace.expansion);
+    let orphans = workspace.disk.orphans();
     let mut entries: Vec<Entry> = chosen.iter().zip(&decisions).map(|(run, decision)| entry(run, decision)).collect();
     entries.extend(orphans.iter().map(|orphan| Entry {
         id: orphan.record.as_ref().map_or_else(|| orphan.id.clone(), |record| record.id.clone()),

@@ -27,7 +27,7 @@ impl Workspace {
         let loaded = plan::load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
-        let disk = OnDisk::new(store.list()?);
+        let disk = OnDisk::new(store.list()?, &expansion);
         Ok(Workspace { loaded, expansion, store, disk })
     }
 
