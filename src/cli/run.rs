@@ -12,6 +12,7 @@ use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview};
@@ -44,7 +45,7 @@ pub struct RunArgs {
     #[command(flatten)]
     loudness: Loudness,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Which committed runs are executed again.
@@ -59,7 +60,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.folder)?;
-        preview::show(&workspace, &args.selection, wishes, TextOrJson::Text)?;
+        let view = View { format: TextOrJson::Text, asked: None };
+        preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
     let workspace = Workspace::open(&args.plan, &args.folder)?;

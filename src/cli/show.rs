@@ -31,7 +31,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     folder: Folder,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Shows a run.
