@@ -136,11 +136,11 @@ fn text(workspace: &Workspace, runs: &[&PlannedRun], decisions: &[Decision], orp
         .iter()
         .zip(decisions)
         .filter(|(run, decision)| decision.action.is_work() && seen.insert(run.id))
-        .map(|(run, _)| RunView::new(0, run).expected_ns() + run.spec.between.cooldown.0)
+        .map(|(run, _)| RunView::new(0, run).expected_ns())
         .sum();
     format!(
-        "{}\n\n{}: {} new, {} to redo, {} cached, {orphans} orphans; about {} one after another (fill + stabilize + measure + cooldown)",
-        lines(&table).join("\n"),
+        "{}\n\n{}: {} new, {} to redo, {} cached, {orphans} orphans; about {} one after another",
+        lines(table).join("\n"),
         workspace.plan().name,
         count(Action::New),
         count(Action::Redo),
