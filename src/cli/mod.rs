@@ -37,6 +37,18 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// The colour that the command was told to use; for commands that have no such flag, what the terminal takes.
+    pub fn colour(&self) -> Colour {
+        match &self.command {
+            Command::Run(args) => args.colour,
+            Command::Check(args) => args.colour,
+            Command::Show(args) => args.colour,
+            _ => Colour { when: When::Auto },
+        }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -116,7 +128,7 @@ pub enum When {
 
 impl Colour {
     /// Whether `stream` gets colour.
-    fn on(self, stream: &impl std::io::IsTerminal) -> bool {
+    pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
         match self.when {
             When::Always => true,
             When::Never => false,

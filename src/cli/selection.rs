@@ -1,6 +1,6 @@
 //! `--only EXPR` and `--skip EXPR`: which runs of a plan a command looks at.
 //!
-//! An expression of minijinja over the cell's axes, `sweep`, `repeat` (from 1) and `id`, like
+//! An expression of minijinja over the cell's axes, `sweep`, `repeat` (from 0, as in the rows) and `id`, like
 //! `endpoint == 'vllm' and batch_size >= 8`. A run that lacks an axis named in the expression does not match.
 
 use std::collections::HashSet;
@@ -17,7 +17,8 @@ use super::Failure;
 /// Which runs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selection {
-    /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8"
+    /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep, repeat
+    /// (from 0) and id
     #[arg(long, value_name = "EXPR")]
     pub only: Option<String>,
     /// Not the runs for which this holds
@@ -72,7 +73,7 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> =
         run.cell.iter().map(|(axis, value)| (axis.as_str(), scalar(value))).collect();
     context.insert("sweep", Value::from(run.sweep.to_string()));
-    context.insert("repeat", Value::from(run.repeat + 1));
+    context.insert("repeat", Value::from(run.repeat));
     context.insert("id", Value::from(run.id.to_string()));
     context
 }

@@ -1,6 +1,6 @@
 //! Run, skip or redo: a pure function of what is on disk, with the reason.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -68,12 +68,17 @@ pub struct Wishes {
 #[derive(Debug, Default)]
 pub struct OnDisk {
     by_id: HashMap<String, Listed>,
+    /// Short ids of the runs that the plan asks for.
+    wanted: HashSet<String>,
 }
 
 impl OnDisk {
-    /// What a listing found.
-    pub fn new(listed: Vec<Listed>) -> OnDisk {
-        OnDisk { by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect() }
+    /// What a listing found, seen from a plan with these runs.
+    pub fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
+        OnDisk {
+            by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
+            wanted: expansion.runs.iter().map(|run| run.id.short()).collect(),
+        }
     }
 
     /// The folder of run `id`, whole or not.
@@ -86,22 +91,23 @@ impl OnDisk {
         self.get(id).filter(|listed| listed.state == State::Whole)?.record.as_ref()
     }
 
-    /// Committed runs that no run of `expansion` asks for, sorted by id.
-    pub fn orphans(&self, expansion: &Expansion) -> Vec<&Listed> {
-        let wanted: std::collections::HashSet<String> = expansion.runs.iter().map(|run| run.id.short()).collect();
-        let mut orphans: Vec<&Listed> = self.by_id.values().filter(|run| !wanted.contains(&run.id)).collect();
+    /// Committed runs that no run of the plan asks for, sorted by id.
+    pub fn orphans(&self) -> Vec<&Listed> {
+        let mut orphans: Vec<&Listed> = self.by_id.values().filter(|run| !self.wanted.contains(&run.id)).collect();
         orphans.sort_by(|a, b| a.id.cmp(&b.id));
         orphans
     }
 
-    /// The committed run that differs from `run` in the fewest fields, with those fields.
+    /// Where `run` differs from the committed run that is nearest to it: the one with the fewest differences, and among
+    /// those one that the plan no longer asks for, because that is what an edit leaves behind.
     fn nearest(&self, run: &PlannedRun) -> Option<Vec<Difference>> {
-        let records = self.by_id.values().filter_map(|listed| listed.record.as_ref());
-        let mut ranked: Vec<(Vec<Difference>, &str)> =
-            records.map(|record| (differences(&record.spec, &run.spec), record.id.as_str())).collect();
-        ranked.sort_by(|a, b| (a.0.len(), a.1).cmp(&(b.0.len(), b.1)));
+        let records = self.by_id.values().filter_map(|listed| Some((listed, listed.record.as_ref()?)));
+        let ranked = records.map(|(listed, record)| {
+            (differences(&record.spec, &run.spec), self.wanted.contains(&listed.id), record.id.as_str())
+        });
+        let nearest = ranked.min_by(|a, b| (a.0.len(), a.1, a.2).cmp(&(b.0.len(), b.1, b.2)));
         // With many differences it is another run, not a changed one.
-        ranked.into_iter().map(|(changed, _)| changed).next().filter(|changed| changed.len() <= MOST_CHANGES)
+        nearest.map(|(changed, ..)| changed).filter(|changed| changed.len() <= MOST_CHANGES)
     }
 }
 
@@ -130,7 +136,7 @@ pub fn decide(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn 
     if wishes.redo_invalid && is_invalid(record) {
         return Decision::new(Action::Redo, "its verdict is invalid");
     }
-    Decision::new(Action::Cached, format!("committed {}", record.ended))
+    Decision::new(Action::Cached, format!("committed {:.19}Z", record.ended.to_string()))
 }
 
 /// Adds to a new run's decision where the nearest committed run differs, while that stays cheap.

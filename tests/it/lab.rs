@@ -169,6 +169,42 @@ impl Drop for Running {
     }
 }
 
+/// `sweepline mock` with a log, for plans that name a `url`.
+pub struct Server {
+    child: Child,
+    address: String,
+    log: PathBuf,
+}
+
+impl Server {
+    pub fn start(lab: &Lab, flags: &[&str]) -> Server {
+        let log = lab.path().join("server.jsonl");
+        let mut command = lab.command(&["mock", "--ttft", "1ms", "--itl", "1ms", "--log"]);
+        let mut child = command.arg(&log).args(flags).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("not ready: {line:?}"));
+        Server { child, address: address.to_owned(), log }
+    }
+
+    /// The base address of its API.
+    pub fn url(&self) -> String {
+        format!("{}/v1", self.address)
+    }
+
+    /// How many lines its log has so far.
+    pub fn lines(&self) -> usize {
+        std::fs::read_to_string(&self.log).unwrap().lines().count()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Asks again and again until there is something, for at most [`DEADLINE`].
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
