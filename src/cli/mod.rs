@@ -162,6 +162,6 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Probe(args) => probe::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
-        Command::Mock(args) => Ok(mock::run(*args).map(|_| Exit::Done)?),
+        Command::Mock(args) => Ok(mock::run(*args)?),
     }
 }

@@ -61,8 +61,6 @@ pub struct Client {
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Progress>,
-    /// Connections that could not be opened since one last could.
-    pub refused: Cell<u32>,
 }
 
 /// The end of a run, told to every request at once, also to one that has not begun to listen.
@@ -198,19 +196,18 @@ impl Client {
         let failed = |text: String| Failure::new(Outcome::Connect, text);
         let limit = Duration::from(self.timeouts.connect);
         let opened = tokio::time::timeout(limit, self.connector.open()).await;
-        let outcome = match opened {
+        match opened {
             Ok(Ok((connection, opening))) => {
-                self.refused.set(0);
                 tally.row.dns_ns = opening.dns;
                 tally.row.connect_ns = opening.connect;
                 tally.row.tls_ns = opening.tls;
-                return Ok(connection);
+                Ok(connection)
             }
-            Ok(Err(error)) => failed(format!("no connection to {}: {error}", self.target.authority)),
-            Err(_) => failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)),
-        };
-        self.refused.set(self.refused.get() + 1);
-        Err(outcome)
+            Ok(Err(error)) => Err(failed(format!("no connection to {}: {error}", self.target.authority))),
+            Err(_) => {
+                Err(failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)))
+            }
+        }
     }
 
     async fn converse(

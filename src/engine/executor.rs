@@ -47,6 +47,7 @@ pub struct Counts {
     pub max_in_flight: u64,
     in_flight: u64,
     measured_in_flight: u64,
+    refused_in_a_row: u32,
 }
 
 /// A run that has come to its end.
@@ -166,7 +167,7 @@ impl Executor {
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
         }
-        if self.client.refused.get() >= REFUSED_IN_A_ROW {
+        if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW {
             return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
         }
         if self.is_over(self.client.clock.now()) {
@@ -181,6 +182,8 @@ impl Executor {
     /// Records a request that has ended. Says whether it ended well.
     fn keep(&mut self, record: crate::rows::Record) -> Result<bool, EngineError> {
         let ok = record.row.outcome.is_ok();
+        let refused = record.row.outcome == Outcome::Connect;
+        self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
         self.counts.in_flight -= 1;
         self.counts.measured_in_flight -= u64::from(record.row.phase == Phase::Measure);
         self.client.progress.ended.add(1);
