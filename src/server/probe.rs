@@ -121,6 +121,8 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
 fn client(question: &Question) -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
+        // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
+        .pool_max_idle_per_host(0)
         .retry(reqwest::retry::never())
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod identity;
+mod keepalive;
 mod kill;
 mod lab;
 mod memory;
@@ -13,5 +14,6 @@ mod server;
 mod shapes;
 mod smoke;
 mod sweeps;
+mod truth;
 mod verdicts;
 mod wire;
