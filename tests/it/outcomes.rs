@@ -229,7 +229,10 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
 fn a_body_that_does_not_end_after_done_holds_nobody_up() {
     let server = Server::start(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-        let body = format!("{}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n", token("a"));
+        let body = format!(
+            "{}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n",
+            token("a")
+        );
         let _ = write!(stream, "{head}{:x}\r\n{body}\r\n", body.len());
         // Until the client closes.
         let _ = std::io::copy(stream, &mut std::io::sink());
@@ -307,7 +310,8 @@ fn endpoints(lab: &Lab) -> Vec<String> {
 
 #[test]
 fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
-    let (dead, alive) = (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
+    let (dead, alive) =
+        (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
     let lab = Lab::new();
     lab.write("plan.yaml", &dead_then_alive(dead.port, alive.port));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -316,7 +320,8 @@ fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     assert_eq!(ended.stderr.matches(&reason).count(), 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("2 failed"), "{}", ended.stderr);
     assert_eq!(endpoints(&lab), ["alive", "alive"]);
-    let attempts: Vec<_> = std::fs::read_dir(lab.results().join("attempts")).unwrap().map(|e| e.unwrap().path()).collect();
+    let attempts: Vec<_> =
+        std::fs::read_dir(lab.results().join("attempts")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(attempts.len(), 2);
     for attempt in attempts {
         let text = std::fs::read_to_string(attempt.join("attempt.json")).unwrap();
@@ -337,7 +342,8 @@ fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
 #[test]
 fn fail_fast_leaves_the_rest() {
     // At the probe: nobody listens on port 1 of the loopback. In the run: nobody listens any longer.
-    let (dead, alive) = (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
+    let (dead, alive) =
+        (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
     for (port, left) in [(1, "2 skipped, 2 left to do"), (dead.port, "1 failed, 3 left to do")] {
         let lab = Lab::new();
         lab.write("plan.yaml", &dead_then_alive(port, alive.port));

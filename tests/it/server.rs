@@ -16,9 +16,6 @@ pub struct Server {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// What the probe is answered.
-const PROBED: &str = r#"{"data":[],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
-
 impl Server {
     /// Serves the `n`-th measured request (from 0) by `serve`, which writes what it likes; then the connection closes.
     pub fn start(serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> Server {
@@ -58,7 +55,7 @@ impl Server {
                     if head.starts_with("post") {
                         probed(&mut listener);
                     }
-                    answer_probe(&mut stream);
+                    answer_probe(&mut stream, &head);
                     head = read_request(&mut stream).unwrap_or_default();
                 }
                 if !head.is_empty() {
@@ -78,7 +75,8 @@ impl Server {
 
     /// The `x-request-id` of each measured request, sorted.
     pub fn ids(&self) -> Vec<String> {
-        let id = |head: &String| head.split("x-request-id: ").nth(1).map(|rest| rest.split('\r').next().unwrap().into());
+        let id =
+            |head: &String| head.split("x-request-id: ").nth(1).map(|rest| rest.split('\r').next().unwrap().into());
         let mut ids: Vec<String> = self.seen().iter().filter_map(id).collect();
         ids.retain(|id| id != "sweepline-probe");
         ids.sort();
@@ -104,7 +102,10 @@ fn read_request(stream: &mut TcpStream) -> Option<String> {
     loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end + 4]).to_lowercase();
-            let length = head.split("content-length: ").nth(1).map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap());
+            let length = head
+                .split("content-length: ")
+                .nth(1)
+                .map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap());
             if bytes.len() >= end + 4 + length {
                 return Some(head + &String::from_utf8_lossy(&bytes[end + 4..]));
             }
@@ -114,9 +115,15 @@ fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-fn answer_probe(stream: &mut TcpStream) {
+/// Answers the list of models and the generation alike, and repeats the key wherever it can: in the name of the server, of
+/// a model and of the model that answers.
+fn answer_probe(stream: &mut TcpStream, head: &str) {
+    let key = head.split("authorization: bearer ").nth(1).map_or("", |rest| rest.split('\r').next().unwrap());
+    let answer = format!(
+        r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"usage":{{"completion_tokens":1}}}}"#
+    );
     // The probe may be gone.
-    let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{PROBED}", PROBED.len());
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nserver: odd {key}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
 }
 
 /// A 200 whose body ends with the connection.

@@ -115,6 +115,8 @@ fn every_shape_is_a_whole_answer() {
             compare(&SHAPES[at], record, line(record), origin);
         }
         role_chunk_is_no_token(&SHAPES[at], &records);
+        let reasoning_first = records.iter().any(|record| record.row.first_output_ns > record.row.first_token_ns);
+        assert_eq!(reasoning_first, (1..TOKENS as usize).contains(&SHAPES[at].reasoning), "{:?}", SHAPES[at].flags);
     }
 }
 
@@ -125,7 +127,10 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     assert_eq!((row.events, row.token_source), (shape.events, Some(shape.source)), "{flags:?}");
     let counted = if shape.source == TokenSource::Usage { TOKENS } else { shape.events };
     assert_eq!(row.output_tokens, Some(counted), "{flags:?}");
-    assert_eq!(row.prompt_tokens.map(Value::from), (shape.source == TokenSource::Usage).then(|| line["prompt_tokens"].clone()));
+    assert_eq!(
+        row.prompt_tokens.map(Value::from),
+        (shape.source == TokenSource::Usage).then(|| line["prompt_tokens"].clone())
+    );
     assert_eq!(record.gaps_ns.len() + 1, shape.events as usize, "{flags:?}");
     assert_eq!(row.finish_reason.as_deref(), Some("length"), "{flags:?}");
     let text = content_first(line["answer"].as_str().unwrap(), shape.reasoning);
@@ -144,7 +149,8 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     match shape.reasoning {
         0 => assert_eq!(row.first_output_ns, row.first_token_ns, "{flags:?}"),
         all if all == TOKENS as usize => assert_eq!(row.first_output_ns, None, "{flags:?}: reasoning is no output"),
-        _ => assert!(row.first_output_ns > row.first_token_ns, "{flags:?}"),
+        // One read may bring the last of the reasoning and the first of the output, where the machine is busy.
+        _ => assert!(row.first_output_ns >= row.first_token_ns, "{flags:?}"),
     }
 }
 
@@ -152,7 +158,8 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
 fn role_chunk_is_no_token(shape: &Shape, records: &[Record]) {
     let ahead = |record: &Record| record.row.first_token_ns.unwrap() - record.row.first_chunk_ns.unwrap();
     let most = records.iter().map(ahead).max().unwrap();
-    let opens = !shape.flags.contains(&"content") && !(shape.endpoint.contains("completions") && shape.flags.is_empty());
+    let opens =
+        !shape.flags.contains(&"content") && !(shape.endpoint.contains("completions") && shape.flags.is_empty());
     // Late reads can bring both together, but not in every request.
     assert_eq!(most > 10_000_000, opens, "{:?} {}: {most} ns", shape.flags, shape.endpoint);
 }
@@ -191,7 +198,8 @@ fn a_whole_answer_without_a_stream() {
 #[test]
 fn streams_that_the_mock_does_not_send() {
     let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
-    let tool = r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
+    let tool =
+        r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
     let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":31}}"#;
     let (a, b) = (token("a"), token("b"));
     // Body, events, tokens, who counted them.
@@ -202,10 +210,27 @@ fn streams_that_the_mock_does_not_send() {
         (format!("{usage}\n\n{a}{b}{finish}\n\n"), 2, 31, TokenSource::Usage),
         (format!(": hello\n\nevent: message\n{a}id: 7\nretry: 10\n{b}{finish}\n\n"), 2, 2, TokenSource::Events),
         (format!("event: ping\ndata: not json\n\n{a}{finish}\n\n"), 1, 1, TokenSource::Events),
-        (format!("data: {{\"choices\":[{{\"delta\":\ndata: {{\"content\":\"a\"}}}}]}}\n\n{finish}\n\n"), 1, 1, TokenSource::Events),
+        (
+            format!("data: {{\"choices\":[{{\"delta\":\ndata: {{\"content\":\"a\"}}}}]}}\n\n{finish}\n\n"),
+            1,
+            1,
+            TokenSource::Events,
+        ),
         (format!("{tool}\n\n{finish}\n\n"), 1, 1, TokenSource::Events),
-        (format!("{a}data: {{\"choices\":[{{\"delta\":null,\"finish_reason\":\"stop\"}}],\"usage\":null,\"error\":null}}\n\n"), 1, 1, TokenSource::Events),
-        (format!("{a}{finish}\n\ndata: [DONE]\n\ndata: what comes after is not looked at\n\n"), 1, 1, TokenSource::Events),
+        (
+            format!(
+                "{a}data: {{\"choices\":[{{\"delta\":null,\"finish_reason\":\"stop\"}}],\"usage\":null,\"error\":null}}\n\n"
+            ),
+            1,
+            1,
+            TokenSource::Events,
+        ),
+        (
+            format!("{a}{finish}\n\ndata: [DONE]\n\ndata: what comes after is not looked at\n\n"),
+            1,
+            1,
+            TokenSource::Events,
+        ),
     ];
     let bodies: Vec<Vec<u8>> = answers.iter().map(|(body, ..)| stream_of(body)).collect();
     let server = Server::start(move |number, stream| {
@@ -218,7 +243,11 @@ fn streams_that_the_mock_does_not_send() {
     for (record, (body, events, tokens, source)) in records.iter().zip(&answers) {
         let row = &record.row;
         assert!(row.outcome.is_ok(), "{body}: {:?}", row.error);
-        assert_eq!((row.events, row.output_tokens, row.token_source), (*events, Some(*tokens), Some(*source)), "{body}");
+        assert_eq!(
+            (row.events, row.output_tokens, row.token_source),
+            (*events, Some(*tokens), Some(*source)),
+            "{body}"
+        );
         assert!(row.first_token_ns.is_some() && row.first_output_ns.is_some(), "{body}");
     }
 }
