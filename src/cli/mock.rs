@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use super::limits::raise_file_limit;
 use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, UsagePosition, Words};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -233,13 +233,6 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
-}
-
-/// Each connection is a file, and the usual soft limit of 1 024 is far below what the hard limit allows.
-fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where this is not allowed the limit stays as it was, and clients beyond it wait to be accepted.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Ready when standard input has ended. Not by a death signal: Linux sends that when the thread that started us ends.

@@ -7,6 +7,7 @@ mod check;
 mod export;
 mod failure;
 mod graph;
+mod limits;
 mod list;
 pub mod mock;
 mod output;

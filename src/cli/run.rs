@@ -7,11 +7,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::report::progress::{Screen, Talk, duration};
-use crate::store::{Store, ignore_file_size_signal};
+use crate::store::{Store, Writer, ignore_file_size_signal};
 use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::limits::raise_file_limit;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview};
@@ -62,19 +63,40 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         preview::show(&workspace, &args.selection, wishes, TextOrJson::Text)?;
         return Ok(Exit::Done);
     }
-    let workspace = Workspace::open(&args.plan, &args.folder)?;
+    let mut workspace = Workspace::open(&args.plan, &args.folder)?;
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-    let decisions: Vec<Option<Decision>> = workspace
-        .expansion
-        .runs
-        .iter()
-        .zip(&picked)
-        .map(|(run, picked)| picked.then(|| workspace.decide(run, wishes)))
-        .collect();
-    let work = decisions.iter().flatten().any(|decision| decision.action.is_work());
+    let mut decisions = decide(&workspace, &picked, wishes);
+    let writer = if any_work(&decisions) {
+        raise_file_limit();
+        ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
+        let writer = Store::lock(&args.folder.results)?;
+        // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
+        workspace.look_again()?;
+        decisions = decide(&workspace, &picked, wishes);
+        Some(writer)
+    } else {
+        None
+    };
+    for recovered in writer.iter().flat_map(Writer::recovered) {
+        let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
+        Screen::new(args.loudness.talk()).line(&text);
+    }
     announce(&args, &workspace, &decisions);
-    let summary = if work { execute(&args, &workspace, &decisions)? } else { Summary::default() };
+    let summary = match writer.filter(|_| any_work(&decisions)) {
+        Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
+        None => Summary::default(),
+    };
     conclude(&args, &workspace, &picked, &summary)
+}
+
+/// For each run what is to be done with it; none where it is not picked.
+fn decide(workspace: &Workspace, picked: &[bool], wishes: Wishes) -> Vec<Option<Decision>> {
+    let runs = workspace.expansion.runs.iter().zip(picked);
+    runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect()
+}
+
+fn any_work(decisions: &[Option<Decision>]) -> bool {
+    decisions.iter().flatten().any(|decision| decision.action.is_work())
 }
 
 /// Says what is going to be done.
@@ -110,9 +132,12 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     }
 }
 
-fn execute(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<Summary, Failure> {
-    ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
-    let writer = Store::lock(&args.folder.results)?;
+fn execute(
+    args: &RunArgs,
+    workspace: &Workspace,
+    decisions: &[Option<Decision>],
+    writer: &Writer,
+) -> Result<Summary, Failure> {
     let stop = listen_for_signals()?;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
     let sweep = Sweep {
@@ -124,14 +149,11 @@ fn execute(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]
             .iter()
             .map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone()))
             .collect(),
-        writer: &writer,
+        writer,
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,
     };
     let screen = Screen::new(args.loudness.talk());
-    for recovered in writer.recovered() {
-        screen.line(&format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy));
-    }
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),

@@ -64,7 +64,8 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
             let row = [run_row(None, None, &record, answered)];
             let sheet = runs::sheet(&row);
             let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
-            let cells = sheet.rows.into_iter().next().unwrap_or_default();
+            let mut rows = sheet.rows;
+            let cells = rows.next().unwrap_or_default();
             let metrics: Map<String, Value> =
                 names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
             output::json(&json!({ "run": record, "verdict": verdict, "metrics": metrics }))?;

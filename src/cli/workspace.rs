@@ -31,6 +31,12 @@ impl Workspace {
         Ok(Workspace { loaded, expansion, store, disk })
     }
 
+    /// Lists the results folder anew.
+    pub fn look_again(&mut self) -> Result<(), Failure> {
+        self.disk = OnDisk::new(self.store.list()?);
+        Ok(())
+    }
+
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.loaded.plan

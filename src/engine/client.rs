@@ -161,22 +161,40 @@ impl Client {
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        let mut connection = self.connect(tally).await?;
-        let result = self.converse(&mut connection, tally, request, body).await;
-        if result.is_ok_and_reusable() {
-            self.idle.borrow_mut().push(connection);
-        }
-        result.map(|_| ())
-    }
-
-    /// A kept connection that is still good, or a new one.
-    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
-        loop {
-            let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
-            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
-                return Ok(connection);
+        while let Some(mut connection) = self.kept().await {
+            let result = self.converse(&mut connection, tally, request, body.clone()).await;
+            // The server had closed it: nothing of the request was written, so this is no second sending.
+            let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
+            if !unused {
+                return self.keep(connection, result);
             }
         }
+        let mut connection = self.connect(tally).await?;
+        let result = self.converse(&mut connection, tally, request, body).await;
+        self.keep(connection, result)
+    }
+
+    /// Keeps a connection that can carry another request.
+    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+        let Reusable(reusable) = result?;
+        if reusable {
+            self.idle.borrow_mut().push(connection);
+        }
+        Ok(())
+    }
+
+    /// A kept connection that still looks good, the last used first.
+    async fn kept(&self) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.borrow_mut().pop()?;
+            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// A new connection.
+    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
         let failed = |text: String| Failure::new(Outcome::Connect, text);
         let limit = Duration::from(self.timeouts.connect);
         let opened = tokio::time::timeout(limit, self.connector.open()).await;
@@ -207,14 +225,13 @@ impl Client {
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
-            let result = limit
-                .bound(&stamps, |cx| {
-                    connection.drive(cx);
-                    answer.as_mut().poll(cx)
-                })
-                .await;
-            tally.row.sent_ns = stamps.sent();
-            result?.map_err(broken)?
+            let step = |cx: &mut Context<'_>| {
+                connection.drive(cx);
+                // Noted at once: a request that is cut while it waits for its headers was sent all the same.
+                tally.row.sent_ns = stamps.sent();
+                answer.as_mut().poll(cx)
+            };
+            limit.bound(&stamps, step).await?.map_err(broken)?
         };
         tally.row.headers_ns = Some(connection.stamps.last_read());
         tally.row.http_status = Some(response.status().as_u16());
@@ -351,16 +368,6 @@ impl Client {
 
 /// Whether the connection can carry another request.
 struct Reusable(bool);
-
-trait ReusableResult {
-    fn is_ok_and_reusable(&self) -> bool;
-}
-
-impl ReusableResult for Result<Reusable, Failure> {
-    fn is_ok_and_reusable(&self) -> bool {
-        matches!(self, Ok(Reusable(true)))
-    }
-}
 
 /// The next piece of a body. The connection gets to work before and after the body says that it wants more.
 fn poll_chunk(

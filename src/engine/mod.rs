@@ -92,7 +92,7 @@ pub enum EngineError {
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
     Content,
-    /// The writer has given up; its reason comes in the place of this.
+    /// The writer has given up; the executor puts its reason in the place of this.
     #[error("the writer has stopped")]
     WriterGone,
     /// Rows cannot be written.

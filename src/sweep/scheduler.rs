@@ -166,7 +166,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.take(node, answer);
             }
         }
-        self.summary.left = self.walk.left().iter().filter(|at| matches!(self.graph.node(**at), Node::Run(_))).count();
+        // Beside those that were begun and abandoned.
+        self.summary.left += self.walk.left().iter().filter(|at| matches!(self.graph.node(**at), Node::Run(_))).count();
         self.fatal.take().map_or(Ok(()), Err)
     }
 

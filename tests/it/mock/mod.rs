@@ -84,7 +84,7 @@ impl Mock {
     }
 
     /// Asks the mock to end, and waits.
-    fn terminate(&mut self) -> std::process::ExitStatus {
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
         self.wait()
