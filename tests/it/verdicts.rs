@@ -107,10 +107,10 @@ fn another_length_than_asked_for_is_suspect() {
 
 #[test]
 fn a_server_that_gets_slower_is_unsteady() {
-    // From request 60 on everything takes 4 times as long: the window's first half cannot be like its second.
-    let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@60-"]);
+    // 100 requests and then 25 that take 4 times as long: the change comes in the middle of the window.
+    let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@102-"]);
     let lab = Lab::new();
-    let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 130, at_most: 90s }, drain: 60s";
+    let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 125, at_most: 90s }, drain: 60s";
     run(&lab, &one(mock.port, "batch_size: [2]", "", phases, "")).has("unsteady", "suspect");
 }
 
