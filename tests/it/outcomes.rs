@@ -327,7 +327,8 @@ fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
         let text = std::fs::read_to_string(attempt.join("attempt.json")).unwrap();
         assert!(text.contains(&reason), "{text}");
         let (_, records) = read_journal(&attempt.join("journal.arrow")).unwrap();
-        assert!((20..40).contains(&records.len()), "early: {}", records.len());
+        // Four slots: three refusals may have been on their way to the journal.
+        assert!((17..40).contains(&records.len()), "early: {}", records.len());
         assert!(records.iter().all(|record| record.row.outcome == Outcome::Connect));
     }
 

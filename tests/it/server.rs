@@ -16,9 +16,6 @@ pub struct Server {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// What the probe is answered.
-const PROBED: &str = r#"{"data":[],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
-
 impl Server {
     /// Serves the `n`-th measured request (from 0) by `serve`, which writes what it likes; then the connection closes.
     pub fn start(serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> Server {
@@ -58,7 +55,7 @@ impl Server {
                     if head.starts_with("post") {
                         probed(&mut listener);
                     }
-                    answer_probe(&mut stream);
+                    answer_probe(&mut stream, &head);
                     head = read_request(&mut stream).unwrap_or_default();
                 }
                 if !head.is_empty() {
@@ -118,9 +115,15 @@ fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-fn answer_probe(stream: &mut TcpStream) {
+/// Answers the list of models and the generation alike, and repeats the key wherever it can: in the name of the server, of
+/// a model and of the model that answers.
+fn answer_probe(stream: &mut TcpStream, head: &str) {
+    let key = head.split("authorization: bearer ").nth(1).map_or("", |rest| rest.split('\r').next().unwrap());
+    let answer = format!(
+        r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"usage":{{"completion_tokens":1}}}}"#
+    );
     // The probe may be gone.
-    let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{PROBED}", PROBED.len());
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nserver: odd {key}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
 }
 
 /// A 200 whose body ends with the connection.
