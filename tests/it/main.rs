@@ -5,4 +5,5 @@ mod kill;
 mod lab;
 mod mock;
 mod smoke;
+mod store_errors;
 mod sweeps;
