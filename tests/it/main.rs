@@ -13,6 +13,7 @@ mod secrets;
 mod server;
 mod shapes;
 mod smoke;
+mod store_errors;
 mod sweeps;
 mod truth;
 mod verdicts;

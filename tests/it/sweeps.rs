@@ -33,8 +33,8 @@ pub fn lab() -> Lab {
 /// The folders that a plan's runs will have, by its preview.
 pub fn planned(lab: &Lab, plan: &str) -> BTreeSet<String> {
     let preview = lab.ok(&["preview", plan, "--format", "json"]).json();
-    let ids = preview["runs"].as_array().unwrap().iter();
-    ids.map(|run| run["id"].as_str().unwrap()[..16].to_owned()).collect()
+    let runs = preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] != "orphan");
+    runs.map(|run| run["id"].as_str().unwrap()[..16].to_owned()).collect()
 }
 
 /// The names in a subfolder of the results; none where there is no such folder.
