@@ -268,5 +268,9 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, doubtful: bool) {
 /// As a shell takes it.
 fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(simple) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(simple) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -137,7 +137,7 @@ impl Screen {
         match &self.bars {
             Some(bars) => bars.add(run, progress),
             None => {
-                let takes = duration(run.expected_ns() / 1_000_000_000);
+                let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
                 self.line(&format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name));
             }
         }
@@ -203,8 +203,7 @@ impl State {
             return;
         }
         let whole: u64 = self.remaining.values().sum();
-        let gone: u64 =
-            self.live.iter().map(|live| live.progress.elapsed_ns().min(live.run.expected_ns())).sum();
+        let gone: u64 = self.live.iter().map(|live| live.progress.elapsed_ns().min(live.run.expected_ns())).sum();
         let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
         overall.set_message(format!("about {} left", duration(left.ceil() as u64)));
     }

@@ -99,6 +99,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("verify --results", "results_go_where_they_are_told_to"),
     ("schema", "readers_answer_in_text_and_json"),
     ("mock", "a_finished_plan_sends_nothing"),
+    ("mock --bind", "the_mock_listens_where_it_is_told_to"),
+    ("mock --port", "the_mock_listens_where_it_is_told_to"),
     // Each embedded server is started with it; without it every run of the embedded mock would leave a process.
     ("mock --parent-pipe", "embedded_servers_are_gone_with_their_runs"),
 ];
@@ -107,7 +109,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
 fn commands(lab: &Lab) -> Vec<String> {
     let help = lab.ok(&["--help"]).stdout;
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names: Vec<String> = list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    let names: Vec<String> =
+        list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
     assert!(names.len() >= 10, "{help}");
     names.into_iter().filter(|name| name != "help").collect()
 }
@@ -146,7 +149,10 @@ fn every_command_and_flag_has_a_test() {
     for offer in &offered {
         match (table.get(offer.as_str()), offer.strip_prefix("mock ")) {
             (Some(test), _) => assert!(here.contains(&format!("fn {test}()")), "{offer}: no test is called {test}"),
-            (None, Some(flag)) => assert!(of_mock.contains(&format!("\"{flag}\"")) || of_mock.contains(&format!("\"{flag}=")), "{flag} of the mock has no test"),
+            (None, Some(flag)) => assert!(
+                of_mock.contains(&format!("\"{flag}\"")) || of_mock.contains(&format!("\"{flag}=")),
+                "{flag} of the mock has no test"
+            ),
             (None, None) => panic!("`{offer}` is in --help and in no test"),
         }
     }
@@ -166,7 +172,8 @@ fn help_reads_well() {
 
 /// The runs that a preview with these flags shows, as sweep and cell, without orphans.
 fn previewed(lab: &Lab, args: &[&str]) -> Vec<Value> {
-    let args: Vec<&str> = ["preview", "plan.yaml", "--format", "json"].into_iter().chain(args.iter().copied()).collect();
+    let args: Vec<&str> =
+        ["preview", "plan.yaml", "--format", "json"].into_iter().chain(args.iter().copied()).collect();
     let runs = lab.ok(&args).json()["runs"].as_array().unwrap().clone();
     runs.into_iter().filter(|run| run["state"] != "orphan").collect()
 }
@@ -198,7 +205,10 @@ fn only_and_skip_choose_runs() {
         assert_eq!(previewed(&lab, args).len(), count, "{args:?}");
     }
     for (text, words) in [
-        ("speed == 1", "`speed` is no axis of this plan; there are batch_size, endpoint, id, model, qps, repeat, scenario, sweep"),
+        (
+            "speed == 1",
+            "`speed` is no axis of this plan; there are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
+        ),
         ("qps ==", "--only \"qps ==\": syntax error"),
         ("qps | nofilter", "unknown filter"),
     ] {
@@ -211,7 +221,10 @@ fn only_and_skip_choose_runs() {
     assert!(!lab.results().exists(), "a bad expression and a preview leave nothing");
     lab.ok(&["run", "plan.yaml", "--only", "sweep == 'closed'", "--skip", "endpoint == 'b' or batch_size == 2"]);
     let run = lab.only_run();
-    assert_eq!((&run.json["spec"]["endpoint"]["name"], &run.json["spec"]["load"]["closed"]["batch_size"]), (&"a".into(), &1.into()));
+    assert_eq!(
+        (&run.json["spec"]["endpoint"]["name"], &run.json["spec"]["load"]["closed"]["batch_size"]),
+        (&"a".into(), &1.into())
+    );
     let none = lab.ok(&["run", "plan.yaml", "--only", "repeat == 2"]);
     assert!(none.stderr.contains("no run is selected") && none.stdout.is_empty(), "{none:?}");
 }
@@ -255,8 +268,11 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     assert_eq!(lab.only_run().json["attempt"], 2);
     // Judged more mildly it is none of the kind.
     lab.write("plan.yaml", &plan.replace("validity: {", "validity: { errors: { suspect: 100%, invalid: 100% },"));
+    let id = lab.runs().keys().next().unwrap().clone();
+    let judged = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
+    assert!(!judged.contains("errors (invalid)"), "{judged}");
     let mild = lab.ok(&["run", "plan.yaml", "--redo", "invalid"]);
-    assert!(mild.stderr.contains("nothing to do"), "{}", mild.stderr);
+    assert!(mild.stderr.contains("nothing to do"), "{}\n{judged}", mild.stderr);
 }
 
 fn time(run: &Run, which: &str) -> Timestamp {
@@ -293,9 +309,14 @@ fn jobs_overlap_except_on_one_resource() {
     lab.run(&["run", "apart.yaml", "--jobs", "2"]);
     let runs = intervals(&lab);
     assert_eq!(runs.len(), 4);
-    let overlap = |(_, _, ended): &(String, Timestamp, Timestamp), later: &(String, Timestamp, Timestamp)| later.1 < *ended;
-    let pairs: Vec<_> = runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |two| (one, two))).collect();
-    assert!(pairs.iter().any(|(one, two)| one.0 != two.0 && overlap(one, two)), "two endpoints go side by side: {runs:?}");
+    let overlap =
+        |(_, _, ended): &(String, Timestamp, Timestamp), later: &(String, Timestamp, Timestamp)| later.1 < *ended;
+    let pairs: Vec<_> =
+        runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |two| (one, two))).collect();
+    assert!(
+        pairs.iter().any(|(one, two)| one.0 != two.0 && overlap(one, two)),
+        "two endpoints go side by side: {runs:?}"
+    );
     assert!(!pairs.iter().any(|(one, two)| one.0 == two.0 && overlap(one, two)), "one endpoint never does: {runs:?}");
 
     let lab = Lab::new();
@@ -312,7 +333,15 @@ fn a_resource_rests_between_runs() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
     // The first endpoint has but one run: the pause after it holds for the other endpoint too.
-    lab.write("plan.yaml", &plan.replace("sweeps:\n", "sweeps:\n  z: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [3] } }\n").replace("endpoint: [a, b]", "endpoint: [b]"));
+    lab.write(
+        "plan.yaml",
+        &plan
+            .replace(
+                "sweeps:\n",
+                "sweeps:\n  z: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [3] } }\n",
+            )
+            .replace("endpoint: [a, b]", "endpoint: [b]"),
+    );
     lab.run(&["run", "plan.yaml", "--jobs", "2"]);
     let runs = intervals(&lab);
     let names: Vec<&str> = runs.iter().map(|(name, ..)| name.as_str()).collect();
@@ -343,7 +372,8 @@ fn a_sweep_waits_for_those_it_comes_after() {
     };
     let (late, middle, early) = (of(&[1]), of(&[2]), of(&[3, 4]));
     let after = |first: &[&Run], second: &[&Run]| {
-        let (end, start) = (first.iter().map(|run| time(run, "ended")).max(), second.iter().map(|run| time(run, "started")).min());
+        let (end, start) =
+            (first.iter().map(|run| time(run, "ended")).max(), second.iter().map(|run| time(run, "started")).min());
         assert!(start >= end, "{start:?} is before {end:?}");
     };
     after(&early, &middle);
@@ -370,13 +400,20 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     assert!(lab.runs().is_empty() && fast.stdout.is_empty(), "{fast:?}");
     let quiet = lab.run(&["run", "plan.yaml", "-q"]);
     assert_eq!(quiet.code, Some(3));
-    assert!(quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not answer"), "errors are no talk: {}", quiet.stderr);
+    assert!(
+        quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not answer"),
+        "errors are no talk: {}",
+        quiet.stderr
+    );
     assert_eq!(lab.only_run().json["spec"]["endpoint"]["name"], "demo");
 
     // A server that dies in the middle of a run leaves an attempt, which `list --attempts` tells.
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "exit@20"]);
-    lab.write("plan.yaml", &ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url())));
+    lab.write(
+        "plan.yaml",
+        &ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url())),
+    );
     let failed = lab.run(&["run", "plan.yaml"]);
     assert_eq!(failed.code, Some(3), "{failed:?}");
     assert!(failed.stderr.contains("failed: ") && lab.runs().is_empty(), "{}", failed.stderr);
@@ -478,7 +515,11 @@ fn check_tells_the_mistakes_of_all_plans() {
     let json = lab.run(&["check", "good.yaml", "circle.yaml", "broken.yaml", "--format", "json"]);
     assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""));
     let files: Vec<Value> = json.json()["diagnostics"].as_array().unwrap().iter().map(|d| d["file"].clone()).collect();
-    assert!(files.contains(&"circle.yaml".into()) && files.contains(&"broken.yaml".into()) && !files.contains(&"good.yaml".into()));
+    assert!(
+        files.contains(&"circle.yaml".into())
+            && files.contains(&"broken.yaml".into())
+            && !files.contains(&"good.yaml".into())
+    );
     let good = lab.ok(&["check", "good.yaml", "--format", "json"]).json();
     assert_eq!(good, serde_json::json!({ "diagnostics": [] }));
     for command in ["run", "preview", "graph", "probe"] {
@@ -510,7 +551,11 @@ fn graphs_are_drawn() {
     let is_node = |line: &str| line.starts_with("  n") && line.contains(" [label=\"") && line.ends_with("];");
     let is_edge = |line: &str| {
         let ends = line.trim().trim_end_matches(';').split_once(" -> ");
-        ends.is_some_and(|(from, to)| [from, to].iter().all(|end| end.strip_prefix('n').is_some_and(|n| n.parse::<usize>().is_ok_and(|n| n < nodes.len()))))
+        ends.is_some_and(|(from, to)| {
+            [from, to]
+                .iter()
+                .all(|end| end.strip_prefix('n').is_some_and(|n| n.parse::<usize>().is_ok_and(|n| n < nodes.len())))
+        })
     };
     assert_eq!(lines.iter().filter(|line| is_node(line)).count(), nodes.len());
     assert_eq!(lines.iter().filter(|line| is_edge(line)).count(), edges.len());
@@ -549,13 +594,18 @@ fn readers_answer_in_text_and_json() {
     let cost = |args: &[&str]| lab.ok(&[&["show", start, "--format", "json"], args].concat()).json()["metrics"].clone();
     let cost_name = "cost_per_million_output_tokens";
     let (bare, priced) = (cost(&[]), cost(&["--plan", "priced.yaml"]));
-    let of = |metrics: &Value| metrics.as_object().unwrap().iter().find(|(name, _)| name.starts_with(cost_name)).unwrap().1.clone();
+    let of = |metrics: &Value| {
+        metrics.as_object().unwrap().iter().find(|(name, _)| name.starts_with(cost_name)).unwrap().1.clone()
+    };
     assert!(of(&bare).is_null() && of(&priced).as_f64().unwrap() > 0.0, "{bare} {priced}");
 
     let why = lab.ok(&["why", start, "--plan", "plan.yaml"]).stdout;
     assert!(why.contains("cached: committed ") && why.contains("  load.batch_size = 2"), "{why}");
     let why = lab.ok(&["why", start, "--plan", "plan.yaml", "--format", "json"]).json();
-    assert_eq!((&why["id"], &why["state"], &why["identity"]["load.batch_size"]), (&full.into(), &"cached".into(), &"2".into()));
+    assert_eq!(
+        (&why["id"], &why["state"], &why["identity"]["load.batch_size"]),
+        (&full.into(), &"cached".into(), &"2".into())
+    );
 
     assert!(lab.ok(&["verify"]).stdout.contains("1 runs in results: all whole"));
     assert_eq!(lab.ok(&["verify", "--format", "json"]).json()["runs"][0]["whole"], true);
@@ -598,7 +648,10 @@ fn exports_have_a_row_for_each_run_or_request() {
     let markdown = lab.ok(&["export", "--format", "markdown"]).stdout;
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 2 + 2, "{markdown}");
     let file = lab.ok(&["export", "--output", "runs.csv"]);
-    assert_eq!((file.stdout.as_str(), std::fs::read_to_string(lab.path().join("runs.csv")).unwrap()), ("", lab.ok(&["export"]).stdout));
+    assert_eq!(
+        (file.stdout.as_str(), std::fs::read_to_string(lab.path().join("runs.csv")).unwrap()),
+        ("", lab.ok(&["export"]).stdout)
+    );
     lab.ok(&["export", "--format", "parquet"]);
     assert!(std::fs::read(lab.results().join("runs.parquet")).unwrap().starts_with(b"PAR1"));
     let refused = lab.run(&["export", "--format", "parquet", "--rows", "requests"]);
@@ -614,7 +667,10 @@ fn probes_tell_what_servers_say() {
     let plan = ONE.replace("endpoints: {", &endpoint).replace("[demo]", "[demo, live]");
     lab.write("plan.yaml", &plan);
     let text = lab.ok(&["probe", "plan.yaml"]).stdout;
-    assert!(text.contains("live: ready; server ") && text.contains("lists tiny") && text.contains("demo: embedded"), "{text}");
+    assert!(
+        text.contains("live: ready; server ") && text.contains("lists tiny") && text.contains("demo: embedded"),
+        "{text}"
+    );
     let json = lab.ok(&["probe", "plan.yaml", "--format", "json"]).json();
     assert_eq!((&json["endpoints"][0]["state"], &json["endpoints"][0]["models"][0]), (&"ready".into(), &"tiny".into()));
     assert_eq!(json["endpoints"][1]["state"], "embedded");
@@ -629,7 +685,11 @@ fn probes_tell_what_servers_say() {
     for args in [&["probe", "plan.yaml"] as &[&str], &["preview", "plan.yaml", "--probe"]] {
         let ended = lab.run(args);
         assert_eq!(ended.code, Some(3), "{ended:?}");
-        assert!(ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not answer"), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not answer"),
+            "{}",
+            ended.stdout
+        );
     }
     lab.write("plan.yaml", &plan.replace("id: tiny", "id: huge"));
     let unknown = lab.run(&["probe", "plan.yaml"]);
@@ -646,14 +706,34 @@ fn a_finished_plan_sends_nothing() {
     let first = lab.ok(&["run", "plan.yaml"]);
     let sent = server.requests();
     assert!(sent > 10);
-    for args in [&["run", "plan.yaml"] as &[&str], &["preview", "plan.yaml"], &["check", "plan.yaml"], &["graph", "plan.yaml"]] {
+    for args in
+        [&["run", "plan.yaml"] as &[&str], &["preview", "plan.yaml"], &["check", "plan.yaml"], &["graph", "plan.yaml"]]
+    {
         lab.ok(args);
     }
     assert_eq!(server.requests(), sent, "not even a GET");
     drop(server);
     let again = lab.ok(&["run", "plan.yaml"]);
     assert_eq!(again.stdout, first.stdout, "and it needs no server");
-    assert!(again.stderr.contains("one: nothing to do; the result of the one run is in results; no request was sent"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("one: nothing to do; the result of the one run is in results; no request was sent"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn the_mock_listens_where_it_is_told_to() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
+    assert!(server.url().starts_with("http://127.0.0.2:"), "{}", server.url());
+    assert_eq!(server.requests(), 0, "and answers there");
+    // A port that was free a moment ago, on an address that nothing else uses.
+    let url = server.url();
+    let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
+    drop(server);
+    let again = Server::start(&lab, &["--bind", "127.0.0.2", "--port", &port]);
+    assert_eq!(again.url(), url);
 }
 
 #[test]

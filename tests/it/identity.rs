@@ -116,8 +116,14 @@ fn what_is_only_said_or_read_names_nothing() {
     let changes = [
         ("comments", format!("# first\n{}# last\n", PLAN.replace("seed: 3\n", "seed: 3   # of all\n"))),
         ("name", edited(PLAN, "name: identity", "name: another")),
-        ("hypothesis and notes", edited(PLAN, "seed: 3\n", "seed: 3\nhypothesis: It rains.\nnotes: |\n  Two\n  lines.\n")),
-        ("sweep's hypothesis and notes", edited(PLAN, "    repeats: 1\n", "    repeats: 1\n    hypothesis: A.\n    notes: B.\n")),
+        (
+            "hypothesis and notes",
+            edited(PLAN, "seed: 3\n", "seed: 3\nhypothesis: It rains.\nnotes: |\n  Two\n  lines.\n"),
+        ),
+        (
+            "sweep's hypothesis and notes",
+            edited(PLAN, "    repeats: 1\n", "    repeats: 1\n    hypothesis: A.\n    notes: B.\n"),
+        ),
         ("slo", edited(PLAN, "seed: 3\n", "seed: 3\nslo: { ttft: { p99: 500ms }, cost_per_million: 2.50 }\n")),
         ("goodput", edited(PLAN, "seed: 3\n", "seed: 3\ngoodput: { ttft: 500ms, tpot: 50ms }\n")),
         ("validity", edited(PLAN, "seed: 3\n", "seed: 3\nvalidity: { client_late: { suspect: 2%, invalid: 20% } }\n")),
@@ -394,7 +400,11 @@ fn an_edited_value_runs_alone() {
     lab.run(&["run", "plan.yaml"]);
     let old = fingerprints(&lab);
     assert_eq!(old.len(), 3);
-    assert!(states(&lab, "plan.yaml").values().all(|(state, reason)| state == "cached" && reason.starts_with("committed 2")));
+    assert!(
+        states(&lab, "plan.yaml")
+            .values()
+            .all(|(state, reason)| state == "cached" && reason.starts_with("committed 2"))
+    );
 
     let changed = edited(EDITED, "50", "60");
     lab.write("plan.yaml", &changed);
@@ -429,7 +439,9 @@ fn corrupt_and_forced_runs_are_redone() {
     std::fs::write(run(ids[1]).join("run.json"), b"{").unwrap();
     std::fs::remove_file(run(ids[2]).join("run.json")).unwrap();
     let now = states(&lab, "plan.yaml");
-    for (id, words) in [(ids[0], "requests.parquet has 5 bytes"), (ids[1], "run.json is damaged"), (ids[2], "run.json is missing")] {
+    for (id, words) in
+        [(ids[0], "requests.parquet has 5 bytes"), (ids[1], "run.json is damaged"), (ids[2], "run.json is missing")]
+    {
         let (state, reason) = &now[id];
         assert_eq!(state, "redo", "{now:?}");
         assert!(reason.starts_with("corrupt: ") && reason.contains(words), "{reason}");

@@ -6,3 +6,4 @@ mod identity;
 mod lab;
 mod mock;
 mod smoke;
+mod terminal;
