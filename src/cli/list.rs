@@ -90,7 +90,8 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
             ],
         });
     }
-    let mut lines = lines(table);
+    // A header with nothing below it says nothing.
+    let mut lines = if runs.is_empty() { Vec::new() } else { lines(table) };
     lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {reason}")));
     lines.join("\n")
 }

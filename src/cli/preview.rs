@@ -60,7 +60,7 @@ pub struct View<'a> {
 /// Shows what `run` would do.
 pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.folder)?;
-    let asked = args.probe.then(|| probe::ask_all(&workspace, &args.plan));
+    let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
     let view = View { format: args.format, asked: asked.as_deref() };
     let work = show(&workspace, &args.selection, Wishes::default(), view)?;
     Ok(match asked {

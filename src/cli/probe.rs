@@ -6,13 +6,13 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::plan::Endpoint;
+use crate::expand::{Expansion, expand};
+use crate::plan::{self, Endpoint, Plan};
 use crate::report::format::plain;
 use crate::server::{self, Found};
 use crate::sweep::{question, target};
 
-use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, output};
+use super::{Exit, Failure, TextOrJson, output};
 
 /// The arguments of `probe`.
 #[derive(Debug, Args)]
@@ -23,8 +23,6 @@ pub struct ProbeArgs {
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
-    #[command(flatten)]
-    folder: Folder,
 }
 
 /// What came of asking one endpoint.
@@ -56,8 +54,8 @@ enum Readiness {
 
 /// Asks every server of the plan for its models and for one short generation.
 pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(&args.plan, &args.folder)?;
-    let asked = ask_all(&workspace, &args.plan);
+    let plan = plan::load(&args.plan)?.plan;
+    let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
         TextOrJson::Text => print(&asked)?,
         TextOrJson::Json => output::json(&json!({ "endpoints": asked }))?,
@@ -88,10 +86,10 @@ pub fn print(asked: &[Asked]) -> Result<(), Failure> {
 }
 
 /// Asks every endpoint that the plan's runs use.
-pub fn ask_all(workspace: &Workspace, path: &Path) -> Vec<Asked> {
+pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let ask = |(name, endpoint): (&String, &Endpoint)| {
-        let run = workspace.expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
+        let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
             (_, None) => Err((Readiness::Embedded, None)),
@@ -106,5 +104,5 @@ pub fn ask_all(workspace: &Workspace, path: &Path) -> Vec<Asked> {
         };
         Asked { endpoint: name.clone(), state, server: found.server, models: found.models, reason }
     };
-    workspace.plan().endpoints.iter().map(ask).collect()
+    plan.endpoints.iter().map(ask).collect()
 }

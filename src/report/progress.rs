@@ -137,7 +137,7 @@ impl Screen {
         match &self.bars {
             Some(bars) => bars.add(run, progress),
             None => {
-                let takes = duration(run.expected_ns() / 1_000_000_000);
+                let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
                 self.line(&format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name));
             }
         }

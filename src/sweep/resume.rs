@@ -150,3 +150,88 @@ pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: 
         decision.changed = changed;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::Plan;
+
+    /// The runs of a plan with an open loop at these rates.
+    fn runs(rates: &[u32]) -> Expansion {
+        let plan: Plan = serde_json::from_value(json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "sweeps": { "s": { "matrix": { "endpoint": "e", "model": "m", "qps": rates } } },
+        }))
+        .expect("a plan");
+        expand(&plan).expect("expands")
+    }
+
+    fn committed(run: &PlannedRun) -> Listed {
+        let time = "2026-01-02T03:04:05.678Z";
+        let record = json!({
+            "format": 1, "id": run.id.to_string(), "attempt": 1, "started": time, "ended": time, "spec": *run.spec,
+            "environment": { "models": [], "sweepline": "", "client_host": "", "client_os": "", "client_cores": 1 },
+            "facts": crate::rows::Facts::default(), "generator_digest": "", "files": {},
+        });
+        let record = serde_json::from_value(record).expect("a record");
+        Listed { id: run.id.short(), dir: PathBuf::new(), state: State::Whole, record: Some(record) }
+    }
+
+    fn decided(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, invalid: bool) -> (Action, String) {
+        let decision = decide(run, disk, wishes, &|_| invalid);
+        (decision.action, decision.reason)
+    }
+
+    #[test]
+    fn what_is_on_disk_decides() {
+        let plan = runs(&[5]);
+        let run = &plan.runs[0];
+        let on_disk = |listed| OnDisk::new(listed, &plan);
+        let (none, force) = (Wishes::default(), Wishes { force: true, redo_invalid: false });
+        let redo = Wishes { force: false, redo_invalid: true };
+        let whole = || on_disk(vec![committed(run)]);
+        assert_eq!(decided(run, &on_disk(vec![]), force, true), (Action::New, "never committed".into()));
+        assert_eq!(decided(run, &whole(), none, true), (Action::Cached, "committed 2026-01-02T03:04:05Z".into()));
+        assert_eq!(decided(run, &whole(), force, false), (Action::Redo, "forced".into()));
+        assert_eq!(decided(run, &whole(), redo, true), (Action::Redo, "its verdict is invalid".into()));
+        assert_eq!(decided(run, &whole(), redo, false).0, Action::Cached);
+        let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
+        assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: cut".into()));
+        let other = Listed { id: run.id.short(), ..committed(&runs(&[6]).runs[0]) };
+        let (action, reason) = decided(run, &on_disk(vec![other]), none, false);
+        assert_eq!(action, Action::Redo);
+        assert!(reason.starts_with("corrupt: run.json describes another run"), "{reason}");
+    }
+
+    proptest! {
+        /// An edit of one rate is told as that edit, whatever else is committed, and never as a change of a run that
+        /// the plan still has.
+        #[test]
+        fn a_new_run_is_told_by_what_the_plan_lost(
+            rates in proptest::collection::btree_set(1u32..1000, 2..6), at in 0usize..6, new in 1000u32..2000,
+        ) {
+            let old: Vec<u32> = rates.into_iter().collect();
+            let mut edited = old.clone();
+            let at = at % old.len();
+            edited[at] = new;
+            let (before, after) = (runs(&old), runs(&edited));
+            let disk = OnDisk::new(before.runs.iter().map(committed).collect(), &after);
+            prop_assert_eq!(disk.orphans().len(), 1);
+            for run in &after.runs {
+                let mut decision = decide(run, &disk, Wishes::default(), &|_| false);
+                explain(&mut decision, run, &disk, after.runs.len());
+                let is_new = !before.runs.iter().any(|old| old.id == run.id);
+                prop_assert_eq!(decision.action, if is_new { Action::New } else { Action::Cached });
+                if is_new {
+                    prop_assert_eq!(decision.reason, format!("changed: load.qps: {} → {new}", old[at]));
+                }
+            }
+        }
+    }
+}

@@ -192,9 +192,21 @@ impl Server {
         format!("{}/v1", self.address)
     }
 
-    /// How many lines its log has so far.
-    pub fn lines(&self) -> usize {
-        std::fs::read_to_string(&self.log).unwrap().lines().count()
+    /// How many requests it has seen, of any path, but for those that this question sends: the log is written in the
+    /// order of the requests' ends and a moment later, so that our own last line says that the rest is there.
+    pub fn requests(&self) -> usize {
+        const OURS: &str = "\"request_id\":\"the tests' own\"";
+        let read = || std::fs::read_to_string(&self.log).unwrap();
+        let ours = |text: &str| text.lines().filter(|line| line.contains(OURS)).count();
+        let before = ours(&read());
+        let mut stream = std::net::TcpStream::connect(self.address.trim_start_matches("http://")).unwrap();
+        let request =
+            "GET /v1/models HTTP/1.1\r\nHost: mock\r\nx-request-id: the tests' own\r\nConnection: close\r\n\r\n";
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        std::io::Read::read_to_end(&mut stream, &mut Vec::new()).unwrap();
+        let text = wait_for("the log", || Some(read()).filter(|text| ours(text) > before));
+        // Without the opening line.
+        text.lines().count() - 1 - ours(&text)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod commands;
 mod identity;
 mod keepalive;
 mod kill;
@@ -15,6 +16,7 @@ mod shapes;
 mod smoke;
 mod store_errors;
 mod sweeps;
+mod terminal;
 mod truth;
 mod verdicts;
 mod wire;
