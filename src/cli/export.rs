@@ -11,7 +11,7 @@ use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
 use crate::plan::Plan;
 use crate::rows::RunLabels;
-use crate::store::{RunRecord, Store, StoreError};
+use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
 use super::workspace::Workspace;
@@ -72,7 +72,7 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     let plan = workspace.as_ref().map(Workspace::plan);
     let chosen = match &workspace {
         Some(workspace) => of_plan(workspace),
-        None => of_folder(&store)?,
+        None => of_folder(&store.list()?),
     };
     if args.format == Written::Parquet {
         return parquet(&args, &store, &chosen);
@@ -95,7 +95,7 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
 
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
     let named = |run: &crate::expand::PlannedRun| {
-        let record = workspace.disk.record(&run.id)?.clone();
+        let record = usable(workspace.disk.get(&run.id)?)?.clone();
         let names = run.spec.labels.clone();
         let labels = RunLabels { model: names.model, scenario: names.scenario, axes: names.axes, ..record.labels() };
         Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
@@ -103,9 +103,18 @@ fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
     workspace.expansion.runs.iter().filter_map(named).collect()
 }
 
-fn of_folder(store: &Store) -> Result<Vec<Chosen>, Failure> {
-    let records = store.list()?.into_iter().filter_map(|listed| listed.record);
-    Ok(records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect())
+fn of_folder(listed: &[Listed]) -> Vec<Chosen> {
+    let records = listed.iter().filter_map(usable).cloned();
+    records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
+}
+
+/// The record of a run that can be exported. One that cannot is left out, and never silently.
+fn usable(listed: &Listed) -> Option<&RunRecord> {
+    if let State::Corrupt(reason) = &listed.state {
+        eprintln!("run {} is left out: {reason} (`sweepline verify` names every damaged file)", listed.id);
+        return None;
+    }
+    listed.record.as_ref()
 }
 
 fn row(store: &Store, plan: Option<&Plan>, run: &Chosen) -> Result<RunRow, StoreError> {
@@ -194,6 +203,9 @@ fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, 
     let bytes = runs_parquet::bytes(stored).map_err(|error| Failure::Unexpected(error.into()))?;
     let default = args.folder.results.join("runs.parquet");
     let path = args.output.as_deref().unwrap_or(&default);
-    replace(path, |out| out.write_all(&bytes)).map_err(|error| cannot_write(Some(path), &error))?;
+    replace(path, |out| out.write_all(&bytes)).map_err(|error| match args.output {
+        None => Failure::Store(StoreError::cannot_write(path, error)),
+        Some(_) => cannot_write(Some(path), &error),
+    })?;
     Ok(Exit::Done)
 }

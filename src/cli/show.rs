@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::export::{Cell, runs};
 use crate::plan::{self, Plan};
 use crate::report::{Detail, Line, run as page};
-use crate::store::Store;
+use crate::store::{RunRecord, Store};
 
 use super::export::run_row;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
@@ -31,7 +31,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     folder: Folder,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Shows a run.
@@ -40,8 +40,10 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
     let store = Store::open(&args.folder.results);
     let listed = store.find(&args.run)?;
-    let Some(record) = listed.record else {
-        return Err(Failure::Usage(format!("run {} is damaged; `sweepline verify` says how", listed.id)));
+    let record = match listed.record {
+        Some(record) => record,
+        // Reading it once more says what is wrong with it.
+        None => RunRecord::read(&listed.dir)?,
     };
     let answered = answers::read(&store, &record, plan)?;
     match args.format {
@@ -62,9 +64,9 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 "not_checked": not_checked,
             });
             let row = [run_row(None, None, &record, answered)];
-            let sheet = runs::sheet(&row);
+            let mut sheet = runs::sheet(&row);
             let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
-            let cells = sheet.rows.into_iter().next().unwrap_or_default();
+            let cells = sheet.rows.next().unwrap_or_default();
             let metrics: Map<String, Value> =
                 names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
             output::json(&json!({ "run": record, "verdict": verdict, "metrics": metrics }))?;

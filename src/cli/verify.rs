@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::store::Store;
+use crate::store::{RunReport, State, Store};
 
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
@@ -31,12 +31,11 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
                     }
                 }
             }
-            let rest = if bad == 0 {
-                "all whole".to_owned()
-            } else {
-                format!("{bad} damaged; `sweepline run` does them again")
-            };
+            let rest = if bad == 0 { "all whole".to_owned() } else { format!("{bad} damaged") };
             output::print(&format!("{} runs in {}: {rest}", reports.len(), args.folder.results.display()))?;
+            for line in remedies(&store, &reports)? {
+                output::print(&line)?;
+            }
         }
         TextOrJson::Json => {
             let runs: Vec<_> = reports
@@ -51,4 +50,25 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(if bad == 0 { Exit::Done } else { Exit::Store })
+}
+
+/// What to do about the damage: a sweep looks at `run.json` and sizes only, so other damage needs to be forced.
+fn remedies(store: &Store, reports: &[RunReport]) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    let mut hidden = Vec::new();
+    let mut plain = 0;
+    for report in reports.iter().filter(|report| !report.is_whole()) {
+        match store.run(&report.id)? {
+            Some(listed) if listed.state == State::Whole => hidden.push(format!("'{}'", report.id)),
+            _ => plain += 1,
+        }
+    }
+    if plain > 0 {
+        lines.push(format!("`sweepline run PLAN` does {plain} of them again, as their run.json or sizes are wrong"));
+    }
+    if !hidden.is_empty() {
+        let (count, ids) = (hidden.len(), hidden.join(", "));
+        lines.push(format!("`sweepline run PLAN --force --only \"id[:16] in [{ids}]\"` does {count} of them again"));
+    }
+    Ok(lines)
 }

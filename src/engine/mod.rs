@@ -21,7 +21,7 @@ mod target;
 mod timer;
 mod tls;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub enum EngineError {
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
     Content,
-    /// The writer has given up; `execute` puts its reason in the place of this.
+    /// The writer has given up; the executor puts its reason in the place of this.
     #[error("the writer has stopped")]
     WriterGone,
     /// Rows cannot be written.
@@ -142,7 +142,6 @@ fn client(
         id_prefix,
         cut: Cut::default(),
         progress,
-        refused: Cell::new(0),
     })
 }
 

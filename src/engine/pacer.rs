@@ -21,7 +21,7 @@ pub enum Pacer {
     /// Slots, each busy with one request after another.
     Closed(Closed),
     /// Arrivals, whatever the server does.
-    Open(Open),
+    Open(Box<Open>),
 }
 
 /// Slots that join evenly over fill and then redispatch at once.
@@ -54,14 +54,14 @@ impl Pacer {
 
     /// An open loop.
     pub fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
-        Pacer::Open(Open {
+        Pacer::Open(Box::new(Open {
             waiting: schedule.clone(),
             arriving: schedule,
             arrived: 0,
             started: 0,
             in_flight: 0,
             cap: cap.unwrap_or(u32::MAX),
-        })
+        }))
     }
 
     /// The next instant at which the clock alone makes a request start (or start to wait).

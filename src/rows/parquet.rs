@@ -69,18 +69,20 @@ fn properties(table: Table) -> WriterProperties {
 pub(crate) struct TableWriter {
     path: PathBuf,
     schema: SchemaRef,
-    writer: ArrowWriter<File>,
+    /// Ours beside the writer's: its way to give the file back loses the operating system's word on a failed write.
+    file: Arc<File>,
+    writer: ArrowWriter<Arc<File>>,
 }
 
 impl TableWriter {
     /// Starts the file of `table` in `dir`, over whatever is there.
     pub(crate) fn create(dir: &Path, table: Table) -> Result<TableWriter, RowsError> {
         let path = dir.join(table.file());
-        let file = File::create(&path).map_err(|error| RowsError::write(&path, error))?;
+        let file = Arc::new(File::create(&path).map_err(|error| RowsError::write(&path, error))?);
         let schema: SchemaRef = Arc::new(table.schema());
-        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))
+        let writer = ArrowWriter::try_new(Arc::clone(&file), Arc::clone(&schema), Some(properties(table)))
             .map_err(|error| RowsError::parquet_write(&path, error))?;
-        Ok(TableWriter { path, schema, writer })
+        Ok(TableWriter { path, schema, file, writer })
     }
 
     /// Adds rows, given as one array for each column.
@@ -92,8 +94,8 @@ impl TableWriter {
 
     /// Writes the footer and waits until the disk has the file.
     pub(crate) fn finish(self) -> Result<(), RowsError> {
-        let file = self.writer.into_inner().map_err(|error| RowsError::parquet_write(&self.path, error))?;
-        file.sync_all().map_err(|error| RowsError::write(&self.path, error))
+        self.writer.close().map_err(|error| RowsError::parquet_write(&self.path, error))?;
+        self.file.sync_all().map_err(|error| RowsError::write(&self.path, error))
     }
 }
 

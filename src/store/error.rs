@@ -139,6 +139,11 @@ impl StoreError {
         }
     }
 
+    /// The operating system's refusal to write a file that others than the store put into the results folder.
+    pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
+        StoreError::io(Doing::Write, path, source)
+    }
+
     /// A mapper of refusals to do something with `path`.
     pub(crate) fn on(doing: Doing, path: &Path) -> impl Fn(io::Error) -> StoreError {
         move |source| StoreError::io(doing, path, source)

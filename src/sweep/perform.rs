@@ -106,7 +106,12 @@ fn abandon(attempt: Attempt, error: EngineError) -> RunError {
     let failure = match error {
         EngineError::Stopped => RunError::Stopped,
         EngineError::Sink(error) => match error.downcast::<RowsError>() {
-            Ok(error) => return RunError::Store(StoreError::from(*error)),
+            Ok(error) => {
+                let error = StoreError::from(*error);
+                // Best effort: on a full disk the reason may not fit either, and the first error is the one to tell.
+                let _ = attempt.fail(&error.to_string());
+                return RunError::Store(error);
+            }
             Err(error) => RunError::Failed(error.to_string()),
         },
         _ => RunError::Failed(reason.clone()),

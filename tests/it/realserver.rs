@@ -222,5 +222,5 @@ fn history(runs: &BTreeMap<String, Run>, wire: &BTreeMap<String, Exchange>) {
         }
         assert_eq!(deepest, 2, "{name}: some conversation came to its last turn");
     }
-    assert!(answers.len() > 10, "answers differ, so that the right one can be told from another: {answers:?}");
+    assert!(answers.len() > 2, "answers differ, so that the right one can be told from another: {answers:?}");
 }

@@ -29,7 +29,7 @@ impl Mock {
         Mock::start_with(flags, |command| command)
     }
 
-    fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
+    pub fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
         command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));
@@ -64,7 +64,7 @@ impl Mock {
     }
 
     /// The log's lines, as soon as there are `lines` that tell of requests or connections.
-    fn log(&self, lines: usize) -> Vec<Value> {
+    pub fn log(&self, lines: usize) -> Vec<Value> {
         wait_for(&format!("{lines} lines in the log"), || {
             let log = self.log_now();
             (log.len() >= lines).then_some(log)

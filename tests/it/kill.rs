@@ -1,0 +1,257 @@
+//! Sweeps that are killed or told to stop: no committed run is touched, and the same command goes on to the same set.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::lab::{Lab, Running};
+use super::sweeps::{
+    Talking, children, end, files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt, wait_until_gone,
+};
+
+/// Runs in the plan.
+const RUNS: usize = 5;
+
+/// Starts the program with a failpoint and waits until it has killed itself there; its server is gone then, too.
+fn killed_at(lab: &Lab, failpoint: &str, args: &[&str]) {
+    let running = Running::start(lab.command(args).env("SWEEPLINE_FAILPOINT", failpoint));
+    let (ended, servers) = end(running);
+    assert_eq!(ended.code, None, "it was not killed at {failpoint}: {}", ended.stderr);
+    assert_eq!(servers.len(), 1, "the embedded server of the sweep");
+    wait_until_gone(&servers);
+}
+
+/// Kills at a point before or after the rename that commits, and goes on. `committed`, `finished`: how many runs the kill
+/// leaves, and how many more the next start makes of sealed attempts without measuring anything.
+fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
+    let lab = lab();
+    killed_at(&lab, failpoint, &["run", "plan.yaml"]);
+    let before = files(&lab, "runs");
+    assert_eq!(names(&lab, "runs").len(), committed, "{failpoint}");
+    lab.ok(&["verify"]);
+    let ended = goes_on(&lab, &before);
+    let left = RUNS - committed - finished;
+    let there = committed + finished;
+    assert!(
+        ended.stderr.contains(&format!("{left} runs to do ({there} are done already)")),
+        "{failpoint}: {}",
+        ended.stderr
+    );
+    assert_eq!(ended.stderr.matches("after an earlier kill").count(), finished, "{failpoint}: {}", ended.stderr);
+    assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
+}
+
+#[test]
+fn a_kill_before_the_commit_costs_one_run() {
+    kill_and_go_on("before_seal:2", 1, 0);
+    kill_and_go_on("before_run_json:3", 2, 0);
+}
+
+#[test]
+fn a_kill_around_the_rename_costs_nothing() {
+    kill_and_go_on("before_rename:2", 1, 1);
+    kill_and_go_on("after_rename:3", 3, 0);
+}
+
+#[test]
+fn a_kill_of_the_first_and_of_the_last_commit() {
+    let lab = lab();
+    killed_at(&lab, "before_rename", &["run", "plan.yaml"]);
+    assert!(names(&lab, "runs").is_empty());
+    // The rename of the run that was killed before its own is the first of them.
+    killed_at(&lab, &format!("after_rename:{RUNS}"), &["run", "plan.yaml"]);
+    assert_eq!(names(&lab, "runs").len(), RUNS);
+    let ended = goes_on(&lab, &files(&lab, "runs"));
+    assert!(ended.stderr.contains("nothing to do"), "{}", ended.stderr);
+}
+
+/// Numbers from 0 to 1 that are the same on every day (SplitMix64).
+fn random(seed: u64) -> f64 {
+    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as f64 / u64::MAX as f64
+}
+
+#[test]
+fn a_kill_at_any_instant_loses_nothing() {
+    const KILLS: u32 = 20;
+    let undisturbed = lab();
+    let start = Instant::now();
+    goes_on(&undisturbed, &files(&undisturbed, "runs"));
+    let whole = start.elapsed();
+    let next = Mutex::new(0..KILLS);
+    let kills = Mutex::new(0);
+    // Labs wait more than they compute: two at a time.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(at) = next.lock().unwrap().next() else { break };
+                    let instant = whole.mul_f64((f64::from(at) + random(u64::from(at))) / f64::from(KILLS));
+                    let killed = kill_at_and_go_on(instant, &names(&undisturbed, "runs"));
+                    *kills.lock().unwrap() += u32::from(killed);
+                }
+            });
+        }
+    });
+    let kills = kills.into_inner().unwrap();
+    assert!(kills >= KILLS / 2, "only {kills} of {KILLS} sweeps were killed before their end");
+}
+
+/// Kills a sweep `after` its start and goes on; says whether it had not ended by itself.
+fn kill_at_and_go_on(after: Duration, undisturbed: &BTreeSet<String>) -> bool {
+    let lab = lab();
+    let running = lab.start(&["run", "plan.yaml"]);
+    // The instant is what is tried out here, nothing is waited for.
+    std::thread::sleep(after);
+    let servers = children(running.id());
+    running.signal(Signal::KILL);
+    let (ended, more) = end(running);
+    wait_until_gone(&servers);
+    wait_until_gone(&more);
+    let before = files(&lab, "runs");
+    lab.ok(&["verify"]);
+    goes_on(&lab, &before);
+    assert_eq!(&names(&lab, "runs"), undisturbed);
+    assert!(names(&lab, "superseded").is_empty(), "after {after:?}: nothing was measured twice");
+    ended.code.is_none()
+}
+
+#[test]
+fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
+    let lab = lab();
+    let first = goes_on(&lab, &files(&lab, "runs"));
+    assert!(first.stderr.contains("5 runs to do"), "{}", first.stderr);
+    let old = files(&lab, "runs");
+    killed_at(&lab, "between_supersede_and_rename:2", &["run", "plan.yaml", "--force"]);
+    assert_eq!((names(&lab, "runs").len(), names(&lab, "superseded").len()), (RUNS - 1, 2));
+    lab.ok(&["verify"]);
+    let now = files(&lab, "runs");
+
+    let again = goes_on(&lab, &now);
+    assert!(
+        again.stderr.contains("after an earlier kill") && again.stderr.contains("nothing to do"),
+        "{}",
+        again.stderr
+    );
+    let attempt = |json: &Value| json["attempt"].as_u64().unwrap();
+    let attempts: Vec<u64> = lab.runs().values().map(|run| attempt(&run.json)).collect();
+    assert_eq!(attempts.iter().filter(|attempt| **attempt == 2).count(), 2, "{attempts:?}");
+    // What was replaced is whole in superseded/, under the number of its attempt; the rest is where it was.
+    let replaced = names(&lab, "superseded");
+    for (path, bytes) in &old {
+        let place = path.strip_prefix(lab.results().join("runs")).unwrap();
+        let (run, file) = (place.parent().unwrap().to_str().unwrap(), place.file_name().unwrap());
+        let aside = format!("{run}.1");
+        let path = if replaced.contains(&aside) {
+            lab.results().join("superseded").join(aside).join(file)
+        } else {
+            path.clone()
+        };
+        assert!(&std::fs::read(&path).unwrap() == bytes, "{} is not what it was", path.display());
+    }
+
+    let forced = lab.run(&["run", "plan.yaml", "--force"]);
+    honest(&forced);
+    assert_eq!((names(&lab, "runs").len(), names(&lab, "superseded").len()), (RUNS, 2 + RUNS));
+    lab.ok(&["verify"]);
+}
+
+/// Two runs, long enough to be met under way.
+const LONGER: &str = "
+sweepline: 1
+name: longer
+seed: 6
+endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 6 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: 1500ms, drain: 5s }
+sweeps:
+  closed:
+    matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [1, 2] }
+";
+
+#[test]
+fn one_signal_abandons_the_run_and_leaves_the_rest() {
+    let lab = lab();
+    lab.write("plan.yaml", LONGER);
+    for (count, signal) in [(1, Signal::INT), (2, Signal::TERM)] {
+        let before = files(&lab, "runs");
+        let known = names(&lab, "attempts");
+        let running = lab.start(&["run", "plan.yaml"]);
+        super::lab::wait_for("a new attempt", || {
+            let new = names(&lab, "attempts").into_iter().find(|name| !known.contains(name))?;
+            lab.results().join("attempts").join(new).join("journal.arrow").exists().then_some(())
+        });
+        running.signal(signal);
+        let (ended, servers) = end(running);
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        assert!(ended.stderr.contains("2 left to do; the same command goes on"), "{}", ended.stderr);
+        wait_until_gone(&servers);
+        let list = lab.ok(&["list", "--attempts", "--format", "json"]).json();
+        let attempts = list["attempts"].as_array().unwrap();
+        assert_eq!(attempts.len(), count, "{list}");
+        assert!(attempts.iter().all(|attempt| attempt["reason"] == "interrupted"), "{list}");
+        assert_eq!(files(&lab, "runs"), before, "nothing was committed");
+    }
+    goes_on(&lab, &files(&lab, "runs"));
+    assert_eq!(names(&lab, "attempts").len(), 2, "what was abandoned stays for whoever wants to look");
+}
+
+#[test]
+fn a_signal_between_runs_keeps_what_is_committed() {
+    let lab = lab();
+    let running = lab.start(&["run", "plan.yaml"]);
+    super::lab::wait_for("a committed run", || (!names(&lab, "runs").is_empty()).then_some(()));
+    running.signal(Signal::INT);
+    let before = files(&lab, "runs");
+    let (ended, servers) = end(running);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    wait_until_gone(&servers);
+    unchanged(&before, &files(&lab, "runs"));
+    let left = RUNS - names(&lab, "runs").len();
+    assert!(left > 0, "the sweep was stopped, not ended");
+    let ended = goes_on(&lab, &files(&lab, "runs"));
+    assert!(ended.stderr.contains(&format!("{left} runs to do")), "{}", ended.stderr);
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    // A server that takes connections and never answers: a probe waits for it for the ten minutes of a request.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let lab = lab();
+    let url = format!("url: http://{}/v1, engine: vllm", silent.local_addr().unwrap());
+    lab.write(
+        "silent.yaml",
+        &super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url),
+    );
+    for (first, second) in [(Signal::INT, Signal::INT), (Signal::TERM, Signal::INT)] {
+        let program = Talking::start(&mut lab.command(&["run", "silent.yaml"]), lab.path().join("stderr"));
+        let _connection = silent.accept().unwrap();
+        program.signal(first);
+        program.wait_to_say("stopping");
+        program.signal(second);
+        assert_eq!(program.end(), Some(130));
+    }
+    assert!(names(&lab, "runs").is_empty());
+}
+
+#[test]
+fn a_killed_attempt_is_listed_and_never_a_result() {
+    let lab = lab();
+    lab.write("longer.yaml", LONGER);
+    let running = lab.start(&["run", "longer.yaml"]);
+    let attempt = wait_for_attempt(&lab);
+    running.signal(Signal::KILL);
+    end(running);
+    assert!(lab.ok(&["list", "--attempts"]).stdout.contains(&format!("attempt {attempt}: not finished")));
+    assert_eq!(lab.ok(&["export", "--format", "json"]).json(), serde_json::json!([]));
+    let states = lab.ok(&["preview", "longer.yaml", "--format", "json"]).json();
+    assert!(states["runs"].as_array().unwrap().iter().all(|run| run["state"] == "new"), "{states}");
+    assert_eq!(planned(&lab, "longer.yaml").len(), 2);
+}

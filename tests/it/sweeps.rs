@@ -1,0 +1,172 @@
+//! What the tests of the results folder share: a sweep of five short runs, and looks at what is on disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::lab::{Ended, Lab, Running, wait_for};
+
+/// Five runs on an embedded mock, a quarter of a second each.
+pub const PLAN: &str = "
+sweepline: 1
+name: short
+seed: 5
+endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 6 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: 200ms, drain: 5s }
+sweeps:
+  closed:
+    matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [1, 2, 3] }
+  open:
+    matrix: { endpoint: [demo], model: [m], scenario: [short], qps: [40, 60] }
+";
+
+/// A lab with that plan as `plan.yaml`.
+pub fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    lab
+}
+
+/// The folders that a plan's runs will have, by its preview.
+pub fn planned(lab: &Lab, plan: &str) -> BTreeSet<String> {
+    let preview = lab.ok(&["preview", plan, "--format", "json"]).json();
+    let runs = preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] != "orphan");
+    runs.map(|run| run["id"].as_str().unwrap()[..16].to_owned()).collect()
+}
+
+/// The names in a subfolder of the results; none where there is no such folder.
+pub fn names(lab: &Lab, folder: &str) -> BTreeSet<String> {
+    let Ok(entries) = std::fs::read_dir(lab.results().join(folder)) else { return BTreeSet::new() };
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Every file under a subfolder of the results, byte for byte.
+pub fn files(lab: &Lab, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    collect(&lab.results().join(folder), &mut found);
+    found
+}
+
+fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else {
+            found.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+}
+
+/// Runs the plan to its end, and expects of `before`, the files of the runs that were committed, that not a byte has
+/// changed, that every run of the plan is there and whole, and that nothing else speaks against exit code 0 than what
+/// the machine made of the figures.
+pub fn goes_on(lab: &Lab, before: &BTreeMap<PathBuf, Vec<u8>>) -> Ended {
+    let ended = lab.run(&["run", "plan.yaml"]);
+    honest(&ended);
+    unchanged(before, &files(lab, "runs"));
+    assert_eq!(names(lab, "runs"), planned(lab, "plan.yaml"), "{}", ended.stderr);
+    lab.ok(&["verify"]);
+    ended
+}
+
+/// Expects of a sweep that every run was committed. Verdicts are left to the machine, which others use too.
+pub fn honest(ended: &Ended) {
+    let whole = !ended.stderr.contains("the same command goes on with what is missing");
+    assert!(matches!(ended.code, Some(0 | 3)) && whole, "{:?}\n{}{}", ended.code, ended.stdout, ended.stderr);
+}
+
+/// Expects every file of `before` in `after`, with the same bytes.
+pub fn unchanged(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) {
+    for (path, bytes) in before {
+        assert!(after.get(path) == Some(bytes), "{} is not what it was", path.display());
+    }
+}
+
+/// A process by its number and the instant of its start: numbers are given anew.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    id: u32,
+    started: String,
+}
+
+/// The fields of a process after its name: state, parent, …; none where there is no such process.
+fn stat(id: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
+}
+
+/// The children of a process.
+pub fn children(parent: u32) -> BTreeSet<Process> {
+    let ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let child = |id: u32| {
+        let stat = stat(id)?;
+        (stat[1] == parent.to_string()).then(|| Process { id, started: stat[19].clone() })
+    };
+    ids.filter_map(child).collect()
+}
+
+/// Waits until these processes have ended; one that nobody has asked about yet has ended, too.
+pub fn wait_until_gone(processes: &BTreeSet<Process>) {
+    for process in processes {
+        wait_for(&format!("the end of {process:?}"), || {
+            let alive = stat(process.id).is_some_and(|stat| stat[19] == process.started && stat[0] != "Z");
+            (!alive).then_some(())
+        });
+    }
+}
+
+/// Waits for the end of a program; gives the children that it was seen to have, too.
+pub fn end(mut running: Running) -> (Ended, BTreeSet<Process>) {
+    let mut seen = BTreeSet::new();
+    wait_for("the program's end", || {
+        seen.extend(children(running.id()));
+        // A look through all processes is not for free.
+        std::thread::sleep(Duration::from_millis(10));
+        running.has_ended().then_some(())
+    });
+    (running.end(), seen)
+}
+
+/// Waits until an attempt is under way, and gives its folder's name.
+pub fn wait_for_attempt(lab: &Lab) -> String {
+    let begun = |name: &String| lab.results().join("attempts").join(name).join("journal.arrow").exists();
+    wait_for("an attempt", || names(lab, "attempts").into_iter().find(begun))
+}
+
+/// A program whose talk can be read while it runs; it is killed when this goes.
+pub struct Talking {
+    child: Child,
+    stderr: PathBuf,
+}
+
+impl Talking {
+    pub fn start(command: &mut Command, stderr: PathBuf) -> Talking {
+        let file = std::fs::File::create(&stderr).unwrap();
+        Talking { child: command.stdout(Stdio::null()).stderr(file).spawn().unwrap(), stderr }
+    }
+
+    /// Waits until it has said this.
+    pub fn wait_to_say(&self, text: &str) {
+        wait_for(text, || std::fs::read_to_string(&self.stderr).unwrap().contains(text).then_some(()));
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end and gives its exit code.
+    pub fn end(mut self) -> Option<i32> {
+        wait_for("the program's end", || self.child.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Talking {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
