@@ -4,6 +4,7 @@ mod architecture;
 mod kill;
 mod lab;
 mod mock;
+mod readers;
 mod smoke;
 mod store_errors;
 mod sweeps;
