@@ -6,6 +6,8 @@ use clap::Parser;
 use sweepline::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    let exit = cli::run(Cli::parse()).unwrap_or_else(|failure| failure.report());
+    let cli = Cli::parse();
+    let colour = cli.colour();
+    let exit = cli::run(cli).unwrap_or_else(|failure| failure.report(colour));
     ExitCode::from(exit.code())
 }

@@ -92,7 +92,8 @@ impl Flow {
 
 fn tokens_inside(records: &[Record], facts: &Facts) -> f64 {
     let events = records.iter().flat_map(|record| token_events(record, facts.stream));
-    events.filter(|(at, _)| contains(&facts.windows, *at)).map(|(_, tokens)| tokens).sum()
+    // Not `sum`: over nothing that is -0.
+    events.filter(|(at, _)| contains(&facts.windows, *at)).fold(0.0, |sum, (_, tokens)| sum + tokens)
 }
 
 fn prompt_tokens_inside(records: &[Record], facts: &Facts) -> Option<u64> {

@@ -74,7 +74,7 @@ pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
     let mut parts = vec![format!("{} requests", metrics.counts.requests)];
     parts.extend(if metrics.ttft.n > 0 { latency("TTFT", &metrics.ttft) } else { latency("E2E", &metrics.e2e) });
     if let Some(throughput) = metrics.flow.output_throughput {
-        parts.push(format!("{throughput:.0} tokens/s"));
+        parts.push(format!("{throughput:.0} tok/s"));
     }
     parts.push(answered.verdict.to_string());
     parts.join(" · ")
@@ -89,8 +89,19 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
     Some(format!("{name} p50 {median}{tail} ms"))
 }
 
-/// Prints the table of results of those of `runs` that are committed, each once. Gives the number of invalid ones.
-pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<usize, Failure> {
+/// What a table of results holds.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The id of the first run.
+    pub first: Option<String>,
+    /// The id of the first run that is invalid, or suspect where none is.
+    pub doubtful: Option<String>,
+    /// How many are invalid.
+    pub invalid: usize,
+}
+
+/// Prints the table of results of those of `runs` that are committed, each once.
+pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
     let mut answers = Vec::new();
     for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
@@ -103,7 +114,13 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
     if !lines.is_empty() {
         output::print(&format!("\n{}", results(&lines, colour.on(&std::io::stdout()))))?;
     }
-    Ok(answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count())
+    let id = |answered: &Answered| answered.labels.run_id.clone();
+    let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
+    Ok(Shown {
+        first: answers.first().map(id),
+        doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
+        invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
+    })
 }
 
 /// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.

@@ -19,7 +19,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Checks every plan and shows all mistakes of all of them.
@@ -35,7 +35,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
                 match format {
                     TextOrJson::Text => {
                         let stderr = std::io::stderr();
-                        eprintln!("{}", errors.render(args.colour.on(&stderr)).trim_end());
+                        output::complain(&errors.render(args.colour.on(&stderr)));
                     }
                     TextOrJson::Json => found.extend(errors.json().iter().map(|one| json!(one))),
                 }

@@ -1,10 +1,10 @@
 //! Errors of every stage as text and exit code. The one list of exit codes.
 
-use std::io::IsTerminal;
-
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
 use crate::store::StoreError;
+
+use super::{Colour, output};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,16 +55,13 @@ pub enum Failure {
 
 impl Failure {
     /// Prints the failure on stderr and gives its exit.
-    pub fn report(&self) -> Exit {
-        match self {
-            Failure::Plan(errors) => {
-                let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-                eprintln!("{}", errors.render(colour).trim_end());
-            }
-            Failure::Usage(text) => eprintln!("error: {text}"),
-            Failure::Store(error) => eprintln!("error: {}", chain(error)),
-            Failure::Unexpected(error) => eprintln!("error: {error:#}"),
-        }
+    pub fn report(&self, colour: Colour) -> Exit {
+        output::complain(&match self {
+            Failure::Plan(errors) => errors.render(colour.on(&std::io::stderr())),
+            Failure::Usage(text) => format!("error: {text}"),
+            Failure::Store(error) => format!("error: {}", chain(error)),
+            Failure::Unexpected(error) => format!("error: {error:#}"),
+        });
         self.exit()
     }
 

@@ -84,13 +84,14 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
                 record.spec.labels.model.clone(),
                 record.spec.labels.scenario.clone(),
                 load_name(record.spec.load),
-                (record.spec.repeat + 1).to_string(),
+                record.spec.repeat.to_string(),
                 format!("{:.19}Z", record.ended.to_string()),
                 state,
             ],
         });
     }
-    let mut lines = lines(&table);
+    // A header with nothing below it says nothing.
+    let mut lines = if runs.is_empty() { Vec::new() } else { lines(table) };
     lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {reason}")));
     lines.join("\n")
 }

@@ -3,15 +3,15 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use super::Exit;
+use super::limits::raise_file_limit;
 use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, UsagePosition, Words};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -198,7 +198,7 @@ impl MockArgs {
 ///
 /// # Errors
 /// The address cannot be listened on, the key is not in the environment, or the log cannot be written.
-pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
     let address = SocketAddr::new(args.listen.bind, args.listen.port);
     let parent_pipe = args.parent_pipe;
     let config = args.config()?;
@@ -225,7 +225,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         };
         server.serve(listener, shutdown).await.with_context(failed)
     })?;
-    Ok(if ended == Ended::Shutdown { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if ended == Ended::Shutdown { Exit::Done } else { Exit::Unexpected })
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -233,13 +233,6 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
-}
-
-/// Each connection is a file, and the usual soft limit of 1 024 is far below what the hard limit allows.
-fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where this is not allowed the limit stays as it was, and clients beyond it wait to be accepted.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Ready when standard input has ended. Not by a death signal: Linux sends that when the thread that started us ends.

@@ -7,6 +7,7 @@ mod check;
 mod export;
 mod failure;
 mod graph;
+mod limits;
 mod list;
 pub mod mock;
 mod output;
@@ -34,6 +35,18 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// The colour that the command was told to use; for commands that have no such flag, what the terminal takes.
+    pub fn colour(&self) -> Colour {
+        match &self.command {
+            Command::Run(args) => args.colour,
+            Command::Check(args) => args.colour,
+            Command::Show(args) => args.colour,
+            _ => Colour { when: When::Auto },
+        }
+    }
 }
 
 /// The commands.
@@ -115,7 +128,7 @@ pub enum When {
 
 impl Colour {
     /// Whether `stream` gets colour.
-    fn on(self, stream: &impl std::io::IsTerminal) -> bool {
+    pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
         match self.when {
             When::Always => true,
             When::Never => false,
@@ -149,6 +162,6 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Probe(args) => probe::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
-        Command::Mock(args) => Ok(mock::run(*args).map(|_| Exit::Done)?),
+        Command::Mock(args) => Ok(mock::run(*args)?),
     }
 }

@@ -1,4 +1,4 @@
-//! Data on stdout. A reader that went away (`| head`) is no error.
+//! Data on stdout, errors on stderr. A reader that went away (`| head`) is no error.
 
 use std::io::{ErrorKind, Write};
 
@@ -14,6 +14,11 @@ pub fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Unexpected(error.into())),
         _ => Ok(()),
     }
+}
+
+/// Prints an error on stderr; that nobody reads it must not hide the exit code behind a panic.
+pub fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
 }
 
 /// Prints a value as indented JSON.

@@ -49,21 +49,29 @@ struct Entry {
     reason: String,
 }
 
+/// How a preview is shown.
+pub struct View<'a> {
+    /// For people or programs.
+    pub format: TextOrJson,
+    /// What the servers said, if they were asked.
+    pub asked: Option<&'a [probe::Asked]>,
+}
+
 /// Shows what `run` would do.
 pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.folder)?;
-    let work = show(&workspace, &args.selection, Wishes::default(), args.format)?;
-    if args.probe {
-        let ready = probe::ask_all(&workspace, &args.plan)?;
-        if !ready {
-            return Ok(Exit::Runs);
-        }
-    }
-    Ok(if args.exit_code && work { Exit::Work } else { Exit::Done })
+    let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
+    let view = View { format: args.format, asked: asked.as_deref() };
+    let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    Ok(match asked {
+        Some(asked) if !probe::are_ready(&asked) => Exit::Runs,
+        _ if args.exit_code && work => Exit::Work,
+        _ => Exit::Done,
+    })
 }
 
 /// Prints the preview. Says whether there is work to do.
-pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, format: TextOrJson) -> Result<bool, Failure> {
+pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let runs = &workspace.expansion.runs;
     let picked = selection.pick(workspace.plan(), runs)?;
     let chosen: Vec<&PlannedRun> = runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
@@ -78,7 +86,7 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, format
             decision
         })
         .collect();
-    let orphans = workspace.disk.orphans(&workspace.expansion);
+    let orphans = workspace.disk.orphans();
     let mut entries: Vec<Entry> = chosen.iter().zip(&decisions).map(|(run, decision)| entry(run, decision)).collect();
     entries.extend(orphans.iter().map(|orphan| Entry {
         id: orphan.record.as_ref().map_or_else(|| orphan.id.clone(), |record| record.id.clone()),
@@ -88,9 +96,18 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, format
         state: Action::Orphan,
         reason: "committed, but no run of this plan asks for it".to_owned(),
     }));
-    match format {
-        TextOrJson::Json => output::json(&json!({ "plan": workspace.plan().name, "runs": entries }))?,
-        TextOrJson::Text => output::print(&text(workspace, &chosen, &decisions, orphans.len()))?,
+    match view.format {
+        TextOrJson::Json => {
+            let mut preview = json!({ "plan": workspace.plan().name, "runs": entries });
+            if let Some(asked) = view.asked {
+                preview["endpoints"] = json!(asked);
+            }
+            output::json(&preview)?;
+        }
+        TextOrJson::Text => {
+            output::print(&text(workspace, &chosen, &decisions, orphans.len()))?;
+            view.asked.map_or(Ok(()), probe::print)?;
+        }
     }
     Ok(decisions.iter().any(|decision| decision.action.is_work()))
 }
@@ -119,11 +136,11 @@ fn text(workspace: &Workspace, runs: &[&PlannedRun], decisions: &[Decision], orp
         .iter()
         .zip(decisions)
         .filter(|(run, decision)| decision.action.is_work() && seen.insert(run.id))
-        .map(|(run, _)| RunView::new(0, run).expected_ns() + run.spec.between.cooldown.0)
+        .map(|(run, _)| RunView::new(0, run).expected_ns())
         .sum();
     format!(
-        "{}\n\n{}: {} new, {} to redo, {} cached, {orphans} orphans; about {} one after another (fill + stabilize + measure + cooldown)",
-        lines(&table).join("\n"),
+        "{}\n\n{}: {} new, {} to redo, {} cached, {orphans} orphans; about {} one after another",
+        lines(table).join("\n"),
         workspace.plan().name,
         count(Action::New),
         count(Action::Redo),

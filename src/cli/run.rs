@@ -1,17 +1,21 @@
 //! `sweepline run PLAN`: executes what is missing, shows how it came out.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::report::progress::{Screen, Talk, duration};
+use crate::report::format::plain;
+use crate::report::progress::{Screen, duration};
 use crate::store::{Store, Writer, ignore_file_size_signal};
 use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::limits::raise_file_limit;
+use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview};
@@ -44,7 +48,7 @@ pub struct RunArgs {
     #[command(flatten)]
     loudness: Loudness,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Which committed runs are executed again.
@@ -59,13 +63,15 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.folder)?;
-        preview::show(&workspace, &args.selection, wishes, TextOrJson::Text)?;
+        let view = View { format: TextOrJson::Text, asked: None };
+        preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
     let mut workspace = Workspace::open(&args.plan, &args.folder)?;
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let writer = if any_work(&decisions) {
+        raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
         let writer = Store::lock(&args.folder.results)?;
         // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
@@ -100,34 +106,58 @@ fn any_work(decisions: &[Option<Decision>]) -> bool {
 /// Says what is going to be done.
 fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) {
     let screen = Screen::new(args.loudness.talk());
+    let mut seen = std::collections::HashSet::new();
+    // A run that sweeps share counts once.
     let chosen: Vec<_> = workspace
         .expansion
         .runs
         .iter()
         .zip(decisions)
         .filter_map(|(run, decision)| decision.as_ref().map(|decision| (run, decision)))
+        .filter(|(run, _)| seen.insert(run.id))
         .collect();
-    let mut seen = std::collections::HashSet::new();
-    let todo: Vec<_> =
-        chosen.iter().filter(|(run, decision)| decision.action.is_work() && seen.insert(run.id)).collect();
-    let name = &workspace.plan().name;
-    let there = chosen.iter().filter(|(_, decision)| decision.action == Action::Cached).count();
+    let (todo, there): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
+    let name = plain(&workspace.plan().name);
+    let results = args.folder.results.display();
     if chosen.is_empty() {
         screen.line(&format!("{name}: no run is selected"));
     } else if todo.is_empty() {
-        let results = args.folder.results.display();
-        screen.line(&format!("{name}: nothing to do, all {} runs are in {results}; no request was sent", chosen.len()));
+        screen.line(&format!(
+            "{name}: nothing to do; {} in {results}; no request was sent",
+            match there.len() {
+                1 => "the result of the one run is".to_owned(),
+                count => format!("the results of all {count} runs are"),
+            }
+        ));
     } else {
-        let time: u64 =
-            todo.iter().map(|(run, _)| RunView::new(0, run).expected_ns() + run.spec.between.cooldown.0).sum::<u64>()
-                / 1_000_000_000;
-        let cached = if there > 0 { format!(", {there} are there already") } else { String::new() };
-        screen.line(&format!("{name}: {} runs to do{cached}; about {}", todo.len(), duration(time.max(1))));
+        let cached = if there.is_empty() { String::new() } else { format!(" ({} are done already)", there.len()) };
+        let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
+        screen.line(&format!("{name}: {}{cached}, about {time}; results go to {results}", runs(todo.len())));
         for (run, decision) in todo.iter().filter(|(_, d)| args.loudness.verbose || d.action == Action::Redo) {
             let view = RunView::new(0, run);
-            screen.line(&format!("  {} ({}): {}", view.name, run.id.short(), decision.reason));
+            screen.line(&format!("  {} ({}): {}", view.name, run.id.short(), plain(&decision.reason)));
         }
     }
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run to do".to_owned() } else { format!("{count} runs to do") }
+}
+
+/// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
+/// resources allow.
+fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64) {
+    let expansion = &workspace.expansion;
+    let mut seen = std::collections::HashSet::new();
+    let mut on_resource: HashMap<&str, u64> = HashMap::new();
+    for (run, decision) in expansion.runs.iter().zip(decisions) {
+        if decision.as_ref().is_some_and(|decision| decision.action.is_work()) && seen.insert(run.id) {
+            let resource = expansion.resources[&run.spec.endpoint.name].as_str();
+            *on_resource.entry(resource).or_default() += RunView::new(0, run).expected_ns();
+        }
+    }
+    let whole = on_resource.values().sum::<u64>();
+    (whole, on_resource.into_values().max().unwrap_or(0).max(whole / u64::from(args.jobs)))
 }
 
 fn execute(
@@ -151,7 +181,8 @@ fn execute(
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,
     };
-    let screen = Screen::new(args.loudness.talk());
+    let (whole, side_by_side) = expected(args, workspace, decisions);
+    let screen = Screen::new(args.loudness.talk()).at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
@@ -208,15 +239,15 @@ fn conclude(args: &RunArgs, workspace: &Workspace, picked: &[bool], summary: &Su
     let runs: Vec<_> =
         workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| **picked).map(|(run, _)| run).collect();
     let fresh = Store::open(&args.folder.results);
-    let invalid = answers::print_table(&fresh, workspace.plan(), &runs, args.colour)?;
+    let shown = answers::print_table(&fresh, workspace.plan(), &runs, args.colour)?;
     let screen = Screen::new(args.loudness.talk());
     say_what_is_missing(&screen, summary);
-    if args.loudness.talk() > Talk::Quiet {
-        say_what_next(&screen, args, workspace, &runs);
+    if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
+        say_what_next(&screen, args, first, shown.doubtful.is_some());
     }
     Ok(if summary.interrupted {
         Exit::Interrupted
-    } else if summary.failed + summary.skipped + summary.left > 0 || invalid > 0 {
+    } else if summary.failed + summary.skipped + summary.left > 0 || shown.invalid > 0 {
         Exit::Runs
     } else {
         Exit::Done
@@ -234,19 +265,34 @@ fn say_what_is_missing(screen: &Screen, summary: &Summary) {
     }
 }
 
-fn say_what_next(screen: &Screen, args: &RunArgs, workspace: &Workspace, runs: &[&crate::expand::PlannedRun]) {
-    let Some(first) = runs.iter().find(|run| workspace.store.run(&run.id.short()).is_ok_and(|found| found.is_some()))
-    else {
-        return;
-    };
+/// The commands stand at the end of their lines, ready to be copied however long they are.
+fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, doubtful: bool) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
+    let (program, plan) = (quoted(&program), quoted(&args.plan.to_string_lossy()));
+    let results = args.folder.results.display();
     let folder = match args.folder.results.to_str() {
         Some("results") => String::new(),
-        _ => format!(" --results {}", args.folder.results.display()),
+        _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
     };
-    let (plan, results) = (args.plan.display(), args.folder.results.display());
-    screen.line(&format!("\nrows: {results}/runs/*/requests.parquet, one row per request\nnext:"));
-    screen.line(&format!("  {program} show {}{folder}    every metric of one run", &first.id.short()[..8]));
-    screen.line(&format!("  {program} export {plan}{folder} -o runs.csv    one row per run, for a spreadsheet"));
-    screen.line(&format!("  edit {plan} and run it again: only what changed is measured"));
+    let show = if doubtful { "why a run is not valid" } else { "one run in full" };
+    screen.line(&format!(
+        "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
+         next:\n  \
+         {show:<24}{program} show {}{folder}\n  \
+         {:<24}{program} export {plan}{folder} -o runs.csv\n  \
+         {:<24}edit {plan} and run it again: only what changed is measured",
+        &run[..8],
+        "all runs as a table",
+        "other values",
+    ));
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(simple) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -1,6 +1,6 @@
 //! `--only EXPR` and `--skip EXPR`: which runs of a plan a command looks at.
 //!
-//! An expression of minijinja over the cell's axes, `sweep`, `repeat` (from 1) and `id`, like
+//! An expression of minijinja over the cell's axes, `sweep`, `repeat` (from 0, as in the rows) and `id`, like
 //! `endpoint == 'vllm' and batch_size >= 8`. A run that lacks an axis named in the expression does not match.
 
 use std::collections::HashSet;
@@ -17,7 +17,8 @@ use super::Failure;
 /// Which runs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selection {
-    /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8"
+    /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep, repeat
+    /// (from 0) and id
     #[arg(long, value_name = "EXPR")]
     pub only: Option<String>,
     /// Not the runs for which this holds
@@ -72,7 +73,7 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> =
         run.cell.iter().map(|(axis, value)| (axis.as_str(), scalar(value))).collect();
     context.insert("sweep", Value::from(run.sweep.to_string()));
-    context.insert("repeat", Value::from(run.repeat + 1));
+    context.insert("repeat", Value::from(run.repeat));
     context.insert("id", Value::from(run.id.to_string()));
     context
 }
@@ -85,5 +86,77 @@ fn scalar(value: &Scalar) -> Value {
             Ok(whole) => Value::from(whole),
             Err(_) => Value::from(number.to_f64()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::expand::expand;
+
+    fn plan() -> Plan {
+        serde_json::from_value(json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "sweeps": {
+                "closed": { "matrix": { "endpoint": "e", "model": "m", "batch_size": [1, 2, 8], "stream": [true, false] } },
+                "open": { "matrix": { "endpoint": "e", "model": "m", "qps": [0.5, 5] }, "repeats": 2 },
+            },
+        }))
+        .expect("a plan")
+    }
+
+    fn picked(only: Option<&str>, skip: Option<&str>) -> Result<Vec<bool>, Failure> {
+        let plan = plan();
+        let runs = expand(&plan).expect("expands").runs;
+        let selection = Selection { only: only.map(str::to_owned), skip: skip.map(str::to_owned) };
+        selection.pick(&plan, &runs)
+    }
+
+    fn count(only: &str) -> usize {
+        picked(Some(only), None).expect("an expression").into_iter().filter(|picked| *picked).count()
+    }
+
+    #[test]
+    fn axes_keep_their_types() {
+        for (only, expected) in [
+            ("qps == 0.5", 2),
+            ("qps >= 1", 2),
+            ("batch_size > 1", 4),
+            ("batch_size == '2'", 0),
+            ("stream", 3),
+            ("not stream", 3),
+            ("sweep == 'open' and repeat == 0", 2),
+            ("repeat == 1", 2),
+            ("model == 'm'", 10),
+            ("true", 10),
+            // A run that lacks an axis matches neither way.
+            ("qps == 5 or batch_size == 8", 0),
+        ] {
+            assert_eq!(count(only), expected, "{only}");
+        }
+    }
+
+    #[test]
+    fn mistakes_name_the_flag_and_the_remedy() {
+        let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else { panic!("an unknown axis") };
+        assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is no axis"), "{text}");
+        assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, stream, sweep"), "{text}");
+        assert!(picked(Some("qps =="), None).is_err());
+    }
+
+    proptest! {
+        /// Whatever is written, it is an answer for every run or an error; skipping what only would choose leaves the
+        /// rest.
+        #[test]
+        fn only_and_skip_are_opposites(text in "(batch_size|qps|stream|sweep|repeat|[a-z]{1,3}|[0-9]{1,2}| |==|<|and|not|\\(|\\)|'){1,12}") {
+            let (only, skip) = (picked(Some(&text), None), picked(None, Some(&text)));
+            prop_assert_eq!(only.is_ok(), skip.is_ok());
+            if let (Ok(only), Ok(skip)) = (only, skip) {
+                prop_assert!(only.iter().zip(&skip).all(|(only, skip)| only != skip));
+            }
+        }
     }
 }

@@ -31,7 +31,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     folder: Folder,
     #[command(flatten)]
-    colour: Colour,
+    pub colour: Colour,
 }
 
 /// Shows a run.
@@ -64,9 +64,9 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 "not_checked": not_checked,
             });
             let row = [run_row(None, None, &record, answered)];
-            let sheet = runs::sheet(&row);
+            let mut sheet = runs::sheet(&row);
             let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
-            let cells = sheet.rows.into_iter().next().unwrap_or_default();
+            let cells = sheet.rows.next().unwrap_or_default();
             let metrics: Map<String, Value> =
                 names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
             output::json(&json!({ "run": record, "verdict": verdict, "metrics": metrics }))?;

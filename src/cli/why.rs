@@ -78,8 +78,9 @@ pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
 
 /// The plan's run whose id begins with `prefix`.
 fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a PlannedRun>, Failure> {
+    let wanted = prefix.to_ascii_lowercase();
     let mut found: Vec<&PlannedRun> =
-        workspace.expansion.runs.iter().filter(|run| run.id.to_string().starts_with(prefix)).collect();
+        workspace.expansion.runs.iter().filter(|run| run.id.to_string().starts_with(&wanted)).collect();
     found.dedup_by_key(|run| run.id);
     let first = found.first().map(|run| run.id);
     if found.iter().any(|run| Some(run.id) != first) {

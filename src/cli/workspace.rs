@@ -27,13 +27,13 @@ impl Workspace {
         let loaded = plan::load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
-        let disk = OnDisk::new(store.list()?);
+        let disk = OnDisk::new(store.list()?, &expansion);
         Ok(Workspace { loaded, expansion, store, disk })
     }
 
     /// Lists the results folder anew.
     pub fn look_again(&mut self) -> Result<(), Failure> {
-        self.disk = OnDisk::new(self.store.list()?);
+        self.disk = OnDisk::new(self.store.list()?, &self.expansion);
         Ok(())
     }
 

@@ -105,12 +105,12 @@ impl<'a> Body<'a> {
     /// Reads one JSON text.
     pub fn parse(data: &'a [u8]) -> Result<Body<'a>, Wrong> {
         let text = std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))?;
-        let body: Body = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {}", excerpt(text))))?;
+        let body: Body = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {text}")))?;
         if let Some(error) = body.error.as_ref().filter(|error| !error.is_null()) {
             return Err(Wrong::Error(error_text(error)));
         }
         if body.choices.is_none() && body.usage.is_none() {
-            return Err(Wrong::Malformed(format!("neither choices nor usage nor error: {}", excerpt(text))));
+            return Err(Wrong::Malformed(format!("neither choices nor usage nor error: {text}")));
         }
         Ok(body)
     }
@@ -152,10 +152,19 @@ impl<'a> Body<'a> {
     }
 }
 
+/// What a server says in an error: the message of its JSON where it is JSON, else all of it. As long as it came: the key
+/// that it may repeat must be found whole before the text is cut.
+pub fn server_words(data: &[u8]) -> String {
+    match serde_json::from_slice::<serde_json::Value>(data) {
+        Ok(json) => error_text(json.get("error").unwrap_or(&json)),
+        Err(_) => String::from_utf8_lossy(data).into_owned(),
+    }
+}
+
 /// The message of an error object, which may be a text, an object with a message, or anything else.
-pub fn error_text(error: &serde_json::Value) -> String {
+fn error_text(error: &serde_json::Value) -> String {
     let message = error.get("message").unwrap_or(error);
-    excerpt(message.as_str().map(Cow::Borrowed).unwrap_or_else(|| Cow::Owned(message.to_string())).as_ref())
+    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
 /// The beginning of a text from a server, short enough for a row and without control characters.

@@ -30,10 +30,12 @@ use super::target::Target;
 const MAX_WHOLE: usize = 64 << 20;
 /// The most that is read of the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// The most that one stream may send.
-const MAX_STREAM: u64 = 4 << 30;
+/// The most that one stream may send: its text is kept until it ends.
+const MAX_STREAM: u64 = 256 << 20;
 /// How long the end of the body may take after `[DONE]` before the connection is given up.
 const LINGER: Duration = Duration::from_millis(100);
+/// How long a broken connection waits for the news that the server behind it has ended, and how often it looks.
+const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// How long the body of an error response is read.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
@@ -59,8 +61,6 @@ pub struct Client {
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Progress>,
-    /// Connections that could not be opened since one last could.
-    pub refused: Cell<u32>,
 }
 
 /// The end of a run, told to every request at once, also to one that has not begun to listen.
@@ -120,56 +120,94 @@ impl Client {
                 result = exchange => result,
             }
         };
-        let result = result.map_err(|failure| self.explain(failure));
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
         tally.row.ended_ns = Some(freed);
+        tally.row.finish_reason = tally.row.finish_reason.take().map(|reason| self.presentable(&reason));
+        let result = match result {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(self.explain(failure).await),
+        };
         let (record, answer) = tally.finish(result);
         Ended { start, record, answer, freed }
     }
 
     /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
-    fn explain(&self, mut failure: Failure) -> Failure {
-        failure.text = self.target.redact(&failure.text);
-        let died = self.target.alive.as_ref().is_some_and(|alive| !alive.load(Ordering::Relaxed));
-        if died && matches!(failure.outcome, Outcome::Connect | Outcome::Reset) {
+    async fn explain(&self, mut failure: Failure) -> Failure {
+        failure.text = self.presentable(&failure.text);
+        if matches!(failure.outcome, Outcome::Connect | Outcome::Reset) && self.server_died().await {
             failure = Failure::new(Outcome::ServerDied, format!("the server process has ended: {}", failure.text));
         }
         failure
     }
 
-    async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        let mut connection = self.connect(tally).await?;
-        let result = self.converse(&mut connection, tally, request, body).await;
-        if result.is_ok_and_reusable() {
-            self.idle.borrow_mut().push(connection);
-        }
-        result.map(|_| ())
+    /// The beginning of a server's words without the secret. In this order: a cut could leave a part of the secret.
+    fn presentable(&self, text: &str) -> String {
+        super::answer::excerpt(&self.target.redact(text))
     }
 
-    /// A kept connection that is still good, or a new one.
-    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
-        loop {
-            let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
-            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
-                return Ok(connection);
+    /// Whether the server process that we started is gone. Its connections break a moment before that is known.
+    async fn server_died(&self) -> bool {
+        let Some(alive) = &self.target.alive else { return false };
+        let (times, pause) = NEWS_OF_DEATH;
+        for _ in 0..times {
+            if !alive.load(Ordering::Relaxed) {
+                return true;
+            }
+            tokio::time::sleep(pause).await;
+        }
+        false
+    }
+
+    async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
+        while let Some(mut connection) = self.kept().await {
+            let result = self.converse(&mut connection, tally, request, body.clone()).await;
+            // The server had closed it: nothing of the request was written, so this is no second sending.
+            let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
+            if !unused {
+                return self.keep(connection, result);
             }
         }
+        let mut connection = self.connect(tally).await?;
+        let result = self.converse(&mut connection, tally, request, body).await;
+        self.keep(connection, result)
+    }
+
+    /// Keeps a connection that can carry another request.
+    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+        let Reusable(reusable) = result?;
+        if reusable {
+            self.idle.borrow_mut().push(connection);
+        }
+        Ok(())
+    }
+
+    /// A kept connection that still looks good, the last used first.
+    async fn kept(&self) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.borrow_mut().pop()?;
+            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// A new connection.
+    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
         let failed = |text: String| Failure::new(Outcome::Connect, text);
         let limit = Duration::from(self.timeouts.connect);
         let opened = tokio::time::timeout(limit, self.connector.open()).await;
-        let outcome = match opened {
+        match opened {
             Ok(Ok((connection, opening))) => {
-                self.refused.set(0);
                 tally.row.dns_ns = opening.dns;
                 tally.row.connect_ns = opening.connect;
                 tally.row.tls_ns = opening.tls;
-                return Ok(connection);
+                Ok(connection)
             }
-            Ok(Err(error)) => failed(format!("no connection to {}: {error}", self.target.authority)),
-            Err(_) => failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)),
-        };
-        self.refused.set(self.refused.get() + 1);
-        Err(outcome)
+            Ok(Err(error)) => Err(failed(format!("no connection to {}: {error}", self.target.authority))),
+            Err(_) => {
+                Err(failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)))
+            }
+        }
     }
 
     async fn converse(
@@ -184,14 +222,13 @@ impl Client {
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
-            let result = limit
-                .bound(&stamps, |cx| {
-                    connection.drive(cx);
-                    answer.as_mut().poll(cx)
-                })
-                .await;
-            tally.row.sent_ns = stamps.sent();
-            result?.map_err(broken)?
+            let step = |cx: &mut Context<'_>| {
+                connection.drive(cx);
+                // Noted at once: a request that is cut while it waits for its headers was sent all the same.
+                tally.row.sent_ns = stamps.sent();
+                answer.as_mut().poll(cx)
+            };
+            limit.bound(&stamps, step).await?.map_err(broken)?
         };
         tally.row.headers_ns = Some(connection.stamps.last_read());
         tally.row.http_status = Some(response.status().as_u16());
@@ -240,11 +277,7 @@ impl Client {
         };
         // What came until then is enough for a message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
-        let words = match serde_json::from_slice::<serde_json::Value>(&text) {
-            Ok(json) => super::answer::error_text(json.get("error").unwrap_or(&json)),
-            Err(_) => super::answer::excerpt(&String::from_utf8_lossy(&text)),
-        };
-        Failure::new(Outcome::Http(status), words)
+        Failure::new(Outcome::Http(status), super::answer::server_words(&text))
     }
 
     async fn read_stream(
@@ -274,7 +307,7 @@ impl Client {
                 Err(failure) => return Err(failure),
             }
             if tally.row.bytes > MAX_STREAM {
-                return Err(Failure::new(Outcome::Malformed, "the stream is longer than 4 GiB"));
+                return Err(Failure::new(Outcome::Malformed, "the stream is longer than 256 MiB"));
             }
             if tally.is_marked_done() {
                 limit.linger();
@@ -333,16 +366,6 @@ impl Client {
 /// Whether the connection can carry another request.
 struct Reusable(bool);
 
-trait ReusableResult {
-    fn is_ok_and_reusable(&self) -> bool;
-}
-
-impl ReusableResult for Result<Reusable, Failure> {
-    fn is_ok_and_reusable(&self) -> bool {
-        matches!(self, Ok(Reusable(true)))
-    }
-}
-
 /// The next piece of a body. The connection gets to work before and after the body says that it wants more.
 fn poll_chunk(
     connection: &mut Connection,
@@ -373,12 +396,16 @@ fn poll_chunk(
 /// A connection that broke under a request.
 fn broken(error: hyper::Error) -> Failure {
     let mut text = error.to_string();
+    let mut malformed = error.is_parse();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
+        // hyper's words for chunks that are none.
+        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        malformed |= matches!(kind, Some(std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData));
         source = cause.source();
     }
-    let outcome = if error.is_parse() { Outcome::Malformed } else { Outcome::Reset };
+    let outcome = if malformed { Outcome::Malformed } else { Outcome::Reset };
     Failure::new(outcome, text)
 }
 

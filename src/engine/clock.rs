@@ -29,7 +29,28 @@ struct Reading {
 }
 
 impl Reading {
+    /// Reads all clocks, again where too much time passed between the first and the last: a busy machine that takes the
+    /// processor away here would look like a clock that was moved.
     fn now() -> Reading {
+        const TOGETHER_NS: u64 = 1_000_000;
+        const TRIES: usize = 50;
+        let tries = (0..TRIES).map(|_| {
+            let reading = Reading::once();
+            (monotonic() - reading.monotonic, reading)
+        });
+        let mut best: Option<(u64, Reading)> = None;
+        for (took, reading) in tries {
+            if best.is_none_or(|(least, _)| took < least) {
+                best = Some((took, reading));
+            }
+            if took < TOGETHER_NS {
+                break;
+            }
+        }
+        best.expect("there is at least one try").1
+    }
+
+    fn once() -> Reading {
         Reading {
             monotonic: monotonic(),
             wall: read(ClockId::Realtime),

@@ -120,6 +120,7 @@ impl Connection {
 
     /// Whether another request can be sent on it now.
     pub fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
+        self.stamps.doubt();
         self.drive(cx) && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use crate::rows::{Outcome, Phase, RequestRow, Stamp};
+use crate::rows::{Outcome, Phase, RequestRow};
 
 use super::EngineError;
 use super::client::{Client, Ended, Order};
@@ -29,7 +29,8 @@ pub struct Executor {
     phases: PhaseClock,
     feed: Feed,
     recorder: Recorder,
-    ended: (UnboundedSender<(Ended, Ticket)>, UnboundedReceiver<(Ended, Ticket)>),
+    ended: UnboundedReceiver<(Ended, Ticket)>,
+    tell_ended: UnboundedSender<(Ended, Ticket)>,
     counts: Counts,
 }
 
@@ -46,6 +47,7 @@ pub struct Counts {
     pub max_in_flight: u64,
     in_flight: u64,
     measured_in_flight: u64,
+    refused_in_a_row: u32,
 }
 
 /// A run that has come to its end.
@@ -63,7 +65,8 @@ pub struct Done {
 impl Executor {
     /// A run that has not started.
     pub fn new(client: Rc<Client>, pacer: Pacer, phases: PhaseClock, feed: Feed, recorder: Recorder) -> Executor {
-        Executor { client, pacer, phases, feed, recorder, ended: unbounded_channel(), counts: Counts::default() }
+        let (tell_ended, ended) = unbounded_channel();
+        Executor { client, pacer, phases, feed, recorder, ended, tell_ended, counts: Counts::default() }
     }
 
     /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
@@ -82,7 +85,7 @@ impl Executor {
         }
     }
 
-    /// Gives the instant of the end.
+    /// Starts requests until nothing is left to wait for, then ends the run. Gives the instant of the end.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         let origin = self.client.clock.origin();
@@ -99,9 +102,9 @@ impl Executor {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
-                Some(ended) = self.ended.1.recv() => {
+                Some(ended) = self.ended.recv() => {
                     self.settle(ended).await?;
-                    while let Ok(ended) = self.ended.1.try_recv() {
+                    while let Ok(ended) = self.ended.try_recv() {
                         self.settle(ended).await?;
                     }
                 }
@@ -135,7 +138,7 @@ impl Executor {
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
         let order = Order { start, body: content.body, tally: Tally::new(row) };
-        let (client, ended) = (Rc::clone(&self.client), self.ended.0.clone());
+        let (client, ended) = (Rc::clone(&self.client), self.tell_ended.clone());
         tokio::task::spawn_local(async move {
             // Nobody listens any longer when the run was stopped.
             let _ = ended.send((client.perform(order).await, ticket));
@@ -145,40 +148,9 @@ impl Executor {
 
     fn blank_row(&self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
         RequestRow {
-            request,
-            phase,
-            class: None,
-            conversation: None,
-            turn: None,
-            scheduled_ns: scheduled,
-            released_ns: None,
-            sent_ns: None,
-            headers_ns: None,
-            first_chunk_ns: None,
-            first_token_ns: None,
-            first_output_ns: None,
-            last_token_ns: None,
-            done_ns: None,
-            ended_ns: None,
-            dns_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            stamp: Stamp::User,
-            read_delay_ns: None,
-            outcome: Outcome::CutAtDrain,
-            http_status: None,
-            error: None,
-            finish_reason: None,
-            prompt_tokens: None,
-            cached_tokens: None,
-            output_tokens: None,
-            reasoning_tokens: None,
             requested_tokens: self.feed.requested_tokens(),
             intended_prompt_tokens: self.feed.intended_prompt_tokens(),
-            token_source: None,
-            events: 0,
-            bytes: 0,
-            text_digest: None,
+            ..RequestRow::wanted(request, phase, scheduled)
         }
     }
 
@@ -189,9 +161,13 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
+        let outcome = ended.record.row.outcome;
         let ok = self.keep(ended.record)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
-        if self.client.refused.get() >= REFUSED_IN_A_ROW {
+        if outcome == Outcome::ServerDied {
+            return Err(EngineError::ServerDied);
+        }
+        if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW {
             return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
         }
         if self.is_over(self.client.clock.now()) {
@@ -206,6 +182,8 @@ impl Executor {
     /// Records a request that has ended. Says whether it ended well.
     fn keep(&mut self, record: crate::rows::Record) -> Result<bool, EngineError> {
         let ok = record.row.outcome.is_ok();
+        let refused = record.row.outcome == Outcome::Connect;
+        self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
         self.counts.in_flight -= 1;
         self.counts.measured_in_flight -= u64::from(record.row.phase == Phase::Measure);
         self.client.progress.ended.add(1);
@@ -225,7 +203,7 @@ impl Executor {
         let end = self.client.clock.now();
         self.client.cut.now();
         while self.counts.in_flight > 0 {
-            let Some((ended, _)) = self.ended.1.recv().await else { break };
+            let Some((ended, _)) = self.ended.recv().await else { break };
             self.keep(ended.record)?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {

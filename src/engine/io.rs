@@ -2,6 +2,9 @@
 //!
 //! The stamp of a read is taken as the bytes reach us, before anything parses them; all events of one read share it.
 //! The stamp of a send is taken just before the write call that carries the request.
+//!
+//! Before a kept connection is used again, the socket itself is asked whether the server has closed it: what tokio knows
+//! of a socket is from its last look at all sockets, and a slot that redispatches at once comes before the next one.
 
 use std::cell::Cell;
 use std::io;
@@ -9,6 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -21,18 +25,30 @@ pub struct Stamps {
     last_read: Cell<u64>,
     sent: Cell<Option<u64>>,
     armed: Cell<bool>,
+    doubted: Cell<bool>,
 }
 
 impl Stamps {
     /// Stamps by `clock`.
     pub fn new(clock: Clock) -> Rc<Stamps> {
-        Rc::new(Stamps { clock, last_read: Cell::new(0), sent: Cell::new(None), armed: Cell::new(false) })
+        Rc::new(Stamps {
+            clock,
+            last_read: Cell::new(0),
+            sent: Cell::new(None),
+            armed: Cell::new(false),
+            doubted: Cell::new(false),
+        })
     }
 
     /// From here on the next write carries a request.
     pub fn arm(&self) {
         self.sent.set(None);
         self.armed.set(true);
+    }
+
+    /// The next read asks the socket itself, whatever the runtime believes about it.
+    pub fn doubt(&self) {
+        self.doubted.set(true);
     }
 
     /// When the request left, if it did.
@@ -64,11 +80,28 @@ impl Stamped {
             self.stamps.sent.set(Some(self.stamps.clock.now()));
         }
     }
+
+    /// Reads without waiting; nothing when there is nothing to read.
+    fn read_now(&self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match rustix::io::read(&self.stream, buf.initialize_unfilled()) {
+            Ok(read) => {
+                buf.advance(read);
+                Poll::Ready(Ok(()))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error.into())),
+        }
+    }
 }
 
 impl AsyncRead for Stamped {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let at_once = if self.stamps.doubted.take() { self.read_now(buf) } else { Poll::Pending };
+        match at_once {
+            Poll::Ready(result) => result?,
+            // This also leaves the waker for what comes later.
+            Poll::Pending => ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?,
+        }
         self.stamps.last_read.set(self.stamps.clock.now());
         Poll::Ready(Ok(()))
     }

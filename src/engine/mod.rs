@@ -21,7 +21,7 @@ mod target;
 mod timer;
 mod tls;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -142,7 +142,6 @@ fn client(
         id_prefix,
         cut: Cut::default(),
         progress,
-        refused: Cell::new(0),
     })
 }
 

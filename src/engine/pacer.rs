@@ -21,7 +21,7 @@ pub enum Pacer {
     /// Slots, each busy with one request after another.
     Closed(Closed),
     /// Arrivals, whatever the server does.
-    Open(Open),
+    Open(Box<Open>),
 }
 
 /// Slots that join evenly over fill and then redispatch at once.
@@ -54,14 +54,14 @@ impl Pacer {
 
     /// An open loop.
     pub fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
-        Pacer::Open(Open {
+        Pacer::Open(Box::new(Open {
             waiting: schedule.clone(),
             arriving: schedule,
             arrived: 0,
             started: 0,
             in_flight: 0,
             cap: cap.unwrap_or(u32::MAX),
-        })
+        }))
     }
 
     /// The next instant at which the clock alone makes a request start (or start to wait).
@@ -109,7 +109,8 @@ impl Pacer {
     pub fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let Pacer::Open(open) = self else { return None };
         let request = open.started;
-        let held_by_cap = request < open.arrived;
+        // First come, first served: behind a full cap nothing starts, whether its arrival was noticed yet or not.
+        let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
         if open.waiting.peek() >= end {
             return None;
         }
@@ -200,7 +201,15 @@ mod tests {
         assert_eq!(pacer.ended(33, None).map(|s| (s.request, s.scheduled, s.released)), Some((1, 20, 33)));
         let rest: Vec<(u64, bool)> =
             std::iter::from_fn(|| pacer.take_unstarted(50)).map(|u| (u.scheduled, u.held_by_cap)).collect();
-        assert_eq!(rest, [(30, true), (40, false)]);
+        assert_eq!(rest, [(30, true), (40, true)]);
+    }
+
+    #[test]
+    fn what_a_free_cap_did_not_get_was_missed() {
+        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
+        let mut pacer = Pacer::open(schedule, Some(2));
+        assert_eq!(pacer.take_due(15).map(|s| s.request), Some(0));
+        assert_eq!(pacer.take_unstarted(25).map(|u| (u.scheduled, u.held_by_cap)), Some((20, false)));
     }
 
     #[test]

@@ -80,13 +80,12 @@ impl Tally {
             self.row.done_ns = Some(at);
             return Ok(false);
         }
-        let body = Body::parse(event.data)?;
         if event.name == b"error" {
-            return Err(Failure::new(
-                Outcome::StreamError,
-                super::answer::excerpt(&String::from_utf8_lossy(event.data)),
-            ));
+            // Whatever its data looks like: some servers send a plain sentence.
+            let text = super::answer::server_words(event.data);
+            return Err(Failure::new(Outcome::StreamError, text));
         }
+        let body = Body::parse(event.data)?;
         self.note(&body);
         let (content, reasoning) = (body.content(), body.reasoning());
         let is_output = !content.is_empty() || body.has_tool_call();

@@ -24,7 +24,12 @@ impl Secret {
 
     /// `text` without the secret: servers like to repeat a wrong key in their error.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[secret]") }
+        if self.0.is_empty() {
+            return text.to_owned();
+        }
+        // As it stands inside a JSON string: quotes and backslashes are escaped there.
+        let json = serde_json::Value::from(self.0.as_str()).to_string();
+        text.replace(&json[1..json.len() - 1], "[secret]").replace(&self.0, "[secret]")
     }
 }
 
@@ -112,5 +117,7 @@ mod tests {
         let secret = Secret::new("canary".into());
         assert_eq!(format!("{secret:?}"), "[secret]");
         assert_eq!(secret.redact("bad key canary!"), "bad key [secret]!");
+        let odd = Secret::new(r#"a"b\c"#.into());
+        assert_eq!(odd.redact(r#"a"b\c and {"key":"a\"b\\c"}"#), r#"[secret] and {"key":"[secret]"}"#);
     }
 }

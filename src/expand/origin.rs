@@ -143,10 +143,15 @@ impl Place<'_> {
         }
     }
 
-    /// `measure.for` is given by the phase as a whole: a sweep's phase takes the place of the plan's.
+    /// The phase as a whole comes from one place: a sweep's phase takes the place of the plan's. Its fields (`for`,
+    /// `mode`, …) lie under it where it is written in full.
     fn phase(&self, field: &str) -> Vec<Step> {
-        let phase = field.split('.').next().unwrap_or(field);
-        if says(&self.sweep.phases, phase) { self.in_sweep(&["phases", phase]) } else { keys(&["phases", phase]) }
+        let mut parts = field.split('.');
+        let phase = parts.next().unwrap_or(field);
+        let mut steps =
+            if says(&self.sweep.phases, phase) { self.in_sweep(&["phases", phase]) } else { keys(&["phases", phase]) };
+        steps.extend(parts.map(Step::from));
+        steps
     }
 }
 

@@ -13,16 +13,16 @@ pub struct Csv;
 impl Format for Csv {
     fn write(&self, sheet: Sheet<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(sheet.columns.iter().map(|column| &column.name)).map_err(refusal)?;
+        writer.write_record(sheet.columns.iter().map(|column| &column.name)).map_err(cause)?;
         for row in sheet.rows {
-            writer.write_record(row.into_iter().map(text)).map_err(refusal)?;
+            writer.write_record(row.into_iter().map(text)).map_err(cause)?;
         }
         writer.flush()
     }
 }
 
-/// The operating system's own word, which csv's conversion would hide: a reader that went away is no error.
-fn refusal(error: csv::Error) -> io::Error {
+/// The error underneath: csv's own conversion hides its kind, and a reader that went away is no error.
+fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

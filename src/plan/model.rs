@@ -57,7 +57,8 @@ pub struct Plan {
     /// Open every prompt with a few tokens that no other run used, so that no run meets a cache another one warmed.
     #[serde(default)]
     pub nonce: Switch,
-    /// What to do when the server that is found differs from the one measured before.
+    /// What to do when the server that is found differs from the one measured before. The environment is recorded with
+    /// every run; comparing it comes with a later version.
     #[serde(default)]
     pub environment: EnvironmentPolicy,
     /// Thresholds of the verdict's reasons.

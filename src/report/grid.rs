@@ -10,6 +10,9 @@ pub fn grid<const N: usize>(header: [&str; N]) -> Table {
 }
 
 /// The lines of a table, without spaces at their ends.
-pub fn lines(table: &Table) -> Vec<String> {
+pub fn lines(mut table: Table) -> Vec<String> {
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 2));
+    });
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }

@@ -12,6 +12,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
+use crate::units::Nanos;
+
+use super::format::plain;
 
 const REFRESH: Duration = Duration::from_millis(250);
 
@@ -31,15 +34,24 @@ pub struct Screen {
     talk: Talk,
     bars: Option<Bars>,
     total: usize,
-    /// Time that the runs not yet ended take, in nanoseconds, by number.
-    remaining: HashMap<usize, u64>,
+    /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
+    pace: f64,
 }
 
 struct Bars {
     multi: MultiProgress,
     overall: ProgressBar,
-    live: Arc<Mutex<Vec<Live>>>,
+    state: Arc<Mutex<State>>,
     ticker: Option<JoinHandle<()>>,
+}
+
+/// What the ticker redraws.
+#[derive(Default)]
+struct State {
+    live: Vec<Live>,
+    /// Time that each run not yet ended takes as a whole, in nanoseconds, by number.
+    remaining: HashMap<usize, u64>,
+    pace: f64,
 }
 
 struct Live {
@@ -54,18 +66,28 @@ impl Screen {
     /// A screen; with bars only where stderr is a terminal.
     pub fn new(talk: Talk) -> Screen {
         let bars = (talk > Talk::Quiet && std::io::stderr().is_terminal()).then(Bars::start);
-        Screen { talk, bars, total: 0, remaining: HashMap::new() }
+        Screen { talk, bars, total: 0, pace: 1.0 }
+    }
+
+    /// For a sweep that takes `pace` seconds for each second of its runs.
+    pub fn at_pace(self, pace: f64) -> Screen {
+        Screen { pace, ..self }
     }
 
     /// Prints one line above the bars.
     pub fn line(&self, text: &str) {
-        if self.talk == Talk::Quiet {
-            return;
+        if self.talk > Talk::Quiet {
+            self.error(text);
         }
+    }
+
+    /// Prints one line above the bars, even when told to be quiet.
+    pub fn error(&self, text: &str) {
+        // A closed stderr must not end a sweep.
+        let print = || drop(writeln!(std::io::stderr(), "{text}"));
         match &self.bars {
-            Some(bars) => bars.multi.suspend(|| eprintln!("{text}")),
-            // A closed stderr must not end a sweep.
-            None => drop(writeln!(std::io::stderr(), "{text}")),
+            Some(bars) => bars.multi.suspend(print),
+            None => print(),
         }
     }
 
@@ -74,14 +96,25 @@ impl Screen {
         match event {
             Event::Begin { todo, .. } => self.begin(todo),
             Event::Endpoint { endpoint, result: Ok(found) } if self.talk == Talk::Verbose => {
-                self.line(&format!("{endpoint}: {found}"));
+                self.line(&format!("{endpoint}: {}", plain(found)));
             }
             Event::Endpoint { result: Ok(_), .. } => {}
-            Event::Endpoint { endpoint, result: Err(reason) } => self.line(&format!("{endpoint}: {reason}")),
+            Event::Endpoint { endpoint, result: Err(reason) } => {
+                self.error(&format!("{endpoint}: {}", plain(reason)));
+            }
             Event::Started { run, progress } => self.started(run, progress),
-            Event::Committed { run } => self.ended(run, &summary(run)),
-            Event::Failed { run, reason } => self.ended(run, &format!("failed: {reason}")),
-            Event::Skipped { run, reason } => self.ended(run, &format!("skipped: {reason}")),
+            Event::Committed { run } => {
+                let what = self.ended(run, &summary(run));
+                self.line(&what);
+            }
+            Event::Failed { run, reason } => {
+                let what = self.ended(run, &format!("failed: {}", plain(reason)));
+                self.error(&what);
+            }
+            Event::Skipped { run, reason } => {
+                let what = self.ended(run, &format!("skipped: {}", plain(reason)));
+                self.error(&what);
+            }
             Event::Stopping => {
                 self.line("stopping: the runs under way are abandoned, committed runs stay (Ctrl-C again: at once)");
             }
@@ -91,34 +124,32 @@ impl Screen {
 
     fn begin(&mut self, todo: &[RunView]) {
         self.total = todo.len();
-        self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
         if let Some(bars) = &self.bars {
             bars.overall.set_length(todo.len() as u64);
-            self.tell_overall(bars);
+            let mut state = bars.state.lock().expect("no user of the lock panics");
+            state.pace = self.pace;
+            state.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
+            state.refresh(&bars.overall);
         }
-    }
-
-    fn tell_overall(&self, bars: &Bars) {
-        let left: u64 = self.remaining.values().sum();
-        bars.overall.set_message(format!("about {} left", duration(left / 1_000_000_000)));
     }
 
     fn started(&mut self, run: &RunView, progress: &Arc<Progress>) {
         match &self.bars {
             Some(bars) => bars.add(run, progress),
-            None => self.line(&format!("[{}/{}] {} started", run.number, self.total, run.name)),
+            None => {
+                let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
+                self.line(&format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name));
+            }
         }
     }
 
-    fn ended(&mut self, run: &RunView, what: &str) {
-        self.remaining.remove(&run.number);
+    /// Takes a run off the screen; gives the line that says what became of it.
+    fn ended(&mut self, run: &RunView, what: &str) -> String {
         if let Some(bars) = &self.bars {
             bars.remove(run);
-            bars.overall.inc(1);
-            self.tell_overall(bars);
         }
         let id = if self.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
-        self.line(&format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name));
+        format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name)
     }
 }
 
@@ -128,17 +159,17 @@ impl Bars {
         let style =
             ProgressStyle::with_template("{pos}/{len} runs [{bar:30}] {msg}").expect("the template is constant");
         let overall = multi.add(ProgressBar::new(0).with_style(style.progress_chars("=> ")));
-        let live: Arc<Mutex<Vec<Live>>> = Arc::default();
+        let state: Arc<Mutex<State>> = Arc::default();
         let ticker = {
-            let (live, overall) = (Arc::clone(&live), overall.clone());
+            let (state, overall) = (Arc::clone(&state), overall.clone());
             std::thread::spawn(move || {
                 while !overall.is_finished() {
-                    live.lock().expect("no user of the lock panics").iter_mut().for_each(Live::refresh);
+                    state.lock().expect("no user of the lock panics").refresh(&overall);
                     std::thread::park_timeout(REFRESH);
                 }
             })
         };
-        Bars { multi, overall, live, ticker: Some(ticker) }
+        Bars { multi, overall, state, ticker: Some(ticker) }
     }
 
     fn add(&self, run: &RunView, progress: &Arc<Progress>) {
@@ -147,17 +178,34 @@ impl Bars {
         let mut live =
             Live { bar, run: run.clone(), progress: Arc::clone(progress), seen: (Instant::now(), 0), rate: 0.0 };
         live.refresh();
-        self.live.lock().expect("no user of the lock panics").push(live);
+        self.state.lock().expect("no user of the lock panics").live.push(live);
     }
 
     fn remove(&self, run: &RunView) {
-        self.live.lock().expect("no user of the lock panics").retain(|live| {
+        let mut state = self.state.lock().expect("no user of the lock panics");
+        state.live.retain(|live| {
             let stays = live.run.number != run.number;
             if !stays {
                 live.bar.finish_and_clear();
             }
             stays
         });
+        state.remaining.remove(&run.number);
+        self.overall.inc(1);
+        state.refresh(&self.overall);
+    }
+}
+
+impl State {
+    fn refresh(&mut self, overall: &ProgressBar) {
+        self.live.iter_mut().for_each(Live::refresh);
+        if self.remaining.is_empty() {
+            return;
+        }
+        let whole: u64 = self.remaining.values().sum();
+        let gone: u64 = self.live.iter().map(|live| live.progress.elapsed_ns().min(live.run.expected_ns())).sum();
+        let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
+        overall.set_message(format!("about {} left", duration(left.ceil() as u64)));
     }
 }
 
@@ -177,7 +225,8 @@ impl Live {
         let (progress, phases) = (&self.progress, &self.run.phases);
         let events = progress.token_events.get();
         let since = self.seen.0.elapsed().as_secs_f64();
-        if since >= 1.0 {
+        // The first figure comes early: a zero would look like a fault.
+        if since >= 1.0 || (self.rate == 0.0 && since >= 0.2) {
             self.rate = (events - self.seen.1) as f64 / since;
             self.seen = (Instant::now(), events);
         }
@@ -188,16 +237,19 @@ impl Live {
             Phase::Measure => (measure, phases.measure.duration.0),
             Phase::Drain => (measure + phases.measure.duration.0, phases.drain.duration.0),
         };
+        // Drain ends with the last measured request; its length is only a bound.
+        let bound = if progress.phase() == Phase::Drain { "at most " } else { "" };
+        // What matters most comes first: a narrow terminal cuts the end.
         self.bar.set_message(format!(
-            "{} · {} {}/{} · {} in flight · {:.0} tokens/s · {} done · {} errors",
+            "{} · {} {} of {bound}{} · {} in flight · {:.0} tok/s · {} errors · {} done",
             self.run.name,
             progress.phase().name(),
             duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000),
-            duration(length / 1_000_000_000),
+            Nanos(length),
             progress.in_flight.get(),
             self.rate,
-            progress.ended.get(),
             progress.failed.get(),
+            progress.ended.get(),
         ));
         self.bar.tick();
     }

@@ -55,7 +55,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
         text.push_str("\nfrom schedule: counted from the moment a request was due, as its user would\n");
     }
     if lines.iter().any(few_samples) {
-        text.push_str("\n* few samples\n");
+        text.push_str("\n* from few samples: the true value may lie well away from it\n");
     }
     text
 }

@@ -190,6 +190,46 @@ impl fmt::Display for Connection {
 }
 
 impl RequestRow {
+    /// Request `request`, wanted at `scheduled_ns` in `phase`, of which nothing has happened yet.
+    pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
+        RequestRow {
+            request,
+            phase,
+            class: None,
+            conversation: None,
+            turn: None,
+            scheduled_ns,
+            released_ns: None,
+            sent_ns: None,
+            headers_ns: None,
+            first_chunk_ns: None,
+            first_token_ns: None,
+            first_output_ns: None,
+            last_token_ns: None,
+            done_ns: None,
+            ended_ns: None,
+            dns_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            stamp: Stamp::User,
+            read_delay_ns: None,
+            outcome: Outcome::CutAtDrain,
+            http_status: None,
+            error: None,
+            finish_reason: None,
+            prompt_tokens: None,
+            cached_tokens: None,
+            output_tokens: None,
+            reasoning_tokens: None,
+            requested_tokens: 0,
+            intended_prompt_tokens: 0,
+            token_source: None,
+            events: 0,
+            bytes: 0,
+            text_digest: None,
+        }
+    }
+
     /// Where its connection came from; none where it never had one.
     pub fn connection(&self) -> Option<Connection> {
         match (self.connect_ns, self.sent_ns) {

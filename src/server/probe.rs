@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 use crate::plan::Api;
 use crate::units::Nanos;
 
+/// The most of a server's words that is shown or stored, in characters.
+const LONGEST_WORDS: usize = 200;
+/// The most model names that are taken from a server's list.
+const MOST_MODELS: usize = 1000;
+
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -26,6 +31,18 @@ pub struct Question {
     pub connect: Nanos,
     /// For each of the two answers.
     pub within: Nanos,
+}
+
+impl Question {
+    /// The beginning of a server's words, fit for a terminal: without control characters, and without the key, which
+    /// servers like to repeat. The key first: a cut could leave a part of it.
+    fn presentable(&self, text: &str) -> String {
+        let text = match self.api_key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => text.replace(key, "[secret]"),
+            None => text.to_owned(),
+        };
+        text.chars().filter(|c| !c.is_control()).take(LONGEST_WORDS).collect()
+    }
 }
 
 /// What the server said of itself.
@@ -104,6 +121,8 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
 fn client(question: &Question) -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
+        // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
+        .pool_max_idle_per_host(0)
         .retry(reqwest::retry::never())
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
@@ -127,7 +146,8 @@ async fn send(request: RequestBuilder, question: &Question) -> Result<Response, 
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
     let response = send(client.get(format!("{}/models", question.url.trim_end_matches('/'))), question).await?;
-    let server = response.headers().get("server").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let server = response.headers().get("server").and_then(|value| value.to_str().ok());
+    let server = server.map(|name| question.presentable(name));
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(refusal(question, response).await);
@@ -135,7 +155,8 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     // A server without a list of models can still be measured.
     let list = if status.is_success() { body(response).await } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
-    Ok(Found { server, models: ids.map(str::to_owned).collect(), ..Found::default() })
+    let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
+    Ok(Found { server, models, ..Found::default() })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
@@ -158,7 +179,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         return Err(refusal(question, response).await);
     }
     let answer = body(response).await;
-    found.model = answer["model"].as_str().map(str::to_owned);
+    found.model = answer["model"].as_str().map(|model| question.presentable(model));
     found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
     found.output_tokens = answer["usage"]["completion_tokens"].as_u64();
     Ok(())
@@ -170,10 +191,7 @@ async fn refusal(question: &Question, response: Response) -> ProbeError {
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
     let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
-    // Servers like to repeat a wrong key in their answer.
-    let text = question.api_key.as_ref().map_or(text.clone(), |key| text.replace(key.as_str(), "[secret]"));
-    let reason: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
-    let (url, status) = (question.url.clone(), status.as_u16());
+    let (url, status, reason) = (question.url.clone(), status.as_u16(), question.presentable(&text));
     match status {
         401 | 403 => ProbeError::Key { url, status, reason },
         _ => ProbeError::Refused { url, status, reason },

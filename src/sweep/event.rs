@@ -14,21 +14,30 @@ pub struct RunView {
     pub id: RunId,
     /// Its sweep.
     pub sweep: String,
-    /// Endpoint, scenario, load and what else tells it apart: `fast · B1 · batch 8 · repeat 2`.
+    /// Endpoint, scenario, load and what else tells it apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0).
     pub name: String,
     /// Its phases.
     pub phases: Phases,
+    /// The pause after it, in nanoseconds.
+    pub cooldown_ns: u64,
 }
 
 impl RunView {
     /// The view of run `number`.
     pub fn new(number: usize, run: &PlannedRun) -> RunView {
-        RunView { number, id: run.id, sweep: run.sweep.to_string(), name: name(run), phases: run.spec.phases }
+        RunView {
+            number,
+            id: run.id,
+            sweep: run.sweep.to_string(),
+            name: name(run),
+            phases: run.spec.phases,
+            cooldown_ns: run.spec.between.cooldown.0,
+        }
     }
 
-    /// How long it takes when its window is not prolonged and drain is short, in nanoseconds.
+    /// How long it takes with the pause after it when its window is not prolonged and drain is short, in nanoseconds.
     pub fn expected_ns(&self) -> u64 {
-        self.phases.fill.0 + self.phases.stabilize.0 + self.phases.measure.duration.0
+        self.phases.fill.0 + self.phases.stabilize.0 + self.phases.measure.duration.0 + self.cooldown_ns
     }
 }
 
@@ -46,7 +55,7 @@ fn name(run: &PlannedRun) -> String {
     let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.clone(), load_name(spec.load)];
     parts.extend(spec.labels.axes.iter().map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {
-        parts.push(format!("repeat {}", spec.repeat + 1));
+        parts.push(format!("repeat {}", spec.repeat));
     }
     parts.join(" · ")
 }

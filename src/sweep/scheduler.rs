@@ -105,6 +105,8 @@ struct Scheduler<'a, 'o> {
     servers: HashMap<String, Live>,
     /// Runs left on each endpoint; with the last one its embedded server goes.
     runs_left: HashMap<String, usize>,
+    /// Runs left on each resource; the last one needs no pause after it.
+    waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -127,8 +129,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             })
             .collect();
         let planned = |run: &usize| &sweep.expansion.runs[*run];
-        let mut runs_left = HashMap::new();
-        runs.iter().for_each(|run| *runs_left.entry(planned(run).spec.endpoint.name.clone()).or_default() += 1);
+        let (mut runs_left, mut waiting) = (HashMap::new(), HashMap::new());
+        for run in &runs {
+            let endpoint = &planned(run).spec.endpoint.name;
+            *runs_left.entry(endpoint.clone()).or_default() += 1;
+            *waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
+        }
         let views = runs.iter().enumerate().map(|(at, run)| (*run, RunView::new(at + 1, planned(run)))).collect();
         let (halt, _) = watch::channel(false);
         Scheduler {
@@ -141,6 +147,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             answers,
             servers: HashMap::new(),
             runs_left,
+            waiting,
             views,
             fatal: None,
             summary: Summary::default(),
@@ -272,6 +279,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         for skipped in self.walk.done(node, Outcome::Failed) {
             if let Node::Run(run) = self.graph.node(skipped.node) {
                 self.summary.skipped += 1;
+                one_less(&mut self.waiting, &self.sweep.expansion.resources[&endpoint]);
                 let event = Event::Skipped { run: self.views[run].clone(), reason: skipped.reason.to_string() };
                 self.observer.event(event);
             }
@@ -310,12 +318,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 Outcome::Failed
             }
         };
-        let left = self.runs_left.get_mut(&run.spec.endpoint.name).expect("every run was counted");
-        *left -= 1;
-        let last = *left == 0;
-        if last {
-            self.servers.remove(&run.spec.endpoint.name);
+        let endpoint = &run.spec.endpoint.name;
+        if one_less(&mut self.runs_left, endpoint) == 0 {
+            self.servers.remove(endpoint);
         }
+        // Another endpoint may wait for the same resource.
+        let last = one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]) == 0;
         let pause = Duration::from(run.spec.between.cooldown);
         if pause.is_zero() || last || self.halted() || self.rest(node, pause).is_err() {
             self.walk.done(node, outcome);
@@ -333,6 +341,13 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             Answer::Rested
         })
     }
+}
+
+/// Takes one from the count under `name`; gives what is left.
+fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
+    let count = counts.get_mut(name).expect("every run was counted");
+    *count -= 1;
+    *count
 }
 
 fn describe(target: &Target, found: &Found) -> String {

@@ -12,7 +12,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("expand", &["plan"]),
     ("workload", &["plan"]),
     ("server", &["plan", "rows"]),
-    ("graph", &["expand", "plan"]),
+    ("graph", &["expand"]),
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows"]),

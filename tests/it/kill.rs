@@ -36,7 +36,11 @@ fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
     let ended = goes_on(&lab, &before);
     let left = RUNS - committed - finished;
     let there = committed + finished;
-    assert!(ended.stderr.contains(&format!("{left} runs to do, {there} are there")), "{failpoint}: {}", ended.stderr);
+    assert!(
+        ended.stderr.contains(&format!("{left} runs to do ({there} are done already)")),
+        "{failpoint}: {}",
+        ended.stderr
+    );
     assert_eq!(ended.stderr.matches("after an earlier kill").count(), finished, "{failpoint}: {}", ended.stderr);
     assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
 }

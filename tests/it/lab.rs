@@ -169,6 +169,54 @@ impl Drop for Running {
     }
 }
 
+/// `sweepline mock` with a log, for plans that name a `url`.
+pub struct Server {
+    child: Child,
+    address: String,
+    log: PathBuf,
+}
+
+impl Server {
+    pub fn start(lab: &Lab, flags: &[&str]) -> Server {
+        let log = lab.path().join("server.jsonl");
+        let mut command = lab.command(&["mock", "--ttft", "1ms", "--itl", "1ms", "--log"]);
+        let mut child = command.arg(&log).args(flags).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("not ready: {line:?}"));
+        Server { child, address: address.to_owned(), log }
+    }
+
+    /// The base address of its API.
+    pub fn url(&self) -> String {
+        format!("{}/v1", self.address)
+    }
+
+    /// How many requests it has seen, of any path, but for those that this question sends: the log is written in the
+    /// order of the requests' ends and a moment later, so that our own last line says that the rest is there.
+    pub fn requests(&self) -> usize {
+        const OURS: &str = "\"request_id\":\"the tests' own\"";
+        let read = || std::fs::read_to_string(&self.log).unwrap();
+        let ours = |text: &str| text.lines().filter(|line| line.contains(OURS)).count();
+        let before = ours(&read());
+        let mut stream = std::net::TcpStream::connect(self.address.trim_start_matches("http://")).unwrap();
+        let request =
+            "GET /v1/models HTTP/1.1\r\nHost: mock\r\nx-request-id: the tests' own\r\nConnection: close\r\n\r\n";
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        std::io::Read::read_to_end(&mut stream, &mut Vec::new()).unwrap();
+        let text = wait_for("the log", || Some(read()).filter(|text| ours(text) > before));
+        // Without the opening line.
+        text.lines().count() - 1 - ours(&text)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Asks again and again until there is something, for at most [`DEADLINE`].
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();

@@ -1,10 +1,23 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod commands;
+mod identity;
+mod keepalive;
 mod kill;
 mod lab;
+mod memory;
 mod mock;
+mod outcomes;
 mod readers;
+mod realserver;
+mod secrets;
+mod server;
+mod shapes;
 mod smoke;
 mod store_errors;
 mod sweeps;
+mod terminal;
+mod truth;
+mod verdicts;
+mod wire;

@@ -8,12 +8,13 @@ use super::*;
 
 const CANARY: &str = "canary-4f9a1c";
 
-/// Refused, quickly, with a place and a message.
+/// Refused with a place and a message, and not after a long time: what these texts blow up to would take hours, so the
+/// bound tells the two apart on any machine.
 fn refused(text: &str, format: Format) -> String {
     let start = Instant::now();
     let errors = parse(Path::new("plan"), text, format).unwrap_err();
     let shown = errors.render(false);
-    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "took {:?}", start.elapsed());
     shown
 }
 

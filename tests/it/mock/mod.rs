@@ -17,19 +17,19 @@ use serde_json::{Value, json};
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A running mock; killed when dropped.
-struct Mock {
+pub struct Mock {
     child: Child,
-    port: u16,
+    pub port: u16,
     folder: tempfile::TempDir,
 }
 
 impl Mock {
     /// As fast as possible, with a full log, and `flags`.
-    fn start(flags: &[&str]) -> Mock {
+    pub fn start(flags: &[&str]) -> Mock {
         Mock::start_with(flags, |command| command)
     }
 
-    fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
+    pub fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
         command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));
@@ -64,14 +64,14 @@ impl Mock {
     }
 
     /// The log's lines, as soon as there are `lines` that tell of requests or connections.
-    fn log(&self, lines: usize) -> Vec<Value> {
+    pub fn log(&self, lines: usize) -> Vec<Value> {
         wait_for(&format!("{lines} lines in the log"), || {
             let log = self.log_now();
             (log.len() >= lines).then_some(log)
         })
     }
 
-    fn log_now(&self) -> Vec<Value> {
+    pub fn log_now(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log_path()).unwrap();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let mut lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -84,7 +84,7 @@ impl Mock {
     }
 
     /// Asks the mock to end, and waits.
-    fn terminate(&mut self) -> std::process::ExitStatus {
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
         self.wait()

@@ -150,11 +150,16 @@ fn a_stream_can_end_with_its_connection() {
 #[test]
 fn answers_end_by_themselves_unless_told_not_to() {
     let mock = Mock::start(&["--eos-after", "4"]);
-    let finish = |body: &Value| {
+    let ends = |mock: &Mock, body: &Value| {
         let answer = mock.chat(&with(body.clone(), &json!({"stream": false}))).json();
         (answer["usage"]["completion_tokens"].clone(), answer["choices"][0]["finish_reason"].clone())
     };
+    let finish = |body: &Value| ends(&mock, body);
     assert_eq!(finish(&chat()), (json!(4), json!("stop")));
     assert_eq!(finish(&with(chat(), &json!({"ignore_eos": true}))), (json!(6), json!("length")));
     assert_eq!(finish(&with(chat(), &json!({"max_completion_tokens": 3}))), (json!(3), json!("length")));
+    // A chance of each token to be the last.
+    let hasty = Mock::start(&["--eos-rate", "100%"]);
+    assert_eq!(ends(&hasty, &chat()), (json!(1), json!("stop")));
+    assert_eq!(ends(&hasty, &with(chat(), &json!({"ignore_eos": true}))), (json!(6), json!("length")));
 }

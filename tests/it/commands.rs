@@ -1,0 +1,790 @@
+//! Every command and every flag does something: exit codes, what goes to stdout and what to stderr, text and JSON.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::lab::{Lab, Run, Server};
+
+/// Two endpoints with servers of their own; short, so that it can be run.
+const PLAN: &str = "sweepline: 1
+name: commands
+endpoints:
+  a: { engine: mock, mock: { ttft: 1ms, itl: 1ms } }
+  b: { engine: mock, mock: { ttft: 1ms, itl: 1ms } }
+models: { m: { id: tiny } }
+scenarios: { s: { base: B1, output_tokens: 4 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: 150ms, drain: 2s }
+validity: { client_late: { suspect: 99%, invalid: 100% }, unsteady: { suspect: 99% } }
+sweeps:
+  closed: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1, 2] } }
+  open: { matrix: { endpoint: [a], model: [m], scenario: [s], qps: [40, 50.5] }, repeats: 2 }
+";
+
+/// One run, done in a moment.
+const ONE: &str = "sweepline: 1
+name: one
+endpoints: { demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } } }
+models: { m: { id: tiny } }
+scenarios: { s: { base: B1, output_tokens: 4 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: 150ms, drain: 2s }
+validity: { client_late: { suspect: 99%, invalid: 100% }, unsteady: { suspect: 99% } }
+sweeps:
+  s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2] } }
+";
+
+const BROKEN: &str = "sweepline: 1\nname: broken\nendpoints: {}\nmodels: {}\nsweeps: {}\ntypo: 1\n";
+
+const CIRCLE: &str = "sweepline: 1
+name: circle
+endpoints: { demo: { engine: mock } }
+models: { m: { id: tiny } }
+sweeps:
+  a: { after: b, matrix: { endpoint: [demo], model: [m], batch_size: [1] } }
+  b: { after: c, matrix: { endpoint: [demo], model: [m], batch_size: [2] } }
+  c: { after: a, matrix: { endpoint: [demo], model: [m], batch_size: [3] } }
+";
+
+/// Which test shows the effect of a command or flag. `mock`'s own flags are looked up in the tests of the mock.
+const SHOWN_BY: &[(&str, &str)] = &[
+    ("run", "only_and_skip_choose_runs"),
+    ("run --only", "only_and_skip_choose_runs"),
+    ("run --skip", "only_and_skip_choose_runs"),
+    ("run --force", "force_runs_again_and_dry_run_only_says_so"),
+    ("run --redo", "invalid_runs_are_cached_until_they_are_to_be_redone"),
+    ("run --jobs", "jobs_overlap_except_on_one_resource"),
+    ("run --fail-fast", "a_dead_endpoint_fails_alone_unless_told_to_fail_fast"),
+    ("run --dry-run", "force_runs_again_and_dry_run_only_says_so"),
+    ("run --results", "results_go_where_they_are_told_to"),
+    ("run --verbose", "talk_is_loud_or_quiet"),
+    ("run --quiet", "talk_is_loud_or_quiet"),
+    ("run --color", "colour_comes_when_told"),
+    ("preview", "only_and_skip_choose_runs"),
+    ("preview --only", "only_and_skip_choose_runs"),
+    ("preview --skip", "only_and_skip_choose_runs"),
+    ("preview --probe", "probes_tell_what_servers_say"),
+    ("preview --exit-code", "preview_tells_work_by_its_exit_code"),
+    ("preview --format", "only_and_skip_choose_runs"),
+    ("preview --results", "results_go_where_they_are_told_to"),
+    ("check", "check_tells_the_mistakes_of_all_plans"),
+    ("check --format", "check_tells_the_mistakes_of_all_plans"),
+    ("check --color", "colour_comes_when_told"),
+    ("graph", "graphs_are_drawn"),
+    ("graph --format", "graphs_are_drawn"),
+    ("why", "readers_answer_in_text_and_json"),
+    ("why --plan", "readers_answer_in_text_and_json"),
+    ("why --format", "readers_answer_in_text_and_json"),
+    ("why --results", "results_go_where_they_are_told_to"),
+    ("show", "readers_answer_in_text_and_json"),
+    ("show --plan", "readers_answer_in_text_and_json"),
+    ("show --definitions", "readers_answer_in_text_and_json"),
+    ("show --format", "readers_answer_in_text_and_json"),
+    ("show --results", "results_go_where_they_are_told_to"),
+    ("show --color", "colour_comes_when_told"),
+    ("list", "readers_answer_in_text_and_json"),
+    ("list --attempts", "a_dead_endpoint_fails_alone_unless_told_to_fail_fast"),
+    ("list --format", "readers_answer_in_text_and_json"),
+    ("list --results", "results_go_where_they_are_told_to"),
+    ("export", "exports_have_a_row_for_each_run_or_request"),
+    ("export --format", "exports_have_a_row_for_each_run_or_request"),
+    ("export --rows", "exports_have_a_row_for_each_run_or_request"),
+    ("export --output", "exports_have_a_row_for_each_run_or_request"),
+    ("export --results", "results_go_where_they_are_told_to"),
+    ("probe", "probes_tell_what_servers_say"),
+    ("probe --format", "probes_tell_what_servers_say"),
+    ("verify", "readers_answer_in_text_and_json"),
+    ("verify --format", "readers_answer_in_text_and_json"),
+    ("verify --results", "results_go_where_they_are_told_to"),
+    ("schema", "readers_answer_in_text_and_json"),
+    ("mock", "a_finished_plan_sends_nothing"),
+    ("mock --bind", "the_mock_listens_where_it_is_told_to"),
+    ("mock --port", "the_mock_listens_where_it_is_told_to"),
+    // Each embedded server is started with it; without it every run of the embedded mock would leave a process.
+    ("mock --parent-pipe", "embedded_servers_are_gone_with_their_runs"),
+];
+
+/// The commands of the program, from its own help.
+fn commands(lab: &Lab) -> Vec<String> {
+    let help = lab.ok(&["--help"]).stdout;
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names: Vec<String> =
+        list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    assert!(names.len() >= 10, "{help}");
+    names.into_iter().filter(|name| name != "help").collect()
+}
+
+/// The long flags of a command, from its own help.
+fn flags(lab: &Lab, command: &str) -> Vec<String> {
+    let help = lab.ok(&[command, "--help"]).stdout;
+    let flag = |line: &str| {
+        let line = line.trim_start();
+        let line = if line.starts_with('-') && !line.starts_with("--") { line.split_once(", ")?.1 } else { line };
+        let name = line.strip_prefix("--")?;
+        Some(name.split([' ', '.', '[']).next()?.to_owned())
+    };
+    let names = help.lines().filter_map(flag);
+    names.filter(|name| !["help", "version"].contains(&name.as_str())).collect()
+}
+
+#[test]
+fn every_command_and_flag_has_a_test() {
+    let lab = Lab::new();
+    let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
+    let here = include_str!("commands.rs");
+    let of_mock = [
+        include_str!("mock/mod.rs"),
+        include_str!("mock/faults.rs"),
+        include_str!("mock/protocol.rs"),
+        include_str!("mock/shapes.rs"),
+        include_str!("mock/timing.rs"),
+    ]
+    .concat();
+    let mut offered = Vec::new();
+    for command in commands(&lab) {
+        offered.extend(flags(&lab, &command).into_iter().map(|flag| format!("{command} --{flag}")));
+        offered.push(command);
+    }
+    for offer in &offered {
+        match (table.get(offer.as_str()), offer.strip_prefix("mock ")) {
+            (Some(test), _) => assert!(here.contains(&format!("fn {test}()")), "{offer}: no test is called {test}"),
+            (None, Some(flag)) => assert!(
+                of_mock.contains(&format!("\"{flag}\"")) || of_mock.contains(&format!("\"{flag}=")),
+                "{flag} of the mock has no test"
+            ),
+            (None, None) => panic!("`{offer}` is in --help and in no test"),
+        }
+    }
+    for entry in table.keys() {
+        assert!(offered.iter().any(|offer| offer == entry), "`{entry}` is tested and not in --help");
+    }
+}
+
+#[test]
+fn help_reads_well() {
+    let lab = Lab::new();
+    insta::assert_snapshot!("help", lab.ok(&["--help"]).stdout);
+    for command in commands(&lab) {
+        insta::assert_snapshot!(format!("help_{command}"), lab.ok(&[&command, "--help"]).stdout);
+    }
+}
+
+/// The runs that a preview with these flags shows, as sweep and cell, without orphans.
+fn previewed(lab: &Lab, args: &[&str]) -> Vec<Value> {
+    let args: Vec<&str> =
+        ["preview", "plan.yaml", "--format", "json"].into_iter().chain(args.iter().copied()).collect();
+    let runs = lab.ok(&args).json()["runs"].as_array().unwrap().clone();
+    runs.into_iter().filter(|run| run["state"] != "orphan").collect()
+}
+
+#[test]
+fn only_and_skip_choose_runs() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    let all = previewed(&lab, &[]);
+    assert_eq!(all.len(), 8);
+    let id = all[0]["id"].as_str().unwrap();
+    let by_id = format!("id == '{id}'");
+    let cases: [(&[&str], usize); 12] = [
+        (&["--only", "endpoint == 'a'"], 6),
+        (&["--only", "endpoint == 'a' and batch_size >= 2"], 1),
+        (&["--only", "batch_size in [1, 2]"], 4),
+        // A run without the axis does not match, whichever way one asks.
+        (&["--only", "qps > 1"], 4),
+        (&["--only", "not qps > 1"], 0),
+        (&["--only", "qps == 50.5"], 2),
+        (&["--only", "sweep == 'open' and repeat == 0"], 2),
+        (&["--only", "repeat == 2"], 0),
+        (&["--only", &by_id], 1),
+        (&["--skip", "qps > 1"], 4),
+        (&["--skip", "endpoint == 'a'"], 2),
+        (&["--only", "sweep == 'closed'", "--skip", "endpoint == 'b'"], 2),
+    ];
+    for (args, count) in cases {
+        assert_eq!(previewed(&lab, args).len(), count, "{args:?}");
+    }
+    for (text, words) in [
+        (
+            "speed == 1",
+            "`speed` is no axis of this plan; there are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
+        ),
+        ("qps ==", "--only \"qps ==\": syntax error"),
+        ("qps | nofilter", "unknown filter"),
+    ] {
+        for command in ["preview", "run"] {
+            let ended = lab.run(&[command, "plan.yaml", "--only", text]);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{text}");
+            assert!(ended.stderr.contains(words), "{text}: {}", ended.stderr);
+        }
+    }
+    assert!(!lab.results().exists(), "a bad expression and a preview leave nothing");
+    lab.ok(&["run", "plan.yaml", "--only", "sweep == 'closed'", "--skip", "endpoint == 'b' or batch_size == 2"]);
+    let run = lab.only_run();
+    assert_eq!(
+        (&run.json["spec"]["endpoint"]["name"], &run.json["spec"]["load"]["closed"]["batch_size"]),
+        (&"a".into(), &1.into())
+    );
+    let none = lab.ok(&["run", "plan.yaml", "--only", "repeat == 2"]);
+    assert!(none.stderr.contains("no run is selected") && none.stdout.is_empty(), "{none:?}");
+}
+
+#[test]
+fn force_runs_again_and_dry_run_only_says_so() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    let dry = lab.ok(&["run", "plan.yaml", "--dry-run"]);
+    assert!(dry.stdout.contains("never committed") && dry.stderr.is_empty(), "{dry:?}");
+    assert!(!lab.results().exists());
+    lab.ok(&["run", "plan.yaml"]);
+    assert_eq!(lab.only_run().json["attempt"], 1);
+    let dry = lab.ok(&["run", "plan.yaml", "--dry-run", "--force"]);
+    assert!(dry.stdout.contains("redo") && dry.stdout.contains("forced"), "{}", dry.stdout);
+    assert_eq!(lab.only_run().json["attempt"], 1);
+    lab.ok(&["run", "plan.yaml", "--force"]);
+    assert_eq!(lab.only_run().json["attempt"], 2);
+    assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 1);
+}
+
+#[test]
+fn invalid_runs_are_cached_until_they_are_to_be_redone() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--fault", "empty@every:2"]);
+    let url = server.url();
+    // A stream with nothing in it: the probe's own generation is no stream and has its status.
+    let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{url}\""));
+    lab.write("plan.yaml", &plan);
+    let first = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(first.code, Some(3), "{first:?}");
+    assert!(first.stdout.contains("invalid: errors"), "{}", first.stdout);
+    assert!(first.stderr.contains("why a run is not valid"), "{}", first.stderr);
+    let requests = server.requests();
+    let again = lab.run(&["run", "plan.yaml"]);
+    assert_eq!((again.code, server.requests()), (Some(3), requests), "cached, and still invalid: {again:?}");
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    let redone = lab.run(&["run", "plan.yaml", "--redo", "invalid"]);
+    assert_eq!(redone.code, Some(3));
+    assert!(redone.stderr.contains("its verdict is invalid"), "{}", redone.stderr);
+    assert_eq!(lab.only_run().json["attempt"], 2);
+    // Judged more mildly it is none of the kind.
+    lab.write("plan.yaml", &plan.replace("validity: {", "validity: { errors: { suspect: 100%, invalid: 100% },"));
+    let id = lab.runs().keys().next().unwrap().clone();
+    let judged = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
+    assert!(!judged.contains("errors (invalid)"), "{judged}");
+    let mild = lab.ok(&["run", "plan.yaml", "--redo", "invalid"]);
+    assert!(mild.stderr.contains("nothing to do"), "{}\n{judged}", mild.stderr);
+}
+
+fn time(run: &Run, which: &str) -> Timestamp {
+    run.json[which].as_str().unwrap().parse().unwrap()
+}
+
+/// The committed runs by their start, as endpoint, start, end.
+fn intervals(lab: &Lab) -> Vec<(String, Timestamp, Timestamp)> {
+    let runs = lab.runs();
+    let name = |run: &Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
+    let mut all: Vec<_> = runs.values().map(|run| (name(run), time(run, "started"), time(run, "ended"))).collect();
+    all.sort_by_key(|(_, started, _)| *started);
+    all
+}
+
+const PARALLEL: &str = "sweepline: 1
+name: parallel
+endpoints:
+  a: { engine: mock, RESOURCE mock: { ttft: 1ms, itl: 1ms } }
+  b: { engine: mock, RESOURCE mock: { ttft: 1ms, itl: 1ms } }
+models: { m: { id: tiny } }
+scenarios: { s: { base: B1, output_tokens: 4 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: MEASURE, drain: 2s }
+between: { cooldown: COOLDOWN }
+sweeps:
+  s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1, 2] } }
+";
+
+#[test]
+fn jobs_overlap_except_on_one_resource() {
+    let lab = Lab::new();
+    let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "2s").replace("COOLDOWN", "0s");
+    lab.write("apart.yaml", &plan);
+    lab.run(&["run", "apart.yaml", "--jobs", "2"]);
+    let runs = intervals(&lab);
+    assert_eq!(runs.len(), 4);
+    let overlap =
+        |(_, _, ended): &(String, Timestamp, Timestamp), later: &(String, Timestamp, Timestamp)| later.1 < *ended;
+    let pairs: Vec<_> =
+        runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |two| (one, two))).collect();
+    assert!(
+        pairs.iter().any(|(one, two)| one.0 != two.0 && overlap(one, two)),
+        "two endpoints go side by side: {runs:?}"
+    );
+    assert!(!pairs.iter().any(|(one, two)| one.0 == two.0 && overlap(one, two)), "one endpoint never does: {runs:?}");
+
+    let lab = Lab::new();
+    let shared = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "200ms").replace("COOLDOWN", "0s");
+    lab.write("shared.yaml", &shared);
+    lab.run(&["run", "shared.yaml", "--jobs", "2"]);
+    let runs = intervals(&lab);
+    assert_eq!(runs.len(), 4);
+    assert!(runs.windows(2).all(|pair| !overlap(&pair[0], &pair[1])), "{runs:?}");
+}
+
+#[test]
+fn a_resource_rests_between_runs() {
+    let lab = Lab::new();
+    let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
+    // The first endpoint has but one run: the pause after it holds for the other endpoint too.
+    lab.write(
+        "plan.yaml",
+        &plan
+            .replace(
+                "sweeps:\n",
+                "sweeps:\n  z: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [3] } }\n",
+            )
+            .replace("endpoint: [a, b]", "endpoint: [b]"),
+    );
+    lab.run(&["run", "plan.yaml", "--jobs", "2"]);
+    let runs = intervals(&lab);
+    let names: Vec<&str> = runs.iter().map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "b"]);
+    for pair in runs.windows(2) {
+        let gap = pair[1].1.duration_since(pair[0].2);
+        assert!(gap.as_millis() >= 700, "{gap:?} between {pair:?}");
+    }
+}
+
+#[test]
+fn a_sweep_waits_for_those_it_comes_after() {
+    let lab = Lab::new();
+    let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "200ms").replace("COOLDOWN", "0s");
+    let sweeps = "sweeps:
+  late: { after: [middle, early], matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }
+  middle: { after: early, matrix: { endpoint: [b], model: [m], scenario: [s], batch_size: [2] } }
+  early: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [3, 4] } }
+";
+    lab.write("plan.yaml", &format!("{}{sweeps}", plan.split("sweeps:").next().unwrap()));
+    lab.run(&["run", "plan.yaml", "--jobs", "4"]);
+    let runs = lab.runs();
+    let of = |batches: &[u64]| -> Vec<&Run> {
+        let batch = |run: &Run| run.json["spec"]["load"]["closed"]["batch_size"].as_u64().unwrap();
+        let found: Vec<&Run> = runs.values().filter(|run| batches.contains(&batch(run))).collect();
+        assert!(!found.is_empty());
+        found
+    };
+    let (late, middle, early) = (of(&[1]), of(&[2]), of(&[3, 4]));
+    let after = |first: &[&Run], second: &[&Run]| {
+        let (end, start) =
+            (first.iter().map(|run| time(run, "ended")).max(), second.iter().map(|run| time(run, "started")).min());
+        assert!(start >= end, "{start:?} is before {end:?}");
+    };
+    after(&early, &middle);
+    after(&middle, &late);
+}
+
+/// An address where nobody listens: its port was ours a moment ago.
+fn dead_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/v1", listener.local_addr().unwrap())
+}
+
+#[test]
+fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
+    let plan = ONE.replace("endpoints: {", &format!("endpoints: {{ dead: {{ url: \"{}\" }},", dead_address())).replace(
+        "sweeps:\n  s: {",
+        "sweeps:\n  first: { matrix: { endpoint: [dead], model: [m], scenario: [s], batch_size: [2] } }\n  s: { after: first,",
+    );
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan);
+    let fast = lab.run(&["run", "plan.yaml", "--fail-fast"]);
+    assert_eq!(fast.code, Some(3), "{fast:?}");
+    assert!(fast.stderr.contains("1 skipped, 1 left to do"), "{}", fast.stderr);
+    assert!(lab.runs().is_empty() && fast.stdout.is_empty(), "{fast:?}");
+    let quiet = lab.run(&["run", "plan.yaml", "-q"]);
+    assert_eq!(quiet.code, Some(3));
+    assert!(
+        quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not answer"),
+        "errors are no talk: {}",
+        quiet.stderr
+    );
+    assert_eq!(lab.only_run().json["spec"]["endpoint"]["name"], "demo");
+
+    // A server that dies in the middle of a run leaves an attempt, which `list --attempts` tells.
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--fault", "exit@20"]);
+    lab.write(
+        "plan.yaml",
+        &ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url())),
+    );
+    let failed = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    assert!(failed.stderr.contains("failed: ") && lab.runs().is_empty(), "{}", failed.stderr);
+    assert_eq!(lab.ok(&["list"]).stdout, "no runs in results\n");
+    assert!(lab.ok(&["list", "--attempts"]).stdout.starts_with("attempt "));
+    let attempts = lab.ok(&["list", "--attempts", "--format", "json"]).json();
+    assert_eq!(attempts["attempts"].as_array().unwrap().len(), 1, "{attempts}");
+    let id = attempts["attempts"][0]["attempt"].as_str().unwrap().split('.').next().unwrap().to_owned();
+    assert!(lab.ok(&["why", &id, "--plan", "plan.yaml"]).stdout.contains("attempt 1 failed: "));
+}
+
+#[test]
+fn results_go_where_they_are_told_to() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    let ended = lab.ok(&["run", "plan.yaml", "--results", "else/where"]);
+    assert!(ended.stderr.contains("--results else/where"), "what one types next works: {}", ended.stderr);
+    assert!(!lab.results().exists() && lab.path().join("else/where/runs").is_dir());
+    let id = std::fs::read_dir(lab.path().join("else/where/runs")).unwrap().next().unwrap().unwrap().file_name();
+    let id = id.to_str().unwrap();
+    for args in [
+        &["show", id] as &[&str],
+        &["why", id, "--plan", "plan.yaml"],
+        &["list"],
+        &["preview", "plan.yaml"],
+        &["verify"],
+        &["export"],
+    ] {
+        let there = lab.ok(&[args, &["--results", "else/where"]].concat());
+        let here = lab.run(args);
+        assert_ne!(here.stdout, there.stdout, "{args:?}");
+    }
+    assert_eq!(lab.run(&["show", id]).code, Some(2), "no such run");
+    // A file is no folder, and a folder in use is locked.
+    lab.write("file", "x");
+    let file = lab.run(&["run", "plan.yaml", "--results", "file"]);
+    assert_eq!(file.code, Some(5), "{file:?}");
+    assert!(file.stderr.contains("file") && !file.stderr.contains("panicked"), "{}", file.stderr);
+}
+
+#[test]
+fn talk_is_loud_or_quiet() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    let quiet = lab.ok(&["run", "plan.yaml", "-q"]);
+    assert_eq!(quiet.stderr, "");
+    assert!(quiet.stdout.contains("verdict"), "the table is data: {}", quiet.stdout);
+    let normal = lab.ok(&["run", "plan.yaml", "--force"]);
+    let loud = lab.ok(&["run", "plan.yaml", "--force", "--verbose"]);
+    let id = lab.runs().keys().next().unwrap().clone();
+    let probed = |text: &str| text.contains("demo: 127.0.0.1:") && text.contains("answers");
+    assert!(probed(&loud.stderr) && loud.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", loud.stderr);
+    assert!(!probed(&normal.stderr) && !normal.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", normal.stderr);
+    assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both");
+}
+
+#[test]
+fn colour_comes_when_told() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    lab.write("broken.yaml", BROKEN);
+    lab.ok(&["run", "plan.yaml", "-q"]);
+    let id = lab.runs().keys().next().unwrap().clone();
+    for args in [&["run", "plan.yaml"] as &[&str], &["show", &id], &["check", "broken.yaml"], &["run", "broken.yaml"]] {
+        let said = |colour: &[&str]| {
+            let ended = lab.run(&[args, colour].concat());
+            ended.stdout + &ended.stderr
+        };
+        assert!(said(&["--color", "always"]).contains("\u{1b}["), "{args:?}");
+        assert!(!said(&["--color", "never"]).contains('\u{1b}'), "{args:?}");
+        assert!(!said(&["--color", "auto"]).contains('\u{1b}'), "{args:?}: no terminal");
+        assert_eq!(said(&[]), said(&["--color", "auto"]), "{args:?}");
+    }
+}
+
+#[test]
+fn preview_tells_work_by_its_exit_code() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    assert_eq!(lab.run(&["preview", "plan.yaml", "--exit-code"]).code, Some(10));
+    assert_eq!(lab.run(&["preview", "plan.yaml"]).code, Some(0));
+    lab.ok(&["run", "plan.yaml"]);
+    assert_eq!(lab.run(&["preview", "plan.yaml", "--exit-code"]).code, Some(0));
+    assert_eq!(lab.run(&["preview", "none.yaml", "--exit-code"]).code, Some(2));
+}
+
+#[test]
+fn check_tells_the_mistakes_of_all_plans() {
+    let lab = Lab::new();
+    lab.write("good.yaml", ONE);
+    lab.write("broken.yaml", BROKEN);
+    lab.write("circle.yaml", CIRCLE);
+    assert_eq!(lab.ok(&["check", "good.yaml"]).stdout, "good.yaml: ok\n");
+    let all = lab.run(&["check", "broken.yaml", "good.yaml", "circle.yaml", "missing.yaml"]);
+    assert_eq!((all.code, all.stdout.as_str()), (Some(2), "good.yaml: ok\n"));
+    for words in ["broken.yaml:6:1", "a → b → c → a", "missing.yaml"] {
+        assert!(all.stderr.contains(words), "{words}: {}", all.stderr);
+    }
+    let json = lab.run(&["check", "good.yaml", "circle.yaml", "broken.yaml", "--format", "json"]);
+    assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""));
+    let files: Vec<Value> = json.json()["diagnostics"].as_array().unwrap().iter().map(|d| d["file"].clone()).collect();
+    assert!(
+        files.contains(&"circle.yaml".into())
+            && files.contains(&"broken.yaml".into())
+            && !files.contains(&"good.yaml".into())
+    );
+    let good = lab.ok(&["check", "good.yaml", "--format", "json"]).json();
+    assert_eq!(good, serde_json::json!({ "diagnostics": [] }));
+    for command in ["run", "preview", "graph", "probe"] {
+        let ended = lab.run(&[command, "circle.yaml"]);
+        assert_eq!(ended.code, Some(2), "{command}");
+        assert!(ended.stderr.contains("a → b → c → a") && ended.stdout.is_empty(), "{command}: {ended:?}");
+    }
+    assert_eq!(lab.run(&["check"]).code, Some(2), "no plan");
+    assert_eq!(lab.run(&["nonsense"]).code, Some(2));
+}
+
+#[test]
+fn graphs_are_drawn() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &PLAN.replace("open: {", "open: { after: closed,"));
+    let json = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    let nodes = json["nodes"].as_array().unwrap();
+    let count = |kind: &str| nodes.iter().filter(|node| node["kind"] == kind).count();
+    assert_eq!((count("serve"), count("probe"), count("run"), count("gate")), (2, 2, 8, 1), "{json}");
+    let gate = nodes.iter().position(|node| node["kind"] == "gate").unwrap();
+    let edges: Vec<(usize, usize)> = serde_json::from_value(json["edges"].clone()).unwrap();
+    let (into, out) = (edges.iter().filter(|e| e.1 == gate).count(), edges.iter().filter(|e| e.0 == gate).count());
+    assert_eq!((into, out), (4, 4), "the gate stands between the sweeps");
+
+    let dot = lab.ok(&["graph", "plan.yaml"]).stdout;
+    assert_eq!(dot, lab.ok(&["graph", "plan.yaml", "--format", "dot"]).stdout);
+    let lines: Vec<&str> = dot.lines().collect();
+    assert_eq!((lines[0], *lines.last().unwrap()), ("digraph sweepline {", "}"));
+    let is_node = |line: &str| line.starts_with("  n") && line.contains(" [label=\"") && line.ends_with("];");
+    let is_edge = |line: &str| {
+        let ends = line.trim().trim_end_matches(';').split_once(" -> ");
+        ends.is_some_and(|(from, to)| {
+            [from, to]
+                .iter()
+                .all(|end| end.strip_prefix('n').is_some_and(|n| n.parse::<usize>().is_ok_and(|n| n < nodes.len())))
+        })
+    };
+    assert_eq!(lines.iter().filter(|line| is_node(line)).count(), nodes.len());
+    assert_eq!(lines.iter().filter(|line| is_edge(line)).count(), edges.len());
+    assert_eq!(lines.len(), nodes.len() + edges.len() + 4, "nothing else: {dot}");
+    assert!(dot.contains("[label=\"closed has ended\", shape=diamond]"), "{dot}");
+
+    let mermaid = lab.ok(&["graph", "plan.yaml", "--format", "mermaid"]).stdout;
+    assert!(mermaid.starts_with("flowchart LR\n") && mermaid.contains("{\"closed has ended\"}"), "{mermaid}");
+    assert_eq!(mermaid.matches(" --> ").count(), edges.len());
+}
+
+#[test]
+fn readers_answer_in_text_and_json() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    lab.ok(&["run", "plan.yaml"]);
+    let (id, run) = lab.runs().pop_first().unwrap();
+    let full = run.json["id"].as_str().unwrap();
+    let start = &id[..6];
+
+    let list = lab.ok(&["list"]).stdout;
+    assert!(list.contains(&id) && list.contains("batch 2") && list.contains("whole"), "{list}");
+    let list = lab.ok(&["list", "--format", "json"]).json();
+    assert_eq!((&list["runs"][0]["id"], &list["runs"][0]["state"]), (&full.into(), &"whole".into()));
+
+    let show = lab.ok(&["show", start]).stdout;
+    assert!(show.contains(full) && show.contains("verdict: ") && show.contains("TTFT ms"), "{show}");
+    assert!(show.lines().all(|line| line.chars().count() <= 100), "{show}");
+    let defined = lab.ok(&["show", start, "--definitions"]).stdout;
+    assert!(defined.starts_with(show.trim_end()) && defined.len() > show.len() + 500, "{defined}");
+    let json = lab.ok(&["show", &id.to_uppercase(), "--format", "json"]).json();
+    assert_eq!(json["run"]["id"], full);
+    assert!(json["metrics"]["ttft_p50_ms"].as_f64().unwrap() > 0.0 && json["verdict"]["state"].is_string(), "{json}");
+    let priced = ONE.replace("engine: mock,", "engine: mock, hardware: { price_per_hour: 3600 },");
+    lab.write("priced.yaml", &priced);
+    let cost = |args: &[&str]| lab.ok(&[&["show", start, "--format", "json"], args].concat()).json()["metrics"].clone();
+    let cost_name = "cost_per_million_output_tokens";
+    let (bare, priced) = (cost(&[]), cost(&["--plan", "priced.yaml"]));
+    let of = |metrics: &Value| {
+        metrics.as_object().unwrap().iter().find(|(name, _)| name.starts_with(cost_name)).unwrap().1.clone()
+    };
+    assert!(of(&bare).is_null() && of(&priced).as_f64().unwrap() > 0.0, "{bare} {priced}");
+
+    let why = lab.ok(&["why", start, "--plan", "plan.yaml"]).stdout;
+    assert!(why.contains("cached: committed ") && why.contains("  load.batch_size = 2"), "{why}");
+    let why = lab.ok(&["why", start, "--plan", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(
+        (&why["id"], &why["state"], &why["identity"]["load.batch_size"]),
+        (&full.into(), &"cached".into(), &"2".into())
+    );
+
+    assert!(lab.ok(&["verify"]).stdout.contains("1 runs in results: all whole"));
+    assert_eq!(lab.ok(&["verify", "--format", "json"]).json()["runs"][0]["whole"], true);
+    // One byte, the same length: only the digest tells.
+    let file = run.dir.join("requests.parquet");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let damaged = lab.run(&["verify"]);
+    assert_eq!(damaged.code, Some(5));
+    assert!(damaged.stdout.contains(&format!("{id} requests.parquet: ")), "{}", damaged.stdout);
+    let damaged = lab.run(&["verify", "--format", "json"]);
+    assert_eq!((damaged.code, &damaged.json()["runs"][0]["whole"]), (Some(5), &false.into()));
+
+    let schema = lab.ok(&["schema"]);
+    assert_eq!(schema.json()["title"], "sweepline plan");
+    assert_eq!(lab.ok(&["schema", "plan"]).stdout, schema.stdout);
+    assert!(lab.ok(&["schema", "columns"]).stdout.contains("`scheduled_ns`"));
+    for command in [&["show", "ffff"] as &[&str], &["why", "ffff", "--plan", "plan.yaml"]] {
+        let ended = lab.run(command);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+    }
+}
+
+#[test]
+fn exports_have_a_row_for_each_run_or_request() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    lab.write("two.yaml", &ONE.replace("[2]", "[3]").replace("name: one", "name: two"));
+    lab.ok(&["run", "plan.yaml"]);
+    lab.ok(&["run", "two.yaml"]);
+    let requests: usize = lab.runs().values().map(|run| run.records.len()).sum();
+    let csv = |args: &[&str]| lab.ok(&[&["export"], args].concat()).stdout.lines().count() - 1;
+    assert_eq!(csv(&[]), 2);
+    assert_eq!(csv(&["plan.yaml"]), 1, "only the plan's run");
+    assert_eq!(csv(&["--rows", "requests"]), requests);
+    let json = lab.ok(&["export", "two.yaml", "--format", "json"]).json();
+    assert_eq!((&json[0]["plan"], &json[0]["batch_size"]), (&"two".into(), &3.into()), "{json}");
+    let markdown = lab.ok(&["export", "--format", "markdown"]).stdout;
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 2 + 2, "{markdown}");
+    let file = lab.ok(&["export", "--output", "runs.csv"]);
+    assert_eq!(
+        (file.stdout.as_str(), std::fs::read_to_string(lab.path().join("runs.csv")).unwrap()),
+        ("", lab.ok(&["export"]).stdout)
+    );
+    lab.ok(&["export", "--format", "parquet"]);
+    assert!(std::fs::read(lab.results().join("runs.parquet")).unwrap().starts_with(b"PAR1"));
+    let refused = lab.run(&["export", "--format", "parquet", "--rows", "requests"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("results/runs/*/requests.parquet"), "{}", refused.stderr);
+}
+
+#[test]
+fn probes_tell_what_servers_say() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--model", "tiny"]);
+    let endpoint = format!("endpoints: {{ live: {{ url: \"{}\" }},", server.url());
+    let plan = ONE.replace("endpoints: {", &endpoint).replace("[demo]", "[demo, live]");
+    lab.write("plan.yaml", &plan);
+    let text = lab.ok(&["probe", "plan.yaml"]).stdout;
+    assert!(
+        text.contains("live: ready; server ") && text.contains("lists tiny") && text.contains("demo: embedded"),
+        "{text}"
+    );
+    let json = lab.ok(&["probe", "plan.yaml", "--format", "json"]).json();
+    assert_eq!((&json["endpoints"][0]["state"], &json["endpoints"][0]["models"][0]), (&"ready".into(), &"tiny".into()));
+    assert_eq!(json["endpoints"][1]["state"], "embedded");
+    let before = server.requests();
+    lab.ok(&["preview", "plan.yaml", "--format", "json"]);
+    assert_eq!(server.requests(), before, "a preview asks nobody");
+    let preview = lab.ok(&["preview", "plan.yaml", "--probe", "--format", "json"]).json();
+    assert_eq!((preview["runs"].as_array().unwrap().len(), &preview["endpoints"][0]["state"]), (2, &"ready".into()));
+    assert!(server.requests() > before, "but with --probe it does");
+
+    lab.write("plan.yaml", &plan.replace(&server.url(), &dead_address()));
+    for args in [&["probe", "plan.yaml"] as &[&str], &["preview", "plan.yaml", "--probe"]] {
+        let ended = lab.run(args);
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert!(
+            ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not answer"),
+            "{}",
+            ended.stdout
+        );
+    }
+    lab.write("plan.yaml", &plan.replace("id: tiny", "id: huge"));
+    let unknown = lab.run(&["probe", "plan.yaml"]);
+    assert_eq!(unknown.code, Some(3));
+    assert!(unknown.stdout.contains("does not know the model `huge`; it lists tiny"), "{}", unknown.stdout);
+}
+
+#[test]
+fn a_finished_plan_sends_nothing() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url()));
+    lab.write("plan.yaml", &plan);
+    let first = lab.ok(&["run", "plan.yaml"]);
+    let sent = server.requests();
+    assert!(sent > 10);
+    for args in
+        [&["run", "plan.yaml"] as &[&str], &["preview", "plan.yaml"], &["check", "plan.yaml"], &["graph", "plan.yaml"]]
+    {
+        lab.ok(args);
+    }
+    assert_eq!(server.requests(), sent, "not even a GET");
+    drop(server);
+    let again = lab.ok(&["run", "plan.yaml"]);
+    assert_eq!(again.stdout, first.stdout, "and it needs no server");
+    assert!(
+        again.stderr.contains("one: nothing to do; the result of the one run is in results; no request was sent"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn the_mock_listens_where_it_is_told_to() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
+    assert!(server.url().starts_with("http://127.0.0.2:"), "{}", server.url());
+    assert_eq!(server.requests(), 0, "and answers there");
+    // A port that was free a moment ago, on an address that nothing else uses.
+    let url = server.url();
+    let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
+    drop(server);
+    let again = Server::start(&lab, &["--bind", "127.0.0.2", "--port", &port]);
+    assert_eq!(again.url(), url);
+}
+
+#[test]
+fn embedded_servers_are_gone_with_their_runs() {
+    let lab = Lab::new();
+    let path = lab.path().join("the-program");
+    // A copy under a name of its own, so that its processes can be told from those of other tests.
+    std::fs::copy(env!("CARGO_BIN_EXE_sweepline"), &path).unwrap();
+    lab.write("plan.yaml", ONE);
+    let output = std::process::Command::new(&path).args(["run", "plan.yaml"]).current_dir(lab.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let of_this = |entry: std::io::Result<std::fs::DirEntry>| {
+        let exe = std::fs::read_link(entry.ok()?.path().join("exe")).ok()?;
+        (exe == path).then_some(exe)
+    };
+    assert_eq!(std::fs::read_dir("/proc").unwrap().filter_map(of_this).count(), 0);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ONE);
+    lab.write("broken.yaml", BROKEN);
+    lab.ok(&["run", "plan.yaml"]);
+    let id = lab.runs().keys().next().unwrap().clone();
+    for args in [
+        &["run", "plan.yaml"] as &[&str],
+        &["preview", "plan.yaml"],
+        &["preview", "plan.yaml", "--format", "json"],
+        &["check", "plan.yaml"],
+        &["graph", "plan.yaml"],
+        &["why", &id, "--plan", "plan.yaml"],
+        &["show", &id],
+        &["list"],
+        &["export"],
+        &["export", "--rows", "requests", "--format", "json"],
+        &["probe", "plan.yaml"],
+        &["verify"],
+        &["schema", "columns"],
+        &["run", "--help"],
+    ] {
+        let mut child = lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{args:?}: {stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("Broken pipe"), "{args:?}: {stderr}");
+    }
+    for args in [&["check", "broken.yaml"] as &[&str], &["run", "broken.yaml"], &["show", "ffff"]] {
+        let mut child = lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}: the exit code stands though nobody reads stderr");
+    }
+}

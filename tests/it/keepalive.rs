@@ -1,0 +1,222 @@
+//! Servers that close connections between requests, as the HTTP standard lets them: no request is lost to that and
+//! none is sent twice.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use sweepline::engine::monotonic;
+use sweepline::rows::{Connection, Outcome, Record};
+
+use super::lab::{DEADLINE, Lab, Run};
+
+/// When the server closes a connection. It never says so beforehand.
+#[derive(Clone, Copy)]
+enum Close {
+    /// Behind the last byte of every answer.
+    AtOnce,
+    /// When it was idle for this long.
+    AfterIdle(Duration),
+    /// Behind every third answer of a connection.
+    EveryThird,
+    /// A tenth of a millisecond behind every answer: most often between the moment in which the client has the answer
+    /// and the one in which it sends again.
+    Between,
+}
+
+/// A server on a free port that answers every request with the same two tokens.
+struct Closer {
+    address: SocketAddr,
+    over: Arc<AtomicBool>,
+    seen: Arc<Mutex<Seen>>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+/// What it saw: how often each request came, and how many connections.
+#[derive(Default)]
+struct Seen {
+    requests: BTreeMap<String, u32>,
+    connections: usize,
+    /// Requests that came on a connection after the server had closed it, and when it had, on the monotonic clock.
+    late: BTreeMap<String, u64>,
+}
+
+const CELL: &str = "endpoint: [e], model: [m], scenario: [s]";
+const STREAM: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"one\"}}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"content\":\" two\"},\"finish_reason\":\"length\"}]}\n\n\
+    data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
+const WHOLE: &str = "{\"data\":[],\"choices\":[{\"message\":{\"content\":\"one two\"},\"finish_reason\":\"length\"}]}";
+
+impl Closer {
+    fn start(close: Close) -> Closer {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (over, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Seen::default())));
+        let (is_over, sees) = (Arc::clone(&over), Arc::clone(&seen));
+        let acceptor = thread::spawn(move || {
+            let mut served = Vec::new();
+            while let Ok((stream, _)) = listener.accept() {
+                if is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let seen = Arc::clone(&sees);
+                served.push((stream.try_clone().unwrap(), thread::spawn(move || serve(stream, close, &seen))));
+            }
+            for (stream, thread) in served {
+                let _ = stream.shutdown(Shutdown::Both);
+                thread.join().unwrap();
+            }
+        });
+        Closer { address, over, seen, acceptor: Some(acceptor) }
+    }
+
+    /// Runs a plan with this load against it; gives the run, how often each request came, and the connections.
+    fn measure(mut self, load: &str) -> (Run, Seen) {
+        let lab = Lab::new();
+        let url = format!("http://{}/v1", self.address);
+        lab.write(
+            "plan.yaml",
+            &format!(
+                "sweepline: 1\nname: closer\nseed: 2\nendpoints: {{ e: {{ url: {url} }} }}\nmodels: {{ m: {{ id: tiny }} }}
+scenarios: {{ s: {{ base: B1, output_tokens: 2 }} }}
+phases: {{ fill: 100ms, stabilize: 100ms, measure: 1s, drain: 30s }}
+sweeps: {{ one: {{ {load} }} }}\n"
+            ),
+        );
+        let ended = lab.run(&["run", "plan.yaml"]);
+        assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+        self.stop();
+        let mut seen = std::mem::take(&mut *self.seen.lock().unwrap());
+        seen.requests.remove("sweepline-probe");
+        (lab.only_run(), seen)
+    }
+
+    fn stop(&mut self) {
+        let Some(acceptor) = self.acceptor.take() else { return };
+        self.over.store(true, Ordering::SeqCst);
+        // Wakes the acceptor, which then sees that it is over.
+        drop(TcpStream::connect(self.address));
+        let _ = acceptor.join();
+    }
+}
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn serve(mut stream: TcpStream, close: Close, seen: &Mutex<Seen>) {
+    seen.lock().unwrap().connections += 1;
+    stream.set_nodelay(true).unwrap();
+    for answered in 1.. {
+        let idle = if let Close::AfterIdle(idle) = close { idle } else { DEADLINE };
+        stream.set_read_timeout(Some(idle)).unwrap();
+        let Some(head) = request(&mut stream) else { break };
+        let id = head.lines().find_map(|line| line.strip_prefix("x-request-id: ")).unwrap_or_default();
+        *seen.lock().unwrap().requests.entry(id.to_owned()).or_default() += 1;
+        let (kind, body) =
+            if head.contains("event-stream") { ("text/event-stream", STREAM) } else { ("application/json", WHOLE) };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}");
+        if stream.write_all(answer.as_bytes()).is_err() {
+            break;
+        }
+        match close {
+            Close::AtOnce => break,
+            Close::EveryThird if answered % 3 == 0 => break,
+            Close::EveryThird | Close::AfterIdle(_) => {}
+            Close::Between => {
+                let end = monotonic() + 100_000;
+                while monotonic() < end {
+                    std::hint::spin_loop();
+                }
+                break;
+            }
+        }
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+    let closed = monotonic();
+    // A request that comes all the same is seen, and not answered.
+    stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    if let Some(head) = request(&mut stream) {
+        let id = head.lines().find_map(|line| line.strip_prefix("x-request-id: ")).unwrap_or_default();
+        let mut seen = seen.lock().unwrap();
+        *seen.requests.entry(id.to_owned()).or_default() += 1;
+        seen.late.insert(id.to_owned(), closed);
+    }
+}
+
+/// Reads a request to its end and gives its head; none when there is no further one.
+fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if bytes.len() >= end + 4 + length.map_or(0, |length| length.parse::<usize>().unwrap()) {
+                return Some(head);
+            }
+        }
+        let mut part = [0; 8 << 10];
+        match stream.read(&mut part) {
+            Ok(read @ 1..) => bytes.extend_from_slice(&part[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Nothing was sent twice, what was sent is in the rows, and what was lost was sent before the server closed: that no
+/// client can know, and sending it again would be a second request.
+fn is_told_once(run: &Run, seen: &Seen) {
+    let twice: Vec<_> = seen.requests.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "sent more than once: {twice:?}");
+    let sent = run.records.iter().filter(|record| record.row.sent_ns.is_some()).count();
+    assert!(sent > 0 && seen.requests.len() == sent, "{sent} sent, {} seen", seen.requests.len());
+
+    let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
+    let (mut crossed, mut avoidable) = (0, Vec::new());
+    for Record { row, .. } in &run.records {
+        let id = format!("{}-{}-{}", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"], row.request);
+        match (row.outcome, seen.late.get(&id)) {
+            (Outcome::Ok | Outcome::CutAtDrain, None) => {}
+            (Outcome::Reset, Some(closed)) if origin + row.sent_ns.unwrap() < *closed => crossed += 1,
+            _ => avoidable.push(format!("{id} {} {:?}", row.outcome, row.error)),
+        }
+    }
+    eprintln!("{sent} sent on {} connections, {crossed} crossed the server's close", seen.connections);
+    // Between the look at the socket and the write there is a moment too.
+    assert!(avoidable.len() * 200 <= sent, "{} of {sent} lost without need: {avoidable:?}", avoidable.len());
+}
+
+fn opened(run: &Run) -> usize {
+    run.records.iter().filter(|record| record.row.connection() == Some(Connection::New)).count()
+}
+
+#[test]
+fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
+    let run = |close, slots: u32| {
+        let (run, seen) = Closer::start(close).measure(&format!("matrix: {{ {CELL}, batch_size: [{slots}] }}"));
+        is_told_once(&run, &seen);
+        (opened(&run), seen.requests.len())
+    };
+    let (opened, sent) = run(Close::AtOnce, 2);
+    assert!(opened * 10 > sent * 9, "a new connection for each request: {opened} of {sent}");
+    let (opened, sent) = run(Close::EveryThird, 2);
+    assert!(opened * 2 < sent, "connections are used again as long as they are open: {opened} for {sent}");
+    run(Close::Between, 1);
+}
+
+#[test]
+fn a_connection_that_was_closed_while_idle_is_not_used() {
+    let close = Close::AfterIdle(Duration::from_millis(20));
+    let (run, seen) = Closer::start(close).measure(&format!("arrivals: constant, matrix: {{ {CELL}, qps: [10] }}"));
+    is_told_once(&run, &seen);
+    let opened = opened(&run);
+    assert!(opened * 10 > run.records.len() * 8, "each found its connection closed: {opened} of {}", run.records.len());
+}

@@ -1,0 +1,225 @@
+//! The rows against the bytes: a recording proxy stands before a server, and a naive reader of what it kept has to come
+//! to the same texts, counts and outcomes as the rows. Once against a real inference server, which other people wrote,
+//! and once against the mock, which keeps connections and sends chunks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use sweepline::rows::{Outcome, Phase, RequestRow, TokenSource};
+
+use super::lab::{Lab, Run, wait_for};
+use super::mock::Mock;
+use super::wire::{Exchange, Proxy};
+
+/// The real server. It and all that it started are killed when this goes.
+struct RealServer {
+    child: Child,
+    port: u16,
+}
+
+impl RealServer {
+    /// None, said aloud, where the server is not at hand.
+    fn start(folder: &Path) -> Option<RealServer> {
+        let named = std::env::var_os("SWEEPLINE_REALSERVER").map(PathBuf::from);
+        let up = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/realserver/up.sh"));
+        if !up.is_file() {
+            let required = std::env::var("SWEEPLINE_REQUIRE_REALSERVER").is_ok_and(|value| value == "1");
+            assert!(!required, "SWEEPLINE_REQUIRE_REALSERVER is set and there is no {}", up.display());
+            eprintln!("skipped: there is no {}", up.display());
+            return None;
+        }
+        let complaints = folder.join("realserver.stderr");
+        // Somebody else may take the free port before the server does; then it ends, and another one is tried.
+        (0..5).find_map(|_| RealServer::try_start(&up, &complaints)).or_else(|| {
+            panic!("the real server did not start: {}", std::fs::read_to_string(&complaints).unwrap_or_default())
+        })
+    }
+
+    fn try_start(up: &Path, complaints: &Path) -> Option<RealServer> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let child = Command::new(up)
+            .arg(port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(complaints).unwrap())
+            // A group of its own: the script installs the server the first time, by processes of its own.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut server = RealServer { child, port };
+        let is_up = wait_for("the real server", || {
+            let has_ended = server.child.try_wait().unwrap().is_some();
+            let is_up = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+            (has_ended || is_up).then_some(is_up && !has_ended)
+        });
+        is_up.then_some(server)
+    }
+}
+
+impl Drop for RealServer {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Closed and open loops, both APIs, single requests and conversations, streamed and not.
+fn plan(port: u16) -> String {
+    format!(
+        "
+sweepline: 1
+name: wire
+seed: 11
+endpoints:
+  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
+  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
+models: {{ tiny: {{ id: default_model }} }}
+scenarios:
+  short: {{ base: B1, output_tokens: 12 }}
+  talk: {{ base: D, output_tokens: 8, turns: 3 }}
+  whole: {{ base: B1, output_tokens: 12, stream: false }}
+phases: {{ fill: 200ms, stabilize: 200ms, measure: 1s, drain: 60s }}
+sweeps:
+  closed:
+    matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short, talk, whole], batch_size: [3] }}
+  open:
+    matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short, talk], qps: [8] }}
+"
+    )
+}
+
+#[test]
+fn rows_tell_what_a_real_server_said() {
+    let lab = Lab::new();
+    let Some(server) = RealServer::start(lab.path()) else { return };
+    let wire = measured(&lab, server.port);
+    let versions: BTreeSet<&str> = wire.values().filter_map(|e| e.response.as_ref()?.head.line.get(..8)).collect();
+    assert_eq!(versions, ["HTTP/1.0"].into(), "the proxy saw the real server");
+}
+
+#[test]
+fn rows_tell_what_the_mock_said() {
+    let lab = Lab::new();
+    let mock = Mock::start(&["--ttft", "3ms", "--itl", "1ms", "--words", "escaped", "--cut", "random", "--crlf"]);
+    let wire = measured(&lab, mock.port);
+    let versions: BTreeSet<&str> = wire.values().filter_map(|e| e.response.as_ref()?.head.line.get(..8)).collect();
+    assert_eq!(versions, ["HTTP/1.1"].into());
+}
+
+/// Runs the plan against the server at `port` and holds the rows of all runs against the wire. Gives the exchanges of
+/// measured requests by their id.
+fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
+    let proxy = Proxy::start(port);
+    lab.write("plan.yaml", &plan(proxy.port()));
+    let ended = lab.run(&["run", "plan.yaml"]);
+    // 3: a run is not valid, which on a busy machine may be so and is not what this test is about.
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+    let mut wire = BTreeMap::new();
+    let mut probes = 0;
+    for exchange in proxy.finish() {
+        if exchange.id() == "sweepline-probe" {
+            probes += 1;
+        } else if let Some(twice) = wire.insert(exchange.id().to_owned(), exchange) {
+            panic!("{} was sent twice", twice.id());
+        }
+    }
+    assert!(probes > 0, "the probe goes the same way");
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 10);
+    let mut sent = BTreeSet::new();
+    for (name, run) in &runs {
+        for record in &run.records {
+            let id = id(name, run, &record.row);
+            if record.row.sent_ns.is_some() {
+                let exchange = wire.get(&id).unwrap_or_else(|| panic!("{id} was sent and never seen: {record:?}"));
+                agree(&id, run, &record.row, exchange);
+                assert!(sent.insert(id));
+            }
+        }
+        let measured = run.records.iter().filter(|record| record.row.phase == Phase::Measure);
+        let (ok, all) =
+            measured.fold((0, 0), |(ok, all), record| (ok + usize::from(record.row.outcome.is_ok()), all + 1));
+        assert!(ok > 0 && ok == all, "{name}: {ok} of {all} requests of the window are ok");
+    }
+    let unknown: Vec<&String> = wire.keys().filter(|id| !sent.contains(*id)).collect();
+    assert!(unknown.is_empty(), "seen on the wire, and in no row as sent: {unknown:?}");
+    history(&runs, &wire);
+    wire
+}
+
+fn id(name: &str, run: &Run, row: &RequestRow) -> String {
+    format!("{name}-{}-{}", run.json["attempt"], row.request)
+}
+
+/// One row and its bytes say the same.
+fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
+    let spec = &run.json["spec"];
+    let path = if spec["endpoint"]["api"] == "chat" { "/v1/chat/completions" } else { "/v1/completions" };
+    assert_eq!(exchange.head.line, format!("POST {path} HTTP/1.1"), "{id}");
+    let asked = exchange.json();
+    assert_eq!(asked["stream"], spec["shaping"]["stream"], "{id}");
+    assert_eq!(asked["max_tokens"], row.requested_tokens, "{id}");
+
+    let answer = exchange.answer();
+    let heard = if row.outcome.is_ok() { answer.content.len() } else { row.events as usize };
+    if row.outcome != Outcome::Ok {
+        // What was still under way at the end: the proxy may have kept more than the client still took.
+        assert_eq!((row.outcome, row.phase), (Outcome::CutAtDrain, Phase::Drain), "{id}: {:?}", row.error);
+        assert!(heard <= answer.content.len(), "{id}");
+        assert_eq!(row.text_digest, answer.digest(heard), "{id}");
+        return;
+    }
+    assert!(answer.is_done && exchange.response.as_ref().unwrap().is_whole, "{id}: {answer:?}");
+    assert_eq!(row.http_status, exchange.status(), "{id}");
+    assert_eq!(row.http_status, Some(200), "{id}");
+    assert_eq!(row.finish_reason, answer.finish_reason, "{id}");
+    assert!(row.finish_reason.is_some(), "{id}");
+    assert_eq!(row.prompt_tokens.map(u64::from), answer.prompt_tokens, "{id}");
+    assert_eq!(row.output_tokens.map(u64::from), answer.output_tokens, "{id}");
+    assert_eq!((row.token_source, answer.output_tokens.is_some()), (Some(TokenSource::Usage), true), "{id}");
+    assert_eq!(row.text_digest, answer.digest(heard), "{id}: {answer:?}");
+    assert!(row.text_digest.is_some(), "{id}");
+    assert_eq!(row.bytes, exchange.response.as_ref().unwrap().body.len() as u64, "{id}");
+    if spec["shaping"]["stream"] == true {
+        assert_eq!(row.events as usize, heard, "{id}");
+    }
+}
+
+/// Each turn of a conversation carries what the server really answered to the turns before it.
+fn history(runs: &BTreeMap<String, Run>, wire: &BTreeMap<String, Exchange>) {
+    let mut answers = BTreeSet::new();
+    for (name, run) in runs.iter().filter(|(_, run)| run.json["spec"]["scenario"]["reuse"] == "conversation") {
+        let mut turns = BTreeMap::new();
+        for record in run.records.iter().filter(|record| record.row.sent_ns.is_some()) {
+            let place = (record.row.conversation.unwrap(), record.row.turn.unwrap());
+            let twice = turns.insert(place, &wire[&id(name, run, &record.row)]);
+            assert!(twice.is_none(), "{name}: conversation and turn {place:?} twice");
+        }
+        let mut deepest = 0;
+        for ((conversation, turn), exchange) in &turns {
+            let asked = exchange.json();
+            let before: Vec<&&Exchange> = (0..*turn).map(|earlier| &turns[&(*conversation, earlier)]).collect();
+            let said: Vec<String> = before.iter().map(|exchange| exchange.answer().content.concat()).collect();
+            deepest = deepest.max(*turn);
+            answers.extend(said.iter().cloned());
+            if let Some(messages) = asked["messages"].as_array() {
+                let texts = |role: &str| -> Vec<&str> {
+                    let of_role = messages.iter().filter(|message| message["role"] == role);
+                    of_role.map(|message| message["content"].as_str().unwrap()).collect()
+                };
+                assert_eq!(texts("assistant"), said, "{name}: turn {turn} of conversation {conversation}");
+                assert_eq!(texts("user").len(), *turn as usize + 1);
+            } else if let Some(last) = before.last() {
+                let (prompt, last) = (asked["prompt"].clone(), last.json()["prompt"].clone());
+                let carried = format!("{}{}\nUser: ", last.as_str().unwrap(), said.last().unwrap());
+                assert!(prompt.as_str().unwrap().starts_with(&carried), "{name}: {prompt} does not carry {carried:?}");
+            }
+        }
+        assert_eq!(deepest, 2, "{name}: some conversation came to its last turn");
+    }
+    assert!(answers.len() > 2, "answers differ, so that the right one can be told from another: {answers:?}");
+}

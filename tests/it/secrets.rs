@@ -1,0 +1,263 @@
+//! A canary key goes to the server and nowhere else.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use sweepline::rows::{Outcome, read_journal};
+
+use super::lab::{Ended, Lab, Running, wait_for};
+use super::mock::Mock;
+use super::outcomes::by_number;
+use super::server::{Server, stream_of, token};
+
+/// In lower case, as the tests' own server repeats it.
+const CANARY: &str = "canary7f3a9c51d2e84b60";
+/// What must be nowhere: the beginning of the key gives it away too.
+const TRACE: &str = "canary7f";
+
+/// A plan over endpoints in YAML's flow style, one closed loop on each, in this order.
+fn plan(endpoints: &[(&str, String)], requests: usize) -> String {
+    let mut text = "sweepline: 1\nname: keys\nendpoints:\n".to_owned();
+    for (name, endpoint) in endpoints {
+        writeln!(text, "  {name}: {{ {endpoint} }}").unwrap();
+    }
+    write!(
+        text,
+        "models: {{ m: {{ id: tiny }} }}\nscenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}\n\
+         phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms, min_requests: {requests}, at_most: 90s }}, drain: 60s }}\n\
+         sweeps:\n"
+    )
+    .unwrap();
+    for (name, _) in endpoints {
+        writeln!(
+            text,
+            "  {name}: {{ matrix: {{ endpoint: [{name}], model: [m], scenario: [short], batch_size: [1] }} }}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn at(port: u16, more: &str) -> String {
+    format!("url: 'http://127.0.0.1:{port}/v1', engine: mock, {more}")
+}
+
+/// Nothing that a program said has the key.
+fn said_nothing(ended: &Ended) {
+    for text in [&ended.stdout, &ended.stderr] {
+        assert!(!text.contains(TRACE), "{text}");
+    }
+}
+
+/// No file below `folder` has the key, neither as bytes nor in what its rows hold when they are unpacked.
+fn is_clean(folder: &Path) -> usize {
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(!path.to_str().unwrap().contains(TRACE));
+        if path.is_dir() {
+            files += is_clean(&path);
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(TRACE.len()).any(|part| part == TRACE.as_bytes()), "{}", path.display());
+        if path.ends_with("journal.arrow") {
+            assert!(!format!("{:?}", read_journal(&path).unwrap().1).contains(TRACE), "{}", path.display());
+        }
+        files += 1;
+    }
+    files
+}
+
+/// Every way to ask for results is clean, and so are the files.
+fn everything_is_clean(lab: &Lab, with_key: impl Fn(&[&str]) -> Ended) {
+    for args in [
+        &["list"][..],
+        &["list", "--format", "json"],
+        &["preview", "plan.yaml"],
+        &["preview", "plan.yaml", "--format", "json"],
+        &["check", "plan.yaml"],
+        &["graph", "plan.yaml"],
+        &["verify"],
+        &["probe", "plan.yaml"],
+        &["export", "plan.yaml", "--format", "json"],
+        &["export", "--format", "markdown"],
+        &["export", "--rows", "requests"],
+        &["export", "--rows", "requests", "--format", "json"],
+        &["export", "--format", "parquet"],
+        &["run", "plan.yaml", "-v"],
+        &["run", "plan.yaml", "--dry-run"],
+    ] {
+        let ended = with_key(args);
+        assert!(!matches!(ended.code, None | Some(1 | 2 | 5)), "{args:?} is no way to ask: {}", ended.stderr);
+        said_nothing(&ended);
+    }
+    for (id, run) in lab.runs() {
+        let why = ["why", "--plan", "plan.yaml", &id];
+        for args in [&["show", &id][..], &["show", &id, "--format", "json"], &why] {
+            let ended = with_key(args);
+            assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
+            said_nothing(&ended);
+        }
+        assert!(!format!("{:?}{}", run.records, run.json).contains(TRACE), "{id}");
+    }
+    assert!(is_clean(&lab.results()) >= 4);
+}
+
+/// The command lines of a process and of its children.
+fn command_lines(process: u32) -> Vec<String> {
+    let line =
+        |pid: &str| std::fs::read(format!("/proc/{pid}/cmdline")).map(|b| String::from_utf8_lossy(&b).into_owned());
+    let child = |entry: std::fs::DirEntry| -> Option<String> {
+        let pid = entry.file_name().into_string().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let parent: u32 = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+        (parent == process || pid == process.to_string()).then(|| line(&pid).ok()).flatten()
+    };
+    std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter_map(child).collect()
+}
+
+#[test]
+fn the_key_reaches_the_server_and_nothing_else() {
+    let mock =
+        Mock::start_with(&["--ttft", "2ms", "--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", CANARY));
+    let lab = Lab::new();
+    lab.write("keys/key.txt", &format!("{CANARY}\n"));
+    let endpoints = [
+        ("variable", at(mock.port, "api_key: { secret: env:SWEEP_KEY }")),
+        ("embedded", "engine: mock, mock: { ttft: 2ms, itl: 1ms }".to_owned()),
+        ("file", at(mock.port, "api_key: { secret: 'file:keys/key.txt' }")),
+    ];
+    lab.write("plan.yaml", &plan(&endpoints, 5));
+    let running = Running::start(lab.command(&["run", "plan.yaml", "-v"]).env("SWEEP_KEY", CANARY));
+    let process = running.id();
+    let lines = wait_for("sweepline and its server", || {
+        let lines = command_lines(process);
+        lines.iter().any(|line| line.contains("--parent-pipe")).then_some(lines)
+    });
+    assert!(lines.iter().all(|line| !line.contains(TRACE)), "{lines:?}");
+    let ended = running.end();
+    said_nothing(&ended);
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 3, "{}", ended.stderr);
+    for run in runs.into_values() {
+        // The last may be cut at the end.
+        let records = by_number(run);
+        assert!(records.iter().take(5).all(|record| record.row.outcome.is_ok()), "the server took the key");
+    }
+    everything_is_clean(&lab, |args| Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap()));
+}
+
+/// Answers that repeat the key in every place that is kept of an answer.
+fn echoes() -> Vec<Vec<u8>> {
+    let status = |status: u16, body: &str| {
+        format!("HTTP/1.1 {status} No\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    };
+    let mut echoes: Vec<Vec<u8>> = vec![
+        status(401, &format!("Incorrect API key provided: {CANARY}.")),
+        status(403, &format!(r#"{{"error":{{"message":"bad key Bearer {CANARY}","type":"auth"}}}}"#)),
+        status(400, &format!(r#"{{"headers":{{"authorization":"Bearer {CANARY}"}}}}"#)),
+        stream_of(&format!("data: {{\"error\":\"key {CANARY}\"}}\n\n")),
+        stream_of(&format!("event: error\ndata: key {CANARY}\n\n")),
+        stream_of(&format!("data: {CANARY}\n\n")),
+        stream_of(&format!("data: {{\"odd\":\"{CANARY}\"}}\n\n")),
+        stream_of(&format!("{}data: {{\"choices\":[{{\"finish_reason\":\"{CANARY}\"}}]}}\n\n", token("a"))),
+        format!("HTTP/1.1 {CANARY}\r\n\r\n").into_bytes(),
+    ];
+    // Wherever a message is cut, no part of the key is left.
+    for before in 170..205 {
+        echoes.push(status(401, &format!("{} {CANARY}", "x".repeat(before))));
+        echoes.push(stream_of(&format!("data: {{\"error\":\"{} {CANARY}\"}}\n\n", "x".repeat(before))));
+    }
+    echoes
+}
+
+#[test]
+fn a_server_that_repeats_the_key_finds_no_reader() {
+    let server = Server::start(|number, stream| {
+        let echoes = echoes();
+        let _ = stream.write_all(&echoes[number.min(echoes.len() - 1)]);
+    });
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(&[("echo", at(server.port, "api_key: { secret: env:SWEEP_KEY }"))], echoes().len()));
+    let with_key = |args: &[&str]| Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap());
+    let ended = with_key(&["run", "plan.yaml", "-v"]);
+    said_nothing(&ended);
+    assert!(ended.stderr.contains("[secret]"), "the server's name repeats it: {}", ended.stderr);
+    assert!(server.seen().iter().all(|head| head.contains(&format!("authorization: bearer {CANARY}"))), "it was sent");
+    let run = lab.only_run();
+    assert_eq!(run.json["environment"]["server"], "odd [secret]");
+    let records = by_number(run);
+    for record in records.iter().take(7) {
+        let error = record.row.error.as_deref().unwrap();
+        assert!(error.contains("[secret]"), "{error}");
+    }
+    assert_eq!(records[7].row.finish_reason.as_deref(), Some("[secret]"));
+    assert!(records.iter().all(|record| record.row.outcome != Outcome::Connect));
+    everything_is_clean(&lab, with_key);
+}
+
+#[test]
+fn a_refused_key_is_not_shown() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Two commands ask once each; the thread ends when it has answered both.
+    let answering = std::thread::spawn(move || {
+        for before in [10, 190] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let body = format!("{} {CANARY} is wrong", "x".repeat(before));
+            let _ =
+                write!(stream, "HTTP/1.1 401 No\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(&[("picky", at(port, "api_key: { secret: env:SWEEP_KEY }"))], 5));
+    for args in [&["probe", "plan.yaml"][..], &["run", "plan.yaml", "-v"]] {
+        let ended = Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap());
+        assert_eq!(ended.code, Some(3), "{args:?} {}{}", ended.stdout, ended.stderr);
+        assert!(
+            format!("{}{}", ended.stdout, ended.stderr).contains("refuses the API key (HTTP 401)"),
+            "{}",
+            ended.stderr
+        );
+        said_nothing(&ended);
+    }
+    answering.join().unwrap();
+    is_clean(&lab.results());
+}
+
+#[test]
+fn a_missing_key_is_named_and_the_others_go_on() {
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::new();
+    lab.write("empty.txt", "\n");
+    let endpoints = [
+        ("unset", at(mock.port, "api_key: { secret: env:SWEEP_NO_SUCH_KEY }")),
+        ("absent", at(mock.port, "api_key: { secret: 'file:no-such-file.txt' }")),
+        ("empty", at(mock.port, "api_key: { secret: 'file:empty.txt' }")),
+        ("open", at(mock.port, "api: chat")),
+    ];
+    lab.write("plan.yaml", &plan(&endpoints, 5));
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    for text in [
+        "unset: environment variable SWEEP_NO_SUCH_KEY is not set",
+        "absent: cannot read the api_key from no-such-file.txt",
+        "empty: the api_key from file:empty.txt is empty",
+        "endpoint `unset` failed its probe",
+    ] {
+        assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
+    }
+    assert_eq!(lab.only_run().json["spec"]["endpoint"]["name"], "open");
+    let probed = lab.run(&["probe", "plan.yaml"]);
+    assert_eq!(probed.code, Some(3));
+    assert!(
+        probed.stdout.contains("unset: not ready: environment variable SWEEP_NO_SUCH_KEY is not set"),
+        "{}",
+        probed.stdout
+    );
+    assert!(probed.stdout.contains("open: ready"), "{}", probed.stdout);
+}

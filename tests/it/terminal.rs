@@ -1,0 +1,184 @@
+//! What a person sees: with a terminal the bars, without one plain lines, and the text that the README quotes.
+
+use std::process::Command;
+
+use super::lab::{Lab, wait_for};
+
+/// The quickstart with windows so short that a test can wait for it.
+fn quickstart() -> String {
+    let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/quickstart.yaml")).unwrap();
+    assert!(plan.contains("fill: 300ms, stabilize: 400ms, measure: 3s,"), "the windows are written otherwise now");
+    // What a busy machine does to the figures is not looked at here.
+    let mild = "validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }";
+    let plan =
+        plan.replace("fill: 300ms, stabilize: 400ms, measure: 3s,", "fill: 20ms, stabilize: 20ms, measure: 400ms,");
+    plan.replace("\nsweeps:\n", &format!("\n{mild}\nsweeps:\n"))
+}
+
+/// A terminal of 100 columns, gone with this value.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs the program in a terminal; none where there is no tmux.
+    fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
+        let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
+        if !has_tmux {
+            eprintln!("skipped: there is no tmux here to look at a terminal with");
+            return None;
+        }
+        let socket = lab.path().join("tmux").to_str().unwrap().to_owned();
+        let program =
+            format!("'{}' {}; echo ended with $?; exec sleep 1000", env!("CARGO_BIN_EXE_sweepline"), args.join(" "));
+        let columns = columns.to_string();
+        let terminal = Terminal { socket };
+        let started = terminal
+            .tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", "50", &program], Some(lab))
+            .status;
+        assert!(started.success());
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str], lab: Option<&Lab>) -> std::process::Output {
+        let mut command = Command::new("tmux");
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(args)
+            .env_remove("NO_COLOR")
+            .env_remove("TMUX")
+            .env("LC_ALL", "C.UTF-8");
+        if let Some(lab) = lab {
+            command.current_dir(lab.path());
+        }
+        command.output().unwrap()
+    }
+
+    /// What is on the screen; with the sequences for colour if wanted.
+    fn screen(&self, colour: bool) -> String {
+        let flags: &[&str] = if colour { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
+        String::from_utf8(self.tmux(flags, None).stdout).unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"], None);
+    }
+}
+
+#[test]
+fn a_terminal_shows_bars_then_the_table() {
+    let lab = Lab::new();
+    // One run of a second, so that its live line can be read.
+    let plan = quickstart().replace("measure: 400ms", "measure: 2s");
+    lab.write("plan.yaml", &plan);
+    let only = "\"endpoint == 'lean' and batch_size == 8\"";
+    let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 100) else { return };
+    let live = wait_for("a live line with tokens", || {
+        let screen = terminal.screen(false);
+        let line = screen.lines().find(|line| line.contains(" · measure ") && !line.contains(" 0 tok/s"))?.to_owned();
+        let bar = screen.lines().find(|line| line.contains(" runs ["))?.to_owned();
+        Some((line, bar))
+    });
+    let (line, bar) = live;
+    let parts: Vec<&str> = line.trim().split(" · ").collect();
+    assert!(line.contains("lean · ") && parts.len() == 8, "{line}");
+    assert!(parts[3].starts_with("measure ") && parts[3].ends_with("s of 2s"), "{line}");
+    assert!(parts[4].ends_with(" in flight") && parts[5].ends_with(" tok/s"), "{line}");
+    assert_eq!(parts[6], "0 errors", "{line}");
+    assert!(parts[7].ends_with(" done"), "{line}");
+    assert!(bar.contains("/2 runs [") && bar.contains("] about ") && bar.trim_end().ends_with("s left"), "{bar}");
+    let end = wait_for("the end", || Some(terminal.screen(false)).filter(|screen| screen.contains("ended with ")));
+    assert!(end.contains("ended with 0"), "{end}");
+    assert!(!end.contains(" runs [") && !end.contains("in flight"), "the bars are gone: {end}");
+    let table: Vec<&str> = end.lines().skip_while(|line| !line.starts_with("endpoint scenario")).collect();
+    assert!(table[2].starts_with("lean ") && table[3].starts_with("lean "), "{end}");
+    assert!(end.contains("[1/2] lean · ") && end.contains("next:\n"), "{end}");
+    let painted = terminal.screen(true);
+    assert!(
+        painted.contains("\u{1b}[32mvalid") || painted.contains("\u{1b}[33msuspect"),
+        "a terminal gets colour: {painted}"
+    );
+}
+
+#[test]
+fn a_narrow_terminal_cuts_what_matters_least() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &quickstart().replace("measure: 400ms", "measure: 2s"));
+    let only = "\"endpoint == 'lean' and scenario == 'short' and batch_size == 2\"";
+    let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 80) else { return };
+    let screen =
+        wait_for("a live line", || Some(terminal.screen(false)).filter(|screen| screen.contains(" · measure ")));
+    let at = screen.lines().position(|line| line.contains(" · measure ")).unwrap();
+    let line = screen.lines().nth(at).unwrap();
+    assert!(line.contains(" in flight · ") && line.contains(" errors"), "{line}");
+    assert!(screen.lines().nth(at + 1).unwrap().contains("runs ["), "one line, not two: {screen}");
+}
+
+/// The text with what changes from machine to machine replaced.
+fn stable(lab: &Lab, text: &str) -> String {
+    let runs = lab.runs();
+    let program = env!("CARGO_BIN_EXE_sweepline");
+    let mut text = text.replace(program, "sweepline");
+    for id in runs.keys() {
+        text = text.replace(&id[..8], "<run>");
+    }
+    text
+}
+
+#[test]
+fn the_quickstart_says_what_the_readme_quotes() {
+    let lab = Lab::new();
+    lab.write("plans/quickstart.yaml", &quickstart());
+    let ended = lab.run(&["run", "plans/quickstart.yaml"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let stderr = stable(&lab, &ended.stderr);
+    let announce = stderr.lines().next().unwrap();
+    insta::assert_snapshot!(announce, @"quickstart: 12 runs to do, about 6s; results go to results");
+    let hints = &stderr[stderr.find("\nrows: ").unwrap()..];
+    // A busy machine makes runs suspect, and then the first of those is what to look at.
+    let hints = hints.replace("why a run is not valid  ", "one run in full         ");
+    insta::assert_snapshot!(hints.trim(), @r"
+    rows: results/runs/*/requests.parquet (one row per request)
+    next:
+      one run in full         sweepline show <run>
+      all runs as a table     sweepline export plans/quickstart.yaml -o runs.csv
+      other values            edit plans/quickstart.yaml and run it again: only what changed is measured
+    ");
+    let started: Vec<&str> = stderr.lines().filter(|line| line.ends_with(" started, about 1s")).collect();
+    assert_eq!(started.len(), 12, "{stderr}");
+    assert!(!ended.stderr.contains(['\r', '\u{1b}']), "plain lines: {:?}", ended.stderr);
+
+    let table: Vec<&str> = ended.stdout.trim_start_matches('\n').lines().collect();
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
+    assert_eq!(
+        table[0].split_whitespace().collect::<Vec<_>>().join(" "),
+        "endpoint scenario load requests TTFT p50 TTFT tail TPOT p50 output verdict"
+    );
+    assert_eq!(table[1].split_whitespace().collect::<Vec<_>>(), ["ms", "ms", "ms", "tok/s"]);
+    // The plan's order, whatever order the runs were executed in.
+    let rows: Vec<String> = table
+        .iter()
+        .skip(2)
+        .filter(|line| line.starts_with("lean") || line.starts_with("heavy"))
+        .map(|line| line.split_whitespace().take(4).collect::<Vec<_>>().join(" "))
+        .collect();
+    insta::assert_snapshot!(rows.join("\n"), @r"
+    lean short batch 2
+    lean short batch 8
+    lean shared batch 2
+    lean shared batch 8
+    heavy short batch 2
+    heavy short batch 8
+    heavy shared batch 2
+    heavy shared batch 8
+    lean short 25 qps
+    lean short 50 qps
+    heavy short 25 qps
+    heavy short 50 qps
+    ");
+    let again = lab.ok(&["run", "plans/quickstart.yaml"]);
+    insta::assert_snapshot!(again.stderr.lines().next().unwrap(), @"quickstart: nothing to do; the results of all 12 runs are in results; no request was sent");
+}

@@ -1,0 +1,237 @@
+//! Each reason of the verdict, provoked through the program by a server that misbehaves or by a generator that is held up,
+//! and named wherever results are shown.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::lab::{Ended, Lab, Run};
+use super::mock::Mock;
+use super::outcomes::plan;
+
+/// A plan with one sweep `s` over endpoint `a`: its load, what stands in the sweep beside the matrix, the phases, and more.
+fn one(port: u16, load: &str, sweep: &str, phases: &str, more: &str) -> String {
+    let matrix = format!("endpoint: [a], model: [m], scenario: [short], {load}");
+    let rest = format!("{more}phases: {{ {phases} }}\nsweeps: {{ s: {{ matrix: {{ {matrix} }}{sweep} }} }}\n");
+    plan(&[("a", port)], &rest)
+}
+
+/// What a run is worth, by each way to ask for it.
+struct Judged {
+    ended: Ended,
+    run: Run,
+    state: String,
+    reasons: Vec<String>,
+    text: String,
+}
+
+/// Judges the only run of the lab, and checks that the table, `show` and `export` agree.
+fn judged(lab: &Lab, ended: Ended) -> Judged {
+    let run = lab.only_run();
+    let id = run.json["id"].as_str().unwrap()[..16].to_owned();
+    let shown = lab.ok(&["show", &id, "--plan", "plan.yaml", "--format", "json"]).json();
+    let verdict = &shown["verdict"];
+    let state = verdict["state"].as_str().unwrap().to_owned();
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|reason| reason["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let reasons = [names(&verdict["reasons"]), names(&verdict["labels"])].concat();
+    let exported = lab.ok(&["export", "plan.yaml", "--format", "json"]).json()[0].clone();
+    assert_eq!(exported["verdict"], state.as_str(), "{exported}");
+    let page = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
+    for name in &reasons {
+        assert!(ended.stdout.contains(name.as_str()), "the table names {name}: {}", ended.stdout);
+        assert!(page.contains(name.as_str()), "`show` names {name}: {page}");
+        assert!(exported.to_string().contains(name.as_str()), "`export` names {name}: {exported}");
+    }
+    assert!(ended.stdout.contains(&state), "{}", ended.stdout);
+    assert_eq!(ended.code, Some(if state == "invalid" { 3 } else { 0 }), "{}{}", ended.stdout, ended.stderr);
+    Judged { ended, run, state, reasons, text: verdict.to_string() }
+}
+
+impl Judged {
+    /// The run has the reason, with this weight or a greater one.
+    fn has(&self, reason: &str, weight: &str) {
+        assert!(self.reasons.iter().any(|name| name == reason), "no {reason}: {}\n{}", self.text, self.ended.stderr);
+        assert!(self.state == weight || self.state == "invalid", "{reason} makes it {weight}: {}", self.text);
+    }
+}
+
+fn run(lab: &Lab, plan: &str) -> Judged {
+    lab.write("plan.yaml", plan);
+    let ended = lab.run(&["run", "plan.yaml"]);
+    judged(lab, ended)
+}
+
+const SHORT: &str = "fill: 0s, stabilize: 0s, measure: { for: 100ms, min_requests: 60, at_most: 90s }, drain: 60s";
+
+#[test]
+fn a_clean_run_has_no_reason() {
+    let mock = Mock::start(&["--ttft", "80ms", "--itl", "8ms"]);
+    let lab = Lab::new();
+    let phases = "fill: 300ms, stabilize: 300ms, measure: { for: 4s, min_requests: 80, at_most: 90s }, drain: 60s";
+    let judged = run(&lab, &one(mock.port, "batch_size: [4]", "", phases, "slo: { ttft: { p90: 10s } }\n"));
+    // Tests share the machine: the generator may honestly be late, and say so.
+    assert!(judged.reasons.iter().all(|name| name == "client_late"), "{}", judged.text);
+    assert!(judged.run.records.iter().filter(|record| record.row.outcome.is_ok()).count() >= 80);
+}
+
+#[test]
+fn errors_are_suspect_and_then_invalid() {
+    for (fault, weight) in [("http:503@every:20", "suspect"), ("reset@every:3", "invalid")] {
+        let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
+        let lab = Lab::new();
+        let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, ""));
+        judged.has("errors", weight);
+        let outcome = if weight == "suspect" { "http_503" } else { "reset" };
+        assert!(judged.text.contains(outcome), "the reason says which: {}", judged.text);
+    }
+}
+
+#[test]
+fn another_length_than_asked_for_is_suspect() {
+    for fault in ["short@all", "long@all"] {
+        let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
+        let lab = Lab::new();
+        let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, ""));
+        judged.has("output_length", "suspect");
+    }
+    // Where `ignore_eos` is not sent any length is right, and the reason says that it was not looked at.
+    let mock = Mock::start(&["--ttft", "2ms", "--fault", "short@all"]);
+    let lab = Lab::new();
+    let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, "").replace("engine: mock", "engine: openai"));
+    assert!(!judged.reasons.iter().any(|name| name == "output_length"), "{}", judged.text);
+    assert!(judged.text.contains("\"output_length\":\"ignore_eos was not sent"), "{}", judged.text);
+}
+
+#[test]
+fn a_server_that_gets_slower_is_unsteady() {
+    // 100 requests and then 25 that take 4 times as long: the change comes in the middle of the window.
+    let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@102-"]);
+    let lab = Lab::new();
+    let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 125, at_most: 90s }, drain: 60s";
+    run(&lab, &one(mock.port, "batch_size: [2]", "", phases, "")).has("unsteady", "suspect");
+}
+
+#[test]
+fn too_few_requests_for_the_slo_are_suspect() {
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::new();
+    let phases = "fill: 0s, stabilize: 0s, measure: { for: 10ms, min_requests: 20, at_most: 90s }, drain: 60s";
+    let judged = run(&lab, &one(mock.port, "batch_size: [1]", "", phases, "slo: { ttft: { p99: 1s } }\n"));
+    judged.has("few_samples", "suspect");
+    assert!(judged.text.contains("299"), "{}", judged.text);
+}
+
+#[test]
+fn more_arrivals_than_the_server_serves_are_saturated() {
+    // 10 requests per second come out of one slot, and 60 come in.
+    let mock = Mock::start(&["--ttft", "100ms", "--slots", "1"]);
+    for load in ["qps: [60]", "qps: [60], batch_size: [2]"] {
+        let lab = Lab::new();
+        let phases = "fill: 0s, stabilize: 0s, measure: 3s, drain: 100ms";
+        let judged = run(&lab, &one(mock.port, load, ", arrivals: constant", phases, ""));
+        assert!(judged.reasons.iter().any(|name| name == "saturated"), "{}", judged.text);
+        // It is a result, and cuts are its consequence.
+        assert!(
+            judged.reasons.iter().all(|name| ["saturated", "client_late"].contains(&name.as_str())),
+            "{}",
+            judged.text
+        );
+        assert!(judged.state == "valid" || judged.reasons.iter().any(|name| name == "client_late"), "{}", judged.text);
+        assert!(judged.text.contains("\"unsteady\":\"the run is saturated\""), "{}", judged.text);
+    }
+}
+
+#[test]
+fn a_window_without_a_request_is_invalid_cached_and_redone() {
+    // The only request begins in fill and outlasts the window; the probe's is answered.
+    let mock = Mock::start(&["--fault", "stall-headers@2,4"]);
+    let lab = Lab::new();
+    let phases = "fill: 100ms, stabilize: 100ms, measure: 200ms, drain: 1s";
+    let judged = run(&lab, &one(mock.port, "batch_size: [1]", "", phases, ""));
+    judged.has("empty_window", "invalid");
+    assert_eq!(judged.state, "invalid");
+
+    // The probe's two requests and the run's.
+    let before = mock.log(3).len();
+    let again = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(again.code, Some(3), "an invalid run stays one: {}", again.stderr);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    assert_eq!(again.stdout, judged.ended.stdout);
+
+    let name = judged.run.dir.file_name().unwrap().to_str().unwrap().to_owned();
+    let old = std::fs::read(judged.run.dir.join("requests.parquet")).unwrap();
+    let redone = lab.run(&["run", "plan.yaml", "--redo", "invalid"]);
+    assert_eq!(redone.code, Some(3), "{}", redone.stderr);
+    assert!(redone.stderr.contains("its verdict is invalid"), "{}", redone.stderr);
+    let superseded = lab.results().join("superseded").join(format!("{name}.1"));
+    assert_eq!(std::fs::read(superseded.join("requests.parquet")).unwrap(), old, "the old run is whole");
+    let run = lab.only_run();
+    assert_eq!(run.json["attempt"], 2);
+    // Were there more, the second run in between, which had nothing to do, would have sent one.
+    assert_eq!(mock.log(2 * before).len(), 2 * before);
+}
+
+#[test]
+fn redo_invalid_leaves_the_others_alone() {
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::new();
+    let more = "validity: { client_late: { suspect: 99%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
+    lab.write("plan.yaml", &one(mock.port, "batch_size: [1]", "", SHORT, more));
+    lab.ok(&["run", "plan.yaml"]);
+    let before = std::fs::read(lab.only_run().dir.join("run.json")).unwrap();
+    let again = lab.ok(&["run", "plan.yaml", "--redo", "invalid"]);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    assert_eq!(std::fs::read(lab.only_run().dir.join("run.json")).unwrap(), before);
+    assert!(!lab.results().join("superseded").read_dir().is_ok_and(|mut dir| dir.next().is_some()));
+}
+
+/// Starts the plan, stops the process (SIGSTOP) when the server has seen the first `seen` requests, and lets it go on
+/// after `pause`.
+fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> Judged {
+    lab.write("plan.yaml", plan);
+    let running = lab.start(&["run", "plan.yaml"]);
+    // The probe's two are lines of the log too.
+    mock.log(seen + 2);
+    running.signal(Signal::STOP);
+    let stopped = Instant::now();
+    // The pause is the very thing under test.
+    std::thread::sleep(pause);
+    assert!(stopped.elapsed() >= pause);
+    running.signal(Signal::CONT);
+    let ended = running.end();
+    judged(lab, ended)
+}
+
+#[test]
+fn a_generator_that_is_held_up_is_late() {
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::new();
+    // 1.5 of 5 seconds are lost, wherever in the window.
+    let phases = "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s";
+    let plan = one(mock.port, "qps: [40]", ", arrivals: constant", phases, "");
+    let judged = hold_up(&lab, &mock, &plan, 3, Duration::from_millis(1500));
+    judged.has("client_late", "invalid");
+    assert_eq!(judged.state, "invalid", "{}", judged.text);
+    let late = judged
+        .run
+        .records
+        .iter()
+        .filter(|record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 200_000_000);
+    assert!(late.count() >= 40, "late requests are sent late, not left out");
+}
+
+#[test]
+fn a_generator_that_is_held_up_to_the_end_misses_the_rate() {
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::new();
+    let phases = "fill: 0s, stabilize: 0s, measure: 2s, drain: 200ms";
+    let plan = one(mock.port, "qps: [20]", ", arrivals: constant", phases, "");
+    let judged = hold_up(&lab, &mock, &plan, 1, Duration::from_millis(2600));
+    judged.has("rate_missed", "invalid");
+    let never = judged.run.records.iter().filter(|record| record.row.sent_ns.is_none()).count();
+    assert!(never > 0, "what was never sent is a row too");
+    assert_eq!(judged.run.json["facts"]["never_sent"].as_u64().map(|missed| missed > 0), Some(true));
+}
