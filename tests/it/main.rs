@@ -9,6 +9,7 @@ mod lab;
 mod memory;
 mod mock;
 mod outcomes;
+mod readers;
 mod realserver;
 mod secrets;
 mod server;
