@@ -83,7 +83,8 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
     let Line { labels, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {
-        Some(below) => format!("{first}\n{below}"),
+        // One line each, or the reason of a missing value would stand in the line below.
+        Some(below) => format!("{}\n{}", first.replace('\n', " "), below.replace('\n', " ")),
         None => first,
     };
     let left = |text: String| Some(Cell::new(text));
@@ -273,6 +274,17 @@ mod tests {
 
         from schedule: counted from the moment a request was due, as its user would
         "#);
+    }
+
+    #[test]
+    fn a_missing_value_keeps_to_its_line() {
+        let mut few = some().remove(1);
+        let ten = |from: f64| Summary::of((0..10).map(|at| from + f64::from(at) / 100.0).collect(), 0, None);
+        (few.1.ttft, few.1.ttft_from_schedule) = (ten(20.0), ten(40.0));
+        let text = table(&[few], false);
+        let lines: Vec<&str> = text.lines().skip(2).take(2).collect();
+        assert!(lines[0].contains("n/a (n=10 < 13)") && lines[0].contains("20 qps"), "{text}");
+        assert!(lines[1].contains("n/a (n=10 < 13)") && lines[1].contains("from schedule"), "{text}");
     }
 
     #[test]

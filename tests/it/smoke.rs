@@ -9,6 +9,7 @@ seed: 3
 endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 6 } }
+validity: { client_late: { suspect: 100%, invalid: 100% } }
 phases: { fill: 50ms, stabilize: 50ms, measure: 400ms, drain: 2s }
 sweeps:
   one:
