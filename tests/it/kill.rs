@@ -217,7 +217,7 @@ fn a_signal_between_runs_keeps_what_is_committed() {
     let left = RUNS - names(&lab, "runs").len();
     assert!(left > 0, "the sweep was stopped, not ended");
     let ended = goes_on(&lab, &files(&lab, "runs"));
-    assert!(ended.stderr.contains(&format!("{left} runs to do")), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("short: {left} run")), "{}", ended.stderr);
 }
 
 #[test]
