@@ -108,6 +108,7 @@ struct Scheduler<'a, 'o> {
     /// Runs left on each resource; the last one needs no pause after it.
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
+    runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
 }
@@ -149,6 +150,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             runs_left,
             waiting,
             views,
+            runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
         }
@@ -163,9 +165,14 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             self.look_for_stop();
             while !self.halted() {
                 let Some(node) = self.walk.next_node() else { break };
-                self.start(node)?;
+                if let Err(error) = self.start(node) {
+                    self.fatal.get_or_insert(error);
+                    self.halt.send_replace(true);
+                    self.walk.done(node, Outcome::Failed);
+                }
             }
-            if self.walk.under_way() == 0 {
+            // Once stopped, only runs are waited for: a probe of a server that hangs has nothing to bring home.
+            if self.walk.under_way() == 0 || (self.halted() && self.runs_under_way == 0) {
                 break;
             }
             // Bounded, so that a wish to stop is seen soon.
@@ -242,7 +249,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let order = Order { run, attempt, target, found, reason, progress, stop };
-        self.spawn(node, move || Answer::Ran(perform::execute(order)))
+        self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
+        self.runs_under_way += 1;
+        Ok(())
     }
 
     fn take(&mut self, node: NodeIndex, answer: Answer) {
@@ -291,6 +300,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn run_ended(&mut self, node: NodeIndex, at: usize, result: Result<(), RunError>) {
+        self.runs_under_way -= 1;
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
         let outcome = match result {
