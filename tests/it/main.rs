@@ -10,6 +10,7 @@ mod memory;
 mod mock;
 mod outcomes;
 mod readers;
+mod readme;
 mod realserver;
 mod secrets;
 mod server;

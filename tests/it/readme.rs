@@ -1,0 +1,84 @@
+//! The README is true: its plan is a plan, its commands exist, its picture of the terminal is what the program prints.
+
+use super::lab::Lab;
+
+fn readme() -> String {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
+}
+
+/// A line without what differs from run to run: figures, and how the program is called.
+fn shape(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| match word {
+        _ if word.ends_with("/sweepline") => "sweepline".to_owned(),
+        _ if word.chars().all(|c| c.is_ascii_hexdigit()) && word.len() == 8 => "<id>".to_owned(),
+        _ => {
+            let mut figures = String::new();
+            for c in word.chars() {
+                match c {
+                    '0'..='9' | '.' | '*' if figures.ends_with('#') => {}
+                    '0'..='9' => figures.push('#'),
+                    _ => figures.push(c),
+                }
+            }
+            figures
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The indented block of the README that begins with `start`.
+fn block(start: &str) -> Vec<String> {
+    let readme = readme();
+    let lines = readme.lines().skip_while(|line| !line.starts_with(&format!("    {start}")));
+    let block = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
+    block.map(|line| line.trim_start_matches("    ").to_owned()).collect()
+}
+
+#[test]
+fn its_plan_is_a_plan() {
+    let readme = readme();
+    let plan = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let lab = Lab::new();
+    lab.write("plan.yaml", plan);
+    lab.ok(&["check", "plan.yaml"]);
+}
+
+#[test]
+fn its_commands_exist() {
+    let lab = Lab::new();
+    let help = lab.ok(&["--help"]).stdout;
+    let readme = readme();
+    let table = readme.split("| command | does |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")).collect::<Vec<_>>();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows {
+        for command in format!("`{row}").split('|').next().unwrap().split('·') {
+            let name = command.trim().trim_matches('`').split(' ').next().unwrap();
+            assert!(help.contains(&format!("\n  {name} ")), "{name} is not in:\n{help}");
+        }
+    }
+}
+
+#[test]
+fn its_picture_of_the_terminal_is_true() {
+    let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/quickstart.yaml")).unwrap();
+    let lab = Lab::new();
+    lab.write("plans/quickstart.yaml", &plan.replace("measure: 3s", "measure: 400ms"));
+    let ended = lab.run(&["run", "plans/quickstart.yaml"]);
+    let said: Vec<String> = ended.stderr.lines().chain(ended.stdout.lines()).map(shape).collect();
+    let picture = block("quickstart: ");
+    assert!(picture.len() > 20, "{picture:?}");
+    for line in picture.iter().filter(|line| !line.contains(" · ") && *line != "…" && !line.is_empty()) {
+        let first = line.split_whitespace().next().unwrap();
+        // Figures and verdicts of a row depend on the machine; its run must be there.
+        if first == "lean" || first == "heavy" {
+            let run: Vec<&str> = line.split_whitespace().take(4).collect();
+            let rows = ended.stdout.lines().map(|row| row.split_whitespace().take(4).collect::<Vec<_>>());
+            assert!(rows.into_iter().any(|row| row == run), "{line}\n{}", ended.stdout);
+        } else if first != "*" {
+            // Windows are shorter here, so a tail may be another percentile; the last hint depends on the verdicts.
+            let honest = ended.code == Some(0) || !line.contains("one run in full");
+            assert!(!honest || said.contains(&shape(line)), "{line}\n{}\n{}", ended.stderr, ended.stdout);
+        }
+    }
+}
