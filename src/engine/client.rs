@@ -13,13 +13,13 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
-use tokio::time::{Instant, Sleep};
 
 use crate::plan::Timeouts;
 use crate::rows::{Outcome, Record};
 
 use super::clock::Clock;
 use super::connection::{Connection, Connector};
+use super::limit::Limit;
 use super::pacer::Start;
 use super::progress::Progress;
 use super::sse;
@@ -32,8 +32,6 @@ const MAX_WHOLE: usize = 64 << 20;
 const MAX_ERROR_BODY: usize = 64 << 10;
 /// The most that one stream may send: its text is kept until it ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// How long the end of the body may take after `[DONE]` before the connection is given up.
-const LINGER: Duration = Duration::from_millis(100);
 /// How long a broken connection waits for the news that the server behind it has ended, and how often it looks.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// How long the body of an error response is read.
@@ -218,7 +216,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Reusable, Failure> {
         let request = self.request(request, body);
-        let mut limit = Limit::new(self);
+        let mut limit = Limit::new(self.clock, self.timeouts);
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
@@ -285,7 +283,7 @@ impl Client {
         connection: &mut Connection,
         incoming: &mut Incoming,
         tally: &mut Tally,
-        limit: &mut Limit<'_>,
+        limit: &mut Limit,
     ) -> Result<Reusable, Failure> {
         let mut parser = sse::Parser::new();
         let stamps = std::rc::Rc::clone(&connection.stamps);
@@ -347,7 +345,7 @@ impl Client {
         connection: &mut Connection,
         incoming: &mut Incoming,
         tally: &mut Tally,
-        limit: &mut Limit<'_>,
+        limit: &mut Limit,
     ) -> Result<Reusable, Failure> {
         let stamps = std::rc::Rc::clone(&connection.stamps);
         let mut data = Vec::new();
@@ -407,74 +405,4 @@ fn broken(error: hyper::Error) -> Failure {
     }
     let outcome = if malformed { Outcome::Malformed } else { Outcome::Reset };
     Failure::new(outcome, text)
-}
-
-/// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
-struct Limit<'a> {
-    client: &'a Client,
-    begin: u64,
-    end: u64,
-    lingers: bool,
-    sleep: Pin<Box<Sleep>>,
-}
-
-impl<'a> Limit<'a> {
-    fn new(client: &'a Client) -> Limit<'a> {
-        let begin = client.clock.now();
-        let first = client.timeouts.request.0.min(client.timeouts.stall.0);
-        Limit {
-            client,
-            begin,
-            end: begin.saturating_add(client.timeouts.request.0),
-            lingers: false,
-            sleep: Box::pin(tokio::time::sleep(Duration::from_nanos(first))),
-        }
-    }
-
-    /// From here on only the end of the body is waited for.
-    fn linger(&mut self) {
-        if !std::mem::replace(&mut self.lingers, true) {
-            self.sleep.as_mut().reset(Instant::now() + LINGER);
-        }
-    }
-
-    /// Polls `step` until it is ready or a limit is reached.
-    async fn bound<T>(
-        &mut self,
-        stamps: &super::io::Stamps,
-        mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Result<T, Failure> {
-        poll_fn(|cx| {
-            if let Poll::Ready(value) = step(cx) {
-                return Poll::Ready(Ok(value));
-            }
-            while self.sleep.as_mut().poll(cx).is_ready() {
-                if let Some(failure) = self.reached(stamps) {
-                    return Poll::Ready(Err(failure));
-                }
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// The timer fired: says which limit was reached, or moves the timer to the next one.
-    fn reached(&mut self, stamps: &super::io::Stamps) -> Option<Failure> {
-        let now = self.client.clock.now();
-        let timeouts = &self.client.timeouts;
-        let last = self.begin.max(stamps.last_read()).max(stamps.sent().unwrap_or(0));
-        let stall_at = last.saturating_add(timeouts.stall.0);
-        if self.lingers {
-            return Some(Failure::new(Outcome::Stalled, "the body did not end after [DONE]"));
-        }
-        if now >= self.end {
-            return Some(Failure::new(Outcome::Timeout, format!("not done within {}", timeouts.request)));
-        }
-        if now >= stall_at {
-            return Some(Failure::new(Outcome::Stalled, format!("nothing came for {}", timeouts.stall)));
-        }
-        let next = self.end.min(stall_at) - now;
-        self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(next));
-        None
-    }
 }

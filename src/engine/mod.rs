@@ -10,6 +10,7 @@ mod connection;
 mod executor;
 mod feed;
 mod io;
+mod limit;
 mod pacer;
 mod phase;
 mod progress;

@@ -1,0 +1,91 @@
+//! The time limits of one request.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use crate::plan::Timeouts;
+use crate::rows::Outcome;
+
+use super::clock::Clock;
+use super::io::Stamps;
+use super::tally::Failure;
+
+/// How long the end of the body may take after `[DONE]` before the connection is given up.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
+pub struct Limit {
+    clock: Clock,
+    timeouts: Timeouts,
+    begin: u64,
+    end: u64,
+    lingers: bool,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Limit {
+    /// The limits of a request that begins now.
+    pub fn new(clock: Clock, timeouts: Timeouts) -> Limit {
+        let begin = clock.now();
+        let first = timeouts.request.0.min(timeouts.stall.0);
+        Limit {
+            clock,
+            timeouts,
+            begin,
+            end: begin.saturating_add(timeouts.request.0),
+            lingers: false,
+            sleep: Box::pin(tokio::time::sleep(Duration::from_nanos(first))),
+        }
+    }
+
+    /// From here on only the end of the body is waited for.
+    pub fn linger(&mut self) {
+        if !std::mem::replace(&mut self.lingers, true) {
+            self.sleep.as_mut().reset(Instant::now() + LINGER);
+        }
+    }
+
+    /// Polls `step` until it is ready or a limit is reached.
+    pub async fn bound<T>(
+        &mut self,
+        stamps: &Stamps,
+        mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Failure> {
+        poll_fn(|cx| {
+            if let Poll::Ready(value) = step(cx) {
+                return Poll::Ready(Ok(value));
+            }
+            while self.sleep.as_mut().poll(cx).is_ready() {
+                if let Some(failure) = self.reached(stamps) {
+                    return Poll::Ready(Err(failure));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The timer fired: says which limit was reached, or moves the timer to the next one.
+    fn reached(&mut self, stamps: &Stamps) -> Option<Failure> {
+        let now = self.clock.now();
+        let timeouts = &self.timeouts;
+        let last = self.begin.max(stamps.last_read()).max(stamps.sent().unwrap_or(0));
+        let stall_at = last.saturating_add(timeouts.stall.0);
+        if self.lingers {
+            return Some(Failure::new(Outcome::Stalled, "the body did not end after [DONE]"));
+        }
+        if now >= self.end {
+            return Some(Failure::new(Outcome::Timeout, format!("not done within {}", timeouts.request)));
+        }
+        if now >= stall_at {
+            return Some(Failure::new(Outcome::Stalled, format!("nothing came for {}", timeouts.stall)));
+        }
+        let next = self.end.min(stall_at) - now;
+        self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(next));
+        None
+    }
+}

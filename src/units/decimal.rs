@@ -1,0 +1,161 @@
+//! Exact decimal numbers.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::UnitError;
+
+/// An exact decimal number: `mantissa × 10^-scale`, normalised (no trailing zero). Identity never sees a float.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    mantissa: i64,
+    scale: u8,
+}
+
+impl Decimal {
+    /// `mantissa × 10^-scale`, normalised.
+    pub const fn new(mut mantissa: i64, mut scale: u8) -> Decimal {
+        while scale > 0 && mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale -= 1;
+        }
+        Decimal { mantissa, scale }
+    }
+
+    /// The nearest float, for arithmetic on measured values.
+    pub fn to_f64(self) -> f64 {
+        self.to_string().parse().expect("a decimal is a float")
+    }
+
+    /// `(mantissa, scale)`: the number is `mantissa × 10^-scale`. For exact arithmetic.
+    pub const fn parts(self) -> (i64, u8) {
+        (self.mantissa, self.scale)
+    }
+
+    /// Whether the number is above zero.
+    pub fn is_positive(self) -> bool {
+        self.mantissa > 0
+    }
+
+    /// `self × factor` where that is a whole, non-negative number that fits.
+    pub(super) fn scaled(self, factor: u64) -> Option<u64> {
+        let product = i128::from(self.mantissa).checked_mul(i128::from(factor))?;
+        let divisor = 10i128.checked_pow(u32::from(self.scale))?;
+        (product % divisor == 0).then(|| u64::try_from(product / divisor).ok()).flatten()
+    }
+
+    /// `self / 100`: the share that a percentage means.
+    pub(super) fn percent(self) -> Decimal {
+        Decimal::new(self.mantissa, self.scale + 2)
+    }
+}
+
+impl From<u32> for Decimal {
+    fn from(value: u32) -> Self {
+        Decimal::new(i64::from(value), 0)
+    }
+}
+
+impl FromStr for Decimal {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let wrong = || UnitError(format!("`{text}` is not a decimal number of at most 18 digits"));
+        let text = text.trim();
+        let (body, exponent) = match text.split_once(['e', 'E']) {
+            Some((body, exponent)) => (body, exponent.parse::<i32>().map_err(|_| wrong())?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = body.split_once('.').unwrap_or((body, ""));
+        let digits_only = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+        if (unsigned.is_empty() && fraction.is_empty()) || !digits_only(unsigned) || !digits_only(fraction) {
+            return Err(wrong());
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let mut mantissa: i64 = format!("{whole}{fraction}").parse().map_err(|_| wrong())?;
+        let mut scale = fraction.len() as i32 - exponent;
+        while scale < 0 {
+            mantissa = mantissa.checked_mul(10).ok_or_else(wrong)?;
+            scale += 1;
+        }
+        let scale = u8::try_from(scale).ok().filter(|scale| *scale <= 30).ok_or_else(wrong)?;
+        Ok(Decimal::new(mantissa, scale))
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scale == 0 {
+            return f.pad(&self.mantissa.to_string());
+        }
+        let scale = usize::from(self.scale);
+        let digits = format!("{:0width$}", self.mantissa.unsigned_abs(), width = scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        let sign = if self.mantissa < 0 { "-" } else { "" };
+        f.pad(&format!("{sign}{whole}.{fraction}"))
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let scale = self.scale.max(other.scale);
+        let widen =
+            |d: &Decimal| i128::from(d.mantissa).saturating_mul(10i128.saturating_pow(u32::from(scale - d.scale)));
+        widen(self).cmp(&widen(other))
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.scale == 0 { serializer.serialize_i64(self.mantissa) } else { serializer.serialize_f64(self.to_f64()) }
+    }
+}
+
+struct DecimalVisitor;
+
+impl Visitor<'_> for DecimalVisitor {
+    type Value = Decimal;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Decimal, E> {
+        i64::try_from(value).map(|v| Decimal::new(v, 0)).map_err(|_| E::custom(format!("{value} is too large")))
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Decimal, E> {
+        Ok(Decimal::new(value, 0))
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Decimal, E> {
+        // The shortest text that reads back as this float is what the user wrote, up to 15 digits.
+        value.to_string().parse().map_err(E::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DecimalVisitor)
+    }
+}
+
+impl JsonSchema for Decimal {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number" })
+    }
+}

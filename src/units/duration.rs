@@ -1,0 +1,216 @@
+//! Durations, and time for each token.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Decimal, TextVisitor, UnitError};
+
+/// A duration, or an instant as nanoseconds since a run's start. Written with a unit (`120s`, `1m30s`, `2.5ms`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+/// The units a duration may carry, largest first, in nanoseconds.
+const UNITS: [(&str, u64); 7] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ns", 1),
+];
+
+impl Nanos {
+    /// The zero duration.
+    pub const ZERO: Nanos = Nanos(0);
+
+    /// Whole seconds as a duration.
+    pub const fn from_secs(seconds: u64) -> Nanos {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    /// Whole milliseconds as a duration.
+    pub const fn from_millis(millis: u64) -> Nanos {
+        Nanos(millis * 1_000_000)
+    }
+
+    /// Seconds as a float, for arithmetic on measured values; never for identity.
+    pub fn secs(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Milliseconds as a float, for display.
+    pub fn millis(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// `self + other`, stopping at the largest value.
+    pub fn saturating_add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+
+    /// `self - other`, stopping at zero.
+    pub fn saturating_sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Nanos> for std::time::Duration {
+    fn from(value: Nanos) -> Self {
+        std::time::Duration::from_nanos(value.0)
+    }
+}
+
+impl From<std::time::Duration> for Nanos {
+    fn from(value: std::time::Duration) -> Self {
+        Nanos(u64::try_from(value.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let wrong =
+            || UnitError(format!("`{text}` is not a duration: write a number and a unit, like 120s, 1m30s or 250ms"));
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(wrong());
+        }
+        let mut total: u128 = 0;
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let (number, tail) = rest.split_at(digits);
+            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+            let (unit, tail) = tail.split_at(letters);
+            if unit.is_empty() {
+                return Err(UnitError(format!(
+                    "`{text}` has no unit: write {text}s for seconds or {text}ms for milliseconds"
+                )));
+            }
+            let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(wrong)?;
+            let number: Decimal = number.parse().map_err(|_| wrong())?;
+            total += number.scaled(*scale).ok_or_else(|| {
+                UnitError(format!("`{text}` is finer than a nanosecond or longer than five centuries"))
+            })? as u128;
+            rest = tail;
+        }
+        u64::try_from(total).map(Nanos).map_err(|_| UnitError(format!("`{text}` is longer than five centuries")))
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// The shortest exact form with one unit: `120s`, `1500ms`, `2m`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.pad("0s");
+        }
+        let (name, scale) = UNITS
+            .iter()
+            .filter(|(name, _)| *name != "µs")
+            .find(|(_, scale)| self.0.is_multiple_of(*scale))
+            .expect("1 divides all");
+        f.pad(&format!("{}{}", self.0 / scale, name))
+    }
+}
+
+impl Serialize for Nanos {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Nanos;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration with a unit, like 120s, 1m30s or 250ms")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Nanos, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Nanos, E> {
+                Err(no_unit(value))
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Nanos, E> {
+                Err(no_unit(value))
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Nanos, E> {
+                Err(no_unit(value))
+            }
+        }
+        fn no_unit<E: de::Error>(value: impl fmt::Display) -> E {
+            E::custom(format!("a duration needs a unit: write {value}s for seconds or {value}ms for milliseconds"))
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for Nanos {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A duration with a unit: h, m, s, ms, us or ns.",
+            "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+\s*$",
+            "examples": ["120s", "1m30s", "250ms"],
+        })
+    }
+}
+
+/// Time for each token, written `0.1ms/token`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PerToken(pub Nanos);
+
+impl FromStr for PerToken {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let time = text
+            .trim()
+            .strip_suffix("/token")
+            .ok_or_else(|| UnitError(format!("`{text}` is not a time per token: write it like 0.1ms/token")))?;
+        time.parse().map(PerToken)
+    }
+}
+
+impl fmt::Display for PerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/token", self.0))
+    }
+}
+
+impl Serialize for PerToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PerToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor("a time per token, like 0.1ms/token", PhantomData))
+    }
+}
+
+impl JsonSchema for PerToken {
+    fn schema_name() -> Cow<'static, str> {
+        "TimePerToken".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A time for each token.",
+            "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+/token\s*$",
+            "examples": ["0.1ms/token"],
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Shares of a whole, in percent.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Decimal, TextVisitor, UnitError};
+
+/// A share of a whole between 0 and 1, written as a percentage (`1%`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share(pub Decimal);
+
+impl Share {
+    /// `percent` hundredths.
+    pub const fn percent(percent: i64) -> Share {
+        Share(Decimal::new(percent, 2))
+    }
+
+    /// As a float between 0 and 1.
+    pub fn to_f64(self) -> f64 {
+        self.0.to_f64()
+    }
+}
+
+impl FromStr for Share {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let number = text
+            .trim()
+            .strip_suffix('%')
+            .ok_or_else(|| UnitError(format!("`{text}` is not a share: write it in percent, like 1% or 0.5%")))?;
+        let share = number.parse::<Decimal>()?.percent();
+        if share < Decimal::default() || share > Decimal::new(1, 0) {
+            return Err(UnitError(format!("`{text}` is outside 0% to 100%")));
+        }
+        Ok(Share(share))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mantissa, scale) = self.0.parts();
+        let percent = if scale >= 2 {
+            Decimal::new(mantissa, scale - 2)
+        } else {
+            Decimal::new(mantissa * 10i64.pow(2 - u32::from(scale)), 0)
+        };
+        f.pad(&format!("{percent}%"))
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor("a share in percent, like 1%", PhantomData))
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> Cow<'static, str> {
+        "Share".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A share of a whole in percent.",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?%\s*$",
+            "examples": ["1%", "0.5%"],
+        })
+    }
+}
