@@ -28,6 +28,17 @@ pub enum Answer {
     Undecided,
 }
 
+impl Answer {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Holds => "holds",
+            Answer::Misses => "misses",
+            Answer::Undecided => "undecided",
+        }
+    }
+}
+
 /// One limit of an SLO, tested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloTest {

@@ -2,6 +2,7 @@
 
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
+use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
 use crate::expand::{PlannedRun, RunId};
@@ -23,6 +24,8 @@ pub struct Answered {
     pub verdict: Verdict,
     /// Its metrics under the plan.
     pub plan_metrics: PlanMetrics,
+    /// The plan's objective, limit by limit, tested on the run.
+    pub slo: Vec<SloTest>,
 }
 
 /// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
@@ -33,7 +36,8 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let slo = plan.and_then(|plan| plan.slo.as_ref());
     let verdict = judge(&records, &record.facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, &records, &metrics));
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics })
+    let slo = slo.map_or_else(Vec::new, |slo| slo::test(&records, &record.facts, slo));
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, records: &[Record], metrics: &RunMetrics) -> PlanMetrics {
@@ -104,8 +108,13 @@ pub struct Shown {
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
     let mut answers = Vec::new();
+    let mut damaged = None;
     for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
-        answers.extend(answer(store, run, plan)?.map(|(_, answered)| answered));
+        match answer(store, run, plan) {
+            Ok(found) => answers.extend(found.map(|(_, answered)| answered)),
+            // The others are shown all the same.
+            Err(error) => drop(damaged.get_or_insert(error)),
+        }
     }
     let lines: Vec<Line> = answers
         .iter()
@@ -113,6 +122,9 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         .collect();
     if !lines.is_empty() {
         output::print(&format!("\n{}", results(&lines, colour.on(&std::io::stdout()))))?;
+    }
+    if let Some(error) = damaged {
+        return Err(error.into());
     }
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);

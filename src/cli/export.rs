@@ -84,13 +84,27 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     };
     match args.rows {
         Rows::Runs => {
-            let rows = chosen.iter().map(|run| row(&store, plan, run)).collect::<Result<Vec<_>, _>>()?;
+            let mut damaged = None;
+            let read =
+                chosen.iter().filter_map(|run| row(&store, plan, run).map_err(|e| damaged.get_or_insert(e)).ok());
+            let rows: Vec<RunRow> = read.collect();
             let sheet = runs::sheet(&rows);
-            let sheet = if args.format == Written::Markdown { sheet.select(&BRIEF) } else { sheet };
-            write(args.output.as_deref(), format, sheet)
+            let axes = runs::axes(rows.iter().map(|row| &row.labels));
+            let sheet = if args.format == Written::Markdown { brief(sheet, &axes) } else { sheet };
+            let exit = write(args.output.as_deref(), format, sheet)?;
+            damaged.map_or(Ok(exit), |error| Err(error.into()))
         }
         Rows::Requests => write_requests(&args, &store, &chosen, format),
     }
+}
+
+/// The columns that a person reads: the main ones, and whatever further axes tell the runs apart.
+fn brief<'a>(sheet: Sheet<'a>, axes: &[String]) -> Sheet<'a> {
+    let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
+    let is_axis = |name: &str| axes.iter().any(|axis| axis == name.strip_prefix("axis_").unwrap_or(name));
+    let wanted: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| BRIEF.contains(name) || is_axis(name)).collect();
+    sheet.select(&wanted)
 }
 
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
@@ -171,8 +185,15 @@ fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     Failure::Unexpected(anyhow::anyhow!("cannot write {what}: {error}"))
 }
 
-/// Writes a file under another name beside it and puts it in its place when it is whole.
+/// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
+/// replaced, not the link; what is no regular file, like a pipe, is written to.
 fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let mut out = BufWriter::new(File::options().write(true).open(path)?);
+        fill(&mut out)?;
+        return out.flush();
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&beside).and_then(|file| {

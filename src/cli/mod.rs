@@ -92,7 +92,7 @@ pub struct Loudness {
     /// Say more: probes, ids, reasons
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Say nothing but errors
+    /// Say nothing on stderr but errors; data still goes to stdout
     #[arg(short, long)]
     pub quiet: bool,
 }

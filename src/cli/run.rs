@@ -278,7 +278,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, doubtful: bool) {
     screen.line(&format!(
         "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
          next:\n  \
-         {show:<24}{program} show {}{folder}\n  \
+         {show:<24}{program} show {} --plan {plan}{folder}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
          {:<24}edit {plan} and run it again: only what changed is measured",
         &run[..8],

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::analysis::slo::{self, SloTest};
 use crate::export::{Cell, runs};
 use crate::plan::{self, Plan};
 use crate::report::{Detail, Line, run as page};
 use crate::store::{RunRecord, Store};
 
+use super::answers::Answered;
 use super::export::run_row;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
 
@@ -51,6 +53,12 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
             let line = Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict };
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
             output::print(&page(&line, &answered.plan_metrics, detail))?;
+            let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
+            let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
+            let lines: Vec<String> = answered.slo.iter().map(slo_line).chain(cost).collect();
+            if !lines.is_empty() {
+                output::print(&format!("\nslo\n{}", lines.join("\n")))?;
+            }
         }
         TextOrJson::Json => {
             let verdict = &answered.verdict;
@@ -63,16 +71,42 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 "state": verdict.state.name(), "reasons": reasons(&verdict.reasons), "labels": reasons(&verdict.labels),
                 "not_checked": not_checked,
             });
+            let slo: Vec<Value> = answered
+                .slo
+                .iter()
+                .map(|test| {
+                    json!({
+                        "metric": test.metric, "percentile": test.percentile, "limit_ms": test.limit.millis(),
+                        "above": test.above, "n": test.n, "need": test.need, "answer": test.answer.name(),
+                    })
+                })
+                .collect();
             let row = [run_row(None, None, &record, answered)];
             let mut sheet = runs::sheet(&row);
             let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
             let cells = sheet.rows.next().unwrap_or_default();
             let metrics: Map<String, Value> =
                 names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
-            output::json(&json!({ "run": record, "verdict": verdict, "metrics": metrics }))?;
+            output::json(&json!({ "run": record, "verdict": verdict, "slo": slo, "metrics": metrics }))?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// One limit of the objective and what the test says.
+fn slo_line(test: &SloTest) -> String {
+    let SloTest { metric, percentile, limit, above, n, need, answer } = test;
+    format!(
+        "  {metric} {} ≤ {limit}: {} ({above} of {n} above it; {need} without one above would show that it holds)",
+        percentile.name(),
+        answer.name()
+    )
+}
+
+fn cost_line(limit: f64, answered: &Answered) -> String {
+    let cost = answered.plan_metrics.cost_per_million_output_tokens;
+    let said = cost.map_or_else(|| "not known".to_owned(), |cost| format!("{cost:.2}"));
+    format!("  cost per million output tokens ≤ {limit}: {} ({said})", slo::cost(cost, limit).name())
 }
 
 fn cell_json(cell: Cell) -> Value {

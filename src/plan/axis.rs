@@ -12,10 +12,10 @@ use crate::units::Decimal;
 pub(super) enum Kind {
     /// Names of a table of the plan.
     Name(&'static str),
-    /// Whole numbers from this one.
-    Whole(u32),
-    /// Numbers above 0.
-    Positive,
+    /// Whole numbers from this one to that one.
+    Whole(u32, u32),
+    /// Numbers above 0, up to this one.
+    Rate(u32),
     /// true or false.
     Flag,
     /// Numbers within these hundredths.
@@ -29,13 +29,17 @@ pub(super) const AXES: [(&str, Kind, &str); 16] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
-    ("batch_size", Kind::Whole(1), "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap."),
-    ("qps", Kind::Positive, "Requests started per second: an open loop."),
+    (
+        "batch_size",
+        Kind::Whole(1, 100_000),
+        "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap.",
+    ),
+    ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
     ("arrivals", Kind::Choice(&["poisson", "constant"]), "How the arrivals of an open loop are spaced."),
-    ("prompt_tokens", Kind::Whole(16), "Tokens of the user's text in one request."),
-    ("output_tokens", Kind::Whole(1), "Tokens asked for."),
-    ("system_tokens", Kind::Whole(0), "Tokens of the shared system prompt."),
-    ("turns", Kind::Whole(1), "Turns of a conversation."),
+    ("prompt_tokens", Kind::Whole(16, 4_000_000), "Tokens of the user's text in one request."),
+    ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
+    ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
+    ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
     ("temperature", Kind::Within(0, 200), "Sampling temperature."),
@@ -86,8 +90,8 @@ impl Kind {
     fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
-            Kind::Whole(least) => json!({ "type": "integer", "minimum": least }),
-            Kind::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
+            Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Kind::Rate(most) => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Within(low, high) => {
                 json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
@@ -100,10 +104,10 @@ impl Kind {
     pub fn takes(self, value: &Scalar) -> bool {
         match (self, value) {
             (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
-            (Kind::Whole(least), Scalar::Number(number)) => {
-                number.to_string().parse::<u32>().is_ok_and(|number| number >= least)
+            (Kind::Whole(least, most), Scalar::Number(number)) => {
+                number.to_string().parse::<u32>().is_ok_and(|number| (least..=most).contains(&number))
             }
-            (Kind::Positive, Scalar::Number(number)) => number.is_positive(),
+            (Kind::Rate(most), Scalar::Number(number)) => number.is_positive() && *number <= Decimal::from(most),
             (Kind::Within(low, high), Scalar::Number(number)) => {
                 (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
             }
@@ -116,8 +120,8 @@ impl Kind {
     pub fn wanted(self) -> String {
         match self {
             Kind::Name(table) => format!("the name of an entry of `{table}`"),
-            Kind::Whole(least) => format!("a whole number of at least {least}"),
-            Kind::Positive => "a number above 0".to_owned(),
+            Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Rate(most) => format!("a number above 0, up to {most}"),
             Kind::Flag => "true or false".to_owned(),
             Kind::Within(low, high) => {
                 format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))

@@ -91,6 +91,12 @@ pub enum ProbeError {
         /// The models that it lists.
         listed: String,
     },
+    /// It answers with something else than a completion.
+    #[error("{url} answers, but not with a completion; does its address end as it should (usually in /v1)?")]
+    NoCompletion {
+        /// The address.
+        url: String,
+    },
     /// It answers, but does not generate.
     #[error("{url} answers HTTP {status} to a generation: {reason}")]
     Refused {
@@ -179,6 +185,9 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         return Err(refusal(question, response).await);
     }
     let answer = body(response).await;
+    if !answer["choices"].is_array() {
+        return Err(ProbeError::NoCompletion { url: question.url.clone() });
+    }
     found.model = answer["model"].as_str().map(|model| question.presentable(model));
     found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
     found.output_tokens = answer["usage"]["completion_tokens"].as_u64();

@@ -85,10 +85,10 @@ impl Store {
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| (id.to_owned(), number)).collect())
     }
 
-    /// The names of the folders in `runs/`, sorted; hidden ones are not ours.
+    /// The names of the runs' folders in `runs/`, sorted; what is not called like a run is not ours.
     pub(super) fn run_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names = disk::names(&self.layout.runs())?;
-        names.retain(|name| !name.starts_with('.'));
+        names.retain(|name| name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
         Ok(names)
     }
 

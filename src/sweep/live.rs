@@ -54,7 +54,11 @@ fn resolve_secret(reference: &SecretRef, folder: &Path) -> Result<Secret, Resolv
         SecretRef::File(path) => std::fs::read_to_string(folder.join(path))
             .map_err(|source| ResolveError::NoFile { path: path.clone(), source })?,
     };
-    let key = text.lines().next().unwrap_or("").trim();
+    let key = match reference {
+        SecretRef::Env(_) => text.trim(),
+        // A file may say more below its first line.
+        SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
+    };
     if key.is_empty() || !key.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
         return Err(ResolveError::BadKey(reference.to_string()));
     }

@@ -119,6 +119,11 @@ impl<'t> Checker<'t> {
                 let message = format!("a name in `{table}` is empty");
                 self.report_key(&steps![table, ""], Diagnostic::new(Code::Empty, message).remedy("give it a name"));
             }
+            for name in self.declared(table).into_iter().filter(|name| name.chars().any(char::is_control)) {
+                let message = format!("a name in `{table}` holds a line break or another control character");
+                let remedy = "names stand in tables: write it in one line of plain text";
+                self.report_key(&steps![table, name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+            }
         }
     }
 }

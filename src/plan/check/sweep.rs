@@ -11,6 +11,9 @@ use crate::plan::shorthand::OneOrMany;
 use crate::plan::suggest;
 use crate::plan::tree::Step;
 
+/// More runs than this in one sweep, excludes not counted, are a slip of the pen.
+const MOST_RUNS: u128 = 1_000_000;
+
 impl Checker<'_> {
     /// Checks every sweep and gives its matrix its one form.
     pub(super) fn sweeps(&mut self, plan: &mut Plan) {
@@ -225,6 +228,13 @@ impl Checker<'_> {
     fn rest(&mut self, name: &str, sweep: &Sweep) {
         if sweep.repeats == 0 {
             self.report(&steps!["sweeps", name, "repeats"], out_of_range("repeats", "1 or more", 0));
+        }
+        let cells = sweep.matrix.values().map(|values| values.0.len() as u128).fold(1, u128::saturating_mul);
+        let runs = cells.saturating_mul(u128::from(sweep.repeats));
+        if runs > MOST_RUNS {
+            let message = format!("sweep `{name}` has {runs} runs, more than the {MOST_RUNS} that are taken");
+            let remedy = "shorten its axes, or lower `repeats`";
+            self.report(&steps!["sweeps", name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
     }
