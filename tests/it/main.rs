@@ -12,6 +12,7 @@ mod outcomes;
 mod readers;
 mod readme;
 mod realserver;
+mod rough;
 mod secrets;
 mod server;
 mod shapes;
