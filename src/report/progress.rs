@@ -14,7 +14,7 @@ use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 use crate::units::Nanos;
 
-use super::format::plain;
+use super::format::{WIDTH, plain};
 
 const REFRESH: Duration = Duration::from_millis(250);
 
@@ -239,20 +239,42 @@ impl Live {
         };
         // Drain ends with the last measured request; its length is only a bound.
         let bound = if progress.phase() == Phase::Drain { "at most " } else { "" };
-        // What matters most comes first: a narrow terminal cuts the end.
-        self.bar.set_message(format!(
-            "{} · {} {} of {bound}{} · {} in flight · {:.0} tok/s · {} errors · {} done",
-            self.run.name,
-            progress.phase().name(),
-            duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000),
-            Nanos(length),
-            progress.in_flight.get(),
-            self.rate,
-            progress.failed.get(),
-            progress.ended.get(),
-        ));
+        let parts = [
+            self.run.name.clone(),
+            format!(
+                "{} {} of {bound}{}",
+                progress.phase().name(),
+                duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000),
+                Nanos(length)
+            ),
+            format!("{} in flight", progress.in_flight.get()),
+            format!("{} errors", progress.failed.get()),
+            format!("{:.0} tok/s", self.rate),
+            format!("{} done", progress.ended.get()),
+        ];
+        // Two columns of margin, the spinner, and a space behind it.
+        self.bar.set_message(fitting(&parts, columns().saturating_sub(4)));
         self.bar.tick();
     }
+}
+
+/// Columns of the terminal that stderr is.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    size.map_or(usize::from(WIDTH), |size| usize::from(size.ws_col).max(1))
+}
+
+/// As many parts as fit, what matters most first: half a figure would be another figure.
+fn fitting(parts: &[String], columns: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let joined = if line.is_empty() { part.clone() } else { format!("{line} · {part}") };
+        if !line.is_empty() && joined.chars().count() > columns {
+            break;
+        }
+        line = joined;
+    }
+    line
 }
 
 /// Whole seconds as `1h02m`, `2m10s` or `9s`.
@@ -261,5 +283,18 @@ pub fn duration(seconds: u64) -> String {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_between_its_parts() {
+        let parts = ["lean · short", "measure 0s of 2s", "2 in flight", "0 errors"].map(str::to_owned);
+        assert_eq!(fitting(&parts, 100), "lean · short · measure 0s of 2s · 2 in flight · 0 errors");
+        assert_eq!(fitting(&parts, 55), "lean · short · measure 0s of 2s · 2 in flight");
+        assert_eq!(fitting(&parts, 1), "lean · short", "the name is always there");
     }
 }
