@@ -211,6 +211,7 @@ impl Executor {
     /// Cuts what is under way and records what never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
         let end = self.client.clock.now();
+        self.tell(end);
         self.client.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };

@@ -10,6 +10,8 @@ use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
 use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
 
+use super::observe::Observer;
+
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 
@@ -60,7 +62,7 @@ struct Conversations {
 
 impl Feed {
     /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: NonceKey) -> std::io::Result<Feed> {
+    pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
         let nonce = spec.shaping.nonce.then_some(nonce_key);
         let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
         let shape = shape(spec);
@@ -72,7 +74,7 @@ impl Feed {
                 by_slot: HashMap::new(),
                 waiting: VecDeque::new(),
             })),
-            _ => Source::Ahead(make_ahead(generator, shape)?),
+            _ => Source::Ahead(make_ahead(generator, shape, observer.clone())?),
         };
         Ok(Feed {
             requested_tokens: spec.scenario.output_tokens,
@@ -147,7 +149,7 @@ impl Conversations {
     }
 }
 
-fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Content>> {
+fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Receiver<Content>> {
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -160,6 +162,7 @@ fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Co
     let first = make(0);
     let (sender, receiver) = channel((AHEAD_BYTES / first.body.len().max(1)).clamp(16, 4096));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
+        observer.enlist("content");
         // The run is over when nobody takes contents any longer.
         let _ = sender.blocking_send(first);
         (1..).take_while(|k| sender.blocking_send(make(*k)).is_ok()).for_each(drop);

@@ -4,13 +4,16 @@
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
 mod answer;
+mod canary;
 mod client;
 mod clock;
 mod connection;
 mod executor;
 mod feed;
+mod histogram;
 mod io;
 mod limit;
+mod observe;
 mod pacer;
 mod phase;
 mod progress;
@@ -19,8 +22,10 @@ mod schedule;
 mod sse;
 mod tally;
 mod target;
+mod threads;
 mod timer;
 mod tls;
+mod watcher;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,6 +49,7 @@ use clock::Clock;
 use connection::Connector;
 use executor::{Done, Executor};
 use feed::Feed;
+use observe::Watch;
 use pacer::Pacer;
 use phase::PhaseClock;
 use recorder::Recorder;
@@ -109,14 +115,19 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
     let clock = Clock::start();
     local.block_on(&runtime, async move {
         let Job { spec, target, id_prefix, nonce_key, sink } = job;
-        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
-        let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
+        let watch = Watch::start(clock, Arc::clone(&progress)).map_err(EngineError::Setup)?;
+        let observer = watch.observer();
+        observer.enlist("io");
+        tokio::task::spawn_local(canary::watch_loop(observer.clone(), clock));
+        let recorder = Recorder::start(sink, observer.clone()).map_err(EngineError::Setup)?;
+        let feed = Feed::start(&spec, nonce_key, observer).map_err(EngineError::Setup)?;
         let client = Rc::new(client(&spec, target, id_prefix, clock, progress).map_err(EngineError::Setup)?);
         let executor = Executor::new(client, pacer(&spec), PhaseClock::new(&spec.phases), feed, recorder);
         let done = executor.run(stop).await?;
         let facts = facts(&spec, &done, clock);
-        let samples = done.recorder.finish().map_err(EngineError::Sink)?;
-        Ok(Finished { facts, samples })
+        done.recorder.finish().map_err(EngineError::Sink)?;
+        let seen = watch.finish();
+        Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples: seen.samples })
     })
 }
 
@@ -187,7 +198,8 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         wall_ns: passed.wall,
         boottime_ns: passed.boottime,
         client_cpu_ns: Some(passed.cpu),
-        client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        client_cores: threads::usable_cores(),
         max_in_flight: done.counts.max_in_flight,
+        observed: None,
     }
 }
