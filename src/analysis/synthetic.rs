@@ -198,8 +198,8 @@ fn observed(windows: Windows) -> Observed {
         for_ns,
         process_cpu_ns: percent(10),
         threads: vec![
-            thread("canary", percent(1) / 5, 0),
             thread("io", percent(8), percent(1)),
+            thread("canary", percent(1) / 5, 0),
             thread("writer", percent(1), 0),
             thread("content", percent(1) / 2, 0),
         ],

@@ -131,7 +131,7 @@ impl Watcher {
     }
 
     /// What each thread used between two looks. One that enlisted after the first is counted from then on; one that ended
-    /// before the second is not known.
+    /// before the second is not known. Threads that send and read come first.
     fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
         let threads = self.observer.threads();
         let times = threads.iter().zip(&closed.threads).enumerate().filter_map(|(index, (enlisted, closed))| {
@@ -139,7 +139,10 @@ impl Watcher {
             let used = since(opened, (*closed)?);
             Some(ThreadTime { name: enlisted.thread.name.clone(), cpu_ns: used.cpu_ns, wait_ns: used.wait_ns })
         });
-        times.collect()
+        let mut times: Vec<ThreadTime> = times.collect();
+        // `io-2` before `io-10`.
+        times.sort_by(|a, b| (!a.is_io(), a.name.len(), &a.name).cmp(&(!b.is_io(), b.name.len(), &b.name)));
+        times
     }
 
     fn sample(&mut self) {
