@@ -9,6 +9,7 @@ mod clock;
 mod connection;
 mod executor;
 mod feed;
+mod gaps;
 mod io;
 mod limit;
 mod pacer;
@@ -17,8 +18,10 @@ mod progress;
 mod recorder;
 mod schedule;
 mod sse;
+mod stamp;
 mod tally;
 mod target;
+mod template;
 mod timer;
 mod tls;
 
@@ -106,6 +109,7 @@ pub enum EngineError {
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
     let local = tokio::task::LocalSet::new();
+    stamp::keep_enabled();
     let clock = Clock::start();
     local.block_on(&runtime, async move {
         let Job { spec, target, id_prefix, nonce_key, sink } = job;
