@@ -10,6 +10,7 @@ mod clock;
 mod connection;
 mod executor;
 mod feed;
+mod gaps;
 mod histogram;
 mod io;
 mod limit;
@@ -20,8 +21,10 @@ mod progress;
 mod recorder;
 mod schedule;
 mod sse;
+mod stamp;
 mod tally;
 mod target;
+mod template;
 mod threads;
 mod timer;
 mod tls;
@@ -112,6 +115,7 @@ pub enum EngineError {
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
     let local = tokio::task::LocalSet::new();
+    stamp::keep_enabled();
     let clock = Clock::start();
     local.block_on(&runtime, async move {
         let Job { spec, target, id_prefix, nonce_key, sink } = job;

@@ -71,10 +71,11 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// A batch is handed over now; the engine may have to wait until there is room for it.
-    pub fn put(&self) {
+    /// A batch is handed over now; the engine may have to wait until there is room for it. Gives how many wait with it.
+    pub fn put(&self) -> u64 {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
+        waiting
     }
 
     /// The writer took a batch.

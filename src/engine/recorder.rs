@@ -1,16 +1,31 @@
-//! From the hot path to the disk: records go in batches through a bounded channel to a thread that writes them.
+//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that writes them.
+//!
+//! The hot path never wakes the writer but when much has gathered: it looks by itself every 20 ms.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::rows::Record;
 
 use super::observe::Observer;
+use super::tally::Entry;
 
-/// Records in one hand-over: one at a time costs a quarter more (CRATES).
+/// Entries in one hand-over: one at a time costs a quarter more (CRATES).
 const BATCH: usize = 16;
-/// Batches that may wait for the writer. A full channel blocks the engine, which its lateness then shows; nothing is lost.
+/// Bytes of gaps that end a batch before it is full, so that a full channel is bounded in memory too.
+const BATCH_BYTES: usize = 32 << 10;
+/// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which its lateness then
+/// shows; nothing is lost.
 pub const BACKLOG: usize = 1024;
+/// Batches that wait before the writer is woken.
+const WAKE_AT: u64 = BACKLOG as u64 / 4;
+/// How often the writer looks for batches.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Records, or gaps of records, that make one batch of the file.
+const WRITE_AT: (usize, usize) = (1024, 256 << 10);
+/// How long a record waits for others to be written with, in nanoseconds.
+const WRITE_AFTER: u64 = 100_000_000;
 
 /// Why a sink cannot take rows.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
@@ -25,8 +40,9 @@ pub trait Sink: Send {
 
 /// The engine's end of the channel.
 pub struct Recorder {
-    batch: Vec<Record>,
-    sender: Option<SyncSender<Vec<Record>>>,
+    batch: Vec<Entry>,
+    batch_bytes: usize,
+    sender: Option<SyncSender<Vec<Entry>>>,
     writer: Option<JoinHandle<Result<(), SinkError>>>,
     observer: Observer,
 }
@@ -35,39 +51,109 @@ impl Recorder {
     /// Starts the writer thread.
     pub fn start(sink: Box<dyn Sink>, observer: Observer) -> std::io::Result<Recorder> {
         let (sender, receiver) = sync_channel(BACKLOG);
-        let told = observer.clone();
-        let writer =
-            std::thread::Builder::new().name("writer".to_owned()).spawn(move || write(sink, &receiver, &told))?;
-        Ok(Recorder { batch: Vec::with_capacity(BATCH), sender: Some(sender), writer: Some(writer), observer })
+        let writer = Writer {
+            sink,
+            receiver,
+            observer: observer.clone(),
+            records: Vec::with_capacity(WRITE_AT.0),
+            gaps: 0,
+            oldest: 0,
+        };
+        let writer = std::thread::Builder::new().name("writer".to_owned()).spawn(move || writer.run())?;
+        let batch = Vec::with_capacity(BATCH);
+        Ok(Recorder { batch, batch_bytes: 0, sender: Some(sender), writer: Some(writer), observer })
     }
 
-    /// Takes one record. False once the writer has given up: `finish` says why.
-    pub fn push(&mut self, record: Record) -> bool {
-        self.observer.ended(&record.row);
-        self.batch.push(record);
-        self.batch.len() < BATCH || self.flush()
+    /// Takes one entry. False once the writer has given up: `finish` says why.
+    pub fn push(&mut self, entry: Entry) -> bool {
+        self.observer.ended(&entry.row);
+        self.batch_bytes += entry.gaps.size();
+        self.batch.push(entry);
+        (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
     }
 
     fn flush(&mut self) -> bool {
+        self.batch_bytes = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        self.observer.backlog().put();
+        if self.observer.backlog().put() > WAKE_AT {
+            self.wake();
+        }
         self.sender.as_ref().is_some_and(|sender| sender.send(batch).is_ok())
+    }
+
+    fn wake(&self) {
+        if let Some(writer) = &self.writer {
+            writer.thread().unpark();
+        }
     }
 
     /// Hands over what is left and waits until it is written.
     pub fn finish(mut self) -> Result<(), SinkError> {
         self.flush();
         self.sender = None;
+        self.wake();
         let writer = self.writer.take().expect("finish is called once");
         writer.join().unwrap_or_else(|_| Err("the writer thread panicked".into()))
     }
 }
 
-fn write(mut sink: Box<dyn Sink>, receiver: &Receiver<Vec<Record>>, observer: &Observer) -> Result<(), SinkError> {
-    observer.enlist("writer");
-    for batch in receiver {
-        observer.backlog().took();
-        sink.append(&batch)?;
+/// The thread behind the channel.
+struct Writer {
+    sink: Box<dyn Sink>,
+    receiver: Receiver<Vec<Entry>>,
+    observer: Observer,
+    /// What came and is not written yet.
+    records: Vec<Record>,
+    /// Gaps in them.
+    gaps: usize,
+    /// When the first of them came.
+    oldest: u64,
+}
+
+impl Writer {
+    fn run(mut self) -> Result<(), SinkError> {
+        self.observer.enlist("writer");
+        while !self.take(self.observer.clock().now())? {
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+        self.write()?;
+        self.sink.finish()
     }
-    sink.finish()
+
+    /// Takes what has come, and writes where that is enough or has waited for long. True when no more can come.
+    fn take(&mut self, now: u64) -> Result<bool, SinkError> {
+        let ended = loop {
+            match self.receiver.try_recv() {
+                Ok(batch) => {
+                    self.observer.backlog().took();
+                    if self.records.is_empty() {
+                        self.oldest = now;
+                    }
+                    batch.into_iter().for_each(|entry| self.add(entry));
+                    if self.records.len() >= WRITE_AT.0 || self.gaps >= WRITE_AT.1 {
+                        self.write()?;
+                    }
+                }
+                Err(TryRecvError::Empty) => break false,
+                Err(TryRecvError::Disconnected) => break true,
+            }
+        };
+        if now.saturating_sub(self.oldest) >= WRITE_AFTER {
+            self.write()?;
+        }
+        Ok(ended)
+    }
+
+    fn write(&mut self) -> Result<(), SinkError> {
+        self.sink.append(&self.records)?;
+        self.records.clear();
+        self.gaps = 0;
+        Ok(())
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let gaps_ns = entry.gaps.to_vec();
+        self.gaps += gaps_ns.len();
+        self.records.push(Record { row: entry.row, gaps_ns });
+    }
 }
