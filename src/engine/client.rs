@@ -91,7 +91,7 @@ pub struct Order {
     /// Its body, encoded.
     pub body: Bytes,
     /// Its row as far as it is known before it is sent.
-    pub tally: Tally,
+    pub tally: Box<Tally>,
 }
 
 /// A request that has ended.
@@ -217,7 +217,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Reusable, Failure> {
         let request = self.request(request, body);
-        let mut limit = Limit::new(self.clock, self.timeouts);
+        let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
@@ -236,11 +236,13 @@ impl Client {
             return Err(self.error_response(connection, response).await);
         }
         let mut incoming = response.into_body();
-        if self.stream {
+        let result = if self.stream {
             self.read_stream(connection, &mut incoming, tally, &mut limit).await
         } else {
             self.read_whole(connection, &mut incoming, tally, &mut limit).await
-        }
+        };
+        connection.timer = Some(limit.into_timer());
+        result
     }
 
     fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {

@@ -21,6 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::clock::Clock;
 use super::io::{Stamped, Stamps};
+use super::limit::Timer;
 use super::target::Target;
 
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
@@ -34,6 +35,8 @@ pub struct Connection {
     driver: Option<Driver>,
     /// What its socket saw.
     pub stamps: Rc<Stamps>,
+    /// The timer of its last request, for the next one.
+    pub timer: Option<Timer>,
 }
 
 /// What opening a connection cost, in nanoseconds; none for a step that was not needed.
@@ -88,7 +91,7 @@ impl Connector {
             }
         };
         let (sender, driver) = http1::handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        Ok((Connection { sender, driver: Some(driver), stamps }, opening))
+        Ok((Connection { sender, driver: Some(driver), stamps, timer: None }, opening))
     }
 
     async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {

@@ -171,7 +171,7 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
-        let outcome = ended.entry.row.outcome;
+        let outcome = ended.entry.row().outcome;
         let ok = self.keep(ended.entry)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
         if outcome == Outcome::ServerDied {
@@ -191,11 +191,11 @@ impl Executor {
 
     /// Records a request that has ended. Says whether it ended well.
     fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
-        let ok = entry.row.outcome.is_ok();
-        let refused = entry.row.outcome == Outcome::Connect;
+        let ok = entry.row().outcome.is_ok();
+        let refused = entry.row().outcome == Outcome::Connect;
         self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
         self.counts.in_flight -= 1;
-        self.counts.measured_in_flight -= u64::from(entry.row.phase == Phase::Measure);
+        self.counts.measured_in_flight -= u64::from(entry.row().phase == Phase::Measure);
         self.client.progress.ended.add(1);
         self.client.progress.failed.add(u64::from(!ok));
         if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
