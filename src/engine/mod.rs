@@ -189,5 +189,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_cpu_ns: Some(passed.cpu),
         client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         max_in_flight: done.counts.max_in_flight,
+        client_threads: 1,
+        client_timer: crate::plan::Timer::Timerfd.name().to_owned(),
     }
 }
