@@ -21,7 +21,7 @@ use super::clock::Clock;
 /// What the socket saw, shared with the request that uses the connection. Nanoseconds since the run's start.
 #[derive(Debug)]
 pub struct Stamps {
-    clock: Clock,
+    clock: Cell<Clock>,
     last_read: Cell<u64>,
     sent: Cell<Option<u64>>,
     armed: Cell<bool>,
@@ -32,12 +32,18 @@ impl Stamps {
     /// Stamps by `clock`.
     pub fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
-            clock,
+            clock: Cell::new(clock),
             last_read: Cell::new(0),
             sent: Cell::new(None),
             armed: Cell::new(false),
             doubted: Cell::new(false),
         })
+    }
+
+    /// The run's clock has started: what a connection saw when it was opened ahead is no part of the run.
+    pub fn begin(&self, clock: Clock) {
+        self.clock.set(clock);
+        self.last_read.set(0);
     }
 
     /// From here on the next write carries a request.
@@ -77,7 +83,7 @@ impl Stamped {
 
     fn leaving(&self) {
         if self.stamps.armed.replace(false) {
-            self.stamps.sent.set(Some(self.stamps.clock.now()));
+            self.stamps.sent.set(Some(self.stamps.clock.get().now()));
         }
     }
 
@@ -102,7 +108,7 @@ impl AsyncRead for Stamped {
             // This also leaves the waker for what comes later.
             Poll::Pending => ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?,
         }
-        self.stamps.last_read.set(self.stamps.clock.now());
+        self.stamps.last_read.set(self.stamps.clock.get().now());
         Poll::Ready(Ok(()))
     }
 }
