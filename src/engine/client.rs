@@ -15,16 +15,17 @@ use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
-use crate::rows::{Outcome, Record};
+use crate::rows::Outcome;
 
 use super::clock::Clock;
 use super::connection::Connection;
+use super::io::Read;
 use super::limit::Limit;
 use super::pacer::Start;
 use super::pool::Pool;
 use super::progress::Progress;
 use super::sse;
-use super::tally::{Failure, Tally};
+use super::tally::{Entry, Failure, Tally};
 use super::target::Target;
 
 /// The largest body that is read whole: of an answer that is not streamed.
@@ -96,8 +97,8 @@ pub struct Order {
 pub struct Ended {
     /// The start it came from.
     pub start: Start,
-    /// Its record.
-    pub record: Record,
+    /// What the writer takes.
+    pub entry: Entry,
     /// The answer's content.
     pub answer: String,
     /// When the place it held became free.
@@ -124,8 +125,8 @@ impl Client {
             Ok(()) => Ok(()),
             Err(failure) => Err(self.explain(failure).await),
         };
-        let (record, answer) = tally.finish(result);
-        Ended { start, record, answer, freed }
+        let (entry, answer) = tally.finish(result);
+        Ended { start, entry, answer, freed }
     }
 
     /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
@@ -202,6 +203,7 @@ impl Client {
             limit.bound(&stamps, step).await?.map_err(broken)?
         };
         tally.row.headers_ns = Some(connection.stamps.last_read());
+        tally.stamped(connection.stamps.by_kernel());
         tally.row.http_status = Some(response.status().as_u16());
         if !response.status().is_success() {
             return Err(self.error_response(connection, response).await);
@@ -262,18 +264,19 @@ impl Client {
         let stamps = std::rc::Rc::clone(&connection.stamps);
         loop {
             let next = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await;
-            let at = stamps.last_read();
+            let read = stamps.last();
+            tally.stamped(stamps.by_kernel());
             match next {
                 Ok(Some(Ok(chunk))) => {
                     tally.row.bytes += chunk.len() as u64;
-                    self.take(tally, at, |on_event| parser.feed(&chunk, on_event))?;
+                    self.take(tally, read, |on_event| parser.feed(&chunk, on_event))?;
                 }
                 Ok(None) => {
-                    self.take(tally, at, |on_event| parser.finish(on_event))?;
-                    return tally.ended(at).map(|()| Reusable(true));
+                    self.take(tally, read, |on_event| parser.finish(on_event))?;
+                    return tally.ended(read.at).map(|()| Reusable(true));
                 }
                 // The answer was whole; what came after it does not matter.
-                _ if tally.is_marked_done() => return tally.ended(at).map(|()| Reusable(false)),
+                _ if tally.is_marked_done() => return tally.ended(read.at).map(|()| Reusable(false)),
                 Ok(Some(Err(error))) => return Err(broken(error)),
                 Err(failure) => return Err(failure),
             }
@@ -286,16 +289,16 @@ impl Client {
         }
     }
 
-    /// Runs the parser over some bytes that came at `at` and tells `tally` of every event.
+    /// Runs the parser over some bytes that came with `read` and tells `tally` of every event.
     fn take(
         &self,
         tally: &mut Tally,
-        at: u64,
+        read: Read,
         parse: impl FnOnce(&mut dyn FnMut(sse::Event) -> bool) -> Result<(), sse::TooLarge>,
     ) -> Result<(), Failure> {
         let mut failure = None;
         let mut tokens = 0;
-        let parsed = parse(&mut |event| match tally.event(&event, at) {
+        let parsed = parse(&mut |event| match tally.event(&event, read) {
             Ok(has_text) => {
                 tokens += u64::from(has_text);
                 true
@@ -324,6 +327,7 @@ impl Client {
         let mut data = Vec::new();
         while let Some(chunk) = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await? {
             data.extend_from_slice(&chunk.map_err(broken)?);
+            tally.stamped(stamps.by_kernel());
             tally.row.bytes = data.len() as u64;
             if data.len() > MAX_WHOLE {
                 return Err(Failure::new(Outcome::Malformed, "the answer is larger than 64 MiB"));

@@ -10,6 +10,7 @@ mod connection;
 mod demand;
 mod executor;
 mod feed;
+mod gaps;
 mod io;
 mod limit;
 mod pacer;
@@ -19,8 +20,10 @@ mod progress;
 mod recorder;
 mod schedule;
 mod sse;
+mod stamp;
 mod tally;
 mod target;
+mod template;
 mod timer;
 mod tls;
 
@@ -109,6 +112,7 @@ pub enum EngineError {
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
     let local = tokio::task::LocalSet::new();
+    stamp::keep_enabled();
     local.block_on(&runtime, async move {
         let Job { spec, target, id_prefix, nonce_key, sink } = job;
         let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
