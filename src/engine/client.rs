@@ -1,6 +1,6 @@
 //! One request, from the moment it is wanted to its record. Nothing is retried.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use crate::plan::Timeouts;
 use crate::rows::Outcome;
 
 use super::clock::Clock;
-use super::connection::{Connection, Connector};
+use super::connection::Connection;
 use super::io::Read;
 use super::limit::Limit;
 use super::pacer::Start;
+use super::pool::Pool;
 use super::progress::Progress;
 use super::sse;
 use super::tally::{Entry, Failure, Tally};
@@ -44,10 +45,8 @@ pub struct Client {
     pub clock: Clock,
     /// Where requests go.
     pub target: Arc<Target>,
-    /// Opens connections.
-    pub connector: Connector,
-    /// Connections without a request, the last used on top.
-    pub idle: RefCell<Vec<Connection>>,
+    /// Its connections.
+    pub pool: Pool,
     /// Limits of a request.
     pub timeouts: Timeouts,
     /// Whether answers come token by token.
@@ -158,7 +157,7 @@ impl Client {
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        while let Some(mut connection) = self.kept().await {
+        while let Some(mut connection) = self.pool.kept().await {
             let result = self.converse(&mut connection, tally, request, body.clone()).await;
             // The server had closed it: nothing of the request was written, so this is no second sending.
             let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
@@ -166,7 +165,10 @@ impl Client {
                 return self.keep(connection, result);
             }
         }
-        let mut connection = self.connect(tally).await?;
+        let (mut connection, opening) = self.pool.open().await?;
+        tally.row.dns_ns = opening.dns;
+        tally.row.connect_ns = opening.connect;
+        tally.row.tls_ns = opening.tls;
         let result = self.converse(&mut connection, tally, request, body).await;
         self.keep(connection, result)
     }
@@ -175,38 +177,9 @@ impl Client {
     fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
-            self.idle.borrow_mut().push(connection);
+            self.pool.keep(connection);
         }
         Ok(())
-    }
-
-    /// A kept connection that still looks good, the last used first.
-    async fn kept(&self) -> Option<Connection> {
-        loop {
-            let mut connection = self.idle.borrow_mut().pop()?;
-            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
-                return Some(connection);
-            }
-        }
-    }
-
-    /// A new connection.
-    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
-        let failed = |text: String| Failure::new(Outcome::Connect, text);
-        let limit = Duration::from(self.timeouts.connect);
-        let opened = tokio::time::timeout(limit, self.connector.open()).await;
-        match opened {
-            Ok(Ok((connection, opening))) => {
-                tally.row.dns_ns = opening.dns;
-                tally.row.connect_ns = opening.connect;
-                tally.row.tls_ns = opening.tls;
-                Ok(connection)
-            }
-            Ok(Err(error)) => Err(failed(format!("no connection to {}: {error}", self.target.authority))),
-            Err(_) => {
-                Err(failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)))
-            }
-        }
     }
 
     async fn converse(

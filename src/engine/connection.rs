@@ -1,7 +1,4 @@
-//! Connections that the engine owns: opened here, kept alive here, never retried.
-//!
-//! A kept connection is looked at before it is used again; one that the server has closed meanwhile is dropped and a
-//! new one opened. A connection that breaks after a request was written fails that request: nothing is sent twice.
+//! One connection that the engine owns, and how it is opened. Which of them a request gets is the pool's matter.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -69,6 +66,16 @@ impl Connector {
             false => None,
         };
         Ok(Connector { target, tls, clock })
+    }
+
+    /// The run's clock has started.
+    pub fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// Host and port of the target.
+    pub fn authority(&self) -> &str {
+        &self.target.authority
     }
 
     /// Opens a connection. Not bounded in time: the caller does that.
