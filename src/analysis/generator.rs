@@ -16,6 +16,9 @@ const STOLEN: f64 = 0.05;
 /// The longest sleep, in milliseconds, above which the process or the machine stood still.
 const STOOD_STILL_MS: f64 = 100.0;
 
+/// The thread that starts requests where others send and read them.
+const EXECUTOR: &str = "executor";
+
 /// The generator of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator<'a> {
@@ -92,6 +95,9 @@ impl<'a> Generator<'a> {
             }
             (Some(_), None) => Some("read delays are not known: only the CPU was looked at"),
             (None, Some(_)) => Some("CPU time is not known: only read delays were looked at"),
+            (Some(_), Some(_)) if self.spins() => {
+                Some("a thread that waits by spinning is always busy: only stalls were looked at")
+            }
             _ => None,
         }
     }
@@ -107,44 +113,70 @@ impl<'a> Generator<'a> {
             .or_else(|| long_turns(observed))
     }
 
-    /// A thread that sends and reads and has no core left to use, however many the machine has.
+    /// A thread that starts, sends or reads and has no core left to use, however many the machine has.
     fn busy_thread(&self, observed: &Observed) -> Option<String> {
-        let (thread, share) = most(observed, |thread| Some(thread.cpu_ns))?;
+        let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
         let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
-        let better = (threads * 2).min(cores);
-        let more = if better > threads { format!("engine: {{ threads: {better} }} or ") } else { String::new() };
-        let name = called(observed, thread);
-        let text = || format!("{name} used {:.0}% of a core: use {more}a second client", share * 100.0);
+        // More threads cannot help the one that hands requests to all of them.
+        let better = (threads * 2).min(cores).max(threads);
+        let more = if thread.is_io() && better > threads {
+            format!("engine: {{ threads: {better} }} or ")
+        } else {
+            String::new()
+        };
+        let text = || format!("{} used {:.0}% of a core: use {more}a second client", called(thread), share * 100.0);
         (share > BUSY).then(text)
+    }
+
+    /// The threads whose CPU time is work: of those that start, send and read, the ones that do not wait by spinning.
+    fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
+        let starts = observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| self.spins());
+        hot(observed).filter(move |thread| starts.is_none_or(|starts| starts.name != thread.name))
+    }
+
+    fn spins(&self) -> bool {
+        self.facts.client_timer == "spin"
     }
 }
 
-/// The thread that sends and reads with the most of something, and how much that is as a share of the window.
-fn most(observed: &Observed, of: impl Fn(&ThreadTime) -> Option<u64>) -> Option<(&ThreadTime, f64)> {
-    let amounts = observed.io_threads().filter_map(|thread| Some((thread, of(thread)?)));
+/// The threads that start, send and read: what delays them delays requests.
+fn hot(observed: &Observed) -> impl Iterator<Item = &ThreadTime> {
+    observed.threads.iter().filter(|thread| thread.is_io() || thread.name == EXECUTOR)
+}
+
+/// The thread with the most of something, and how much that is as a share of the window.
+fn most<'o>(
+    observed: &Observed,
+    threads: impl Iterator<Item = &'o ThreadTime>,
+    of: impl Fn(&ThreadTime) -> Option<u64>,
+) -> Option<(&'o ThreadTime, f64)> {
+    let amounts = threads.filter_map(|thread| Some((thread, of(thread)?)));
     amounts.max_by_key(|(_, nanos)| *nanos).map(|(thread, nanos)| (thread, observed.share(nanos)))
 }
 
-fn called(observed: &Observed, thread: &ThreadTime) -> String {
-    let several = observed.io_threads().count() > 1;
-    if several { format!("I/O thread {}", thread.name) } else { "the I/O thread".to_owned() }
+fn called(thread: &ThreadTime) -> String {
+    match thread.name.as_str() {
+        "io" => "the I/O thread".to_owned(),
+        EXECUTOR => "the thread that starts requests".to_owned(),
+        name => format!("I/O thread {name}"),
+    }
 }
 
 fn writer_behind(observed: &Observed) -> Option<String> {
     let full = observed.writer_backlog_limit > 0 && observed.writer_backlog_max >= observed.writer_backlog_limit;
-    let busy = observed.threads.iter().find(|thread| thread.name == "writer").map(|writer| writer.cpu_ns);
+    let busy = observed.thread("writer").map(|writer| writer.cpu_ns);
     let busy = busy.map_or(String::new(), |cpu| format!(" and used {:.0}% of a core", observed.share(cpu) * 100.0));
     full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
 }
 
 fn no_core(observed: &Observed) -> Option<String> {
-    let (thread, share) = most(observed, |thread| thread.wait_ns)?;
+    let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
     let who = match observed.others_ns() {
         Some(others) if others >= observed.process_cpu_ns => "other processes held the cores",
         Some(_) => "sweepline's own threads held the cores that it may use",
         None => "the cores were taken",
     };
-    let text = || format!("{who}: {} waited {:.0}% of the window for a core", called(observed, thread), share * 100.0);
+    let text = || format!("{who}: {} waited {:.0}% of the window for a core", called(thread), share * 100.0);
     (share >= WAITED).then(text)
 }
 
@@ -157,7 +189,7 @@ fn stolen(observed: &Observed) -> Option<String> {
 /// Stalls too rare to be a share of the window. Waiting for a core counts as such; a stopped thread does not wait.
 fn stood_still(observed: &Observed) -> Option<String> {
     let longest = observed.wakes?.max_ns;
-    let canary = observed.threads.iter().find(|thread| thread.name == "canary").and_then(|thread| thread.wait_ns);
+    let canary = observed.thread("canary").and_then(|thread| thread.wait_ns);
     let what = match canary {
         Some(waited) if waited >= longest / 2 => "other processes held the cores",
         Some(_) => "the process or the machine was stopped",

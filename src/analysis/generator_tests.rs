@@ -54,11 +54,31 @@ fn one_io_thread_without_a_core_left_is_saturated_on_any_machine() {
         let thread = io(observed).clone();
         observed.threads.retain(|thread| !thread.is_io());
         let named = |n| ThreadTime { name: format!("io-{n}"), cpu_ns: thread.cpu_ns - n as u64, ..thread.clone() };
-        observed.threads.extend((0..threads).map(named));
+        observed.threads.extend((1..=threads).map(named));
         Generator::new(&facts, vec![]).saturated().unwrap().unwrap()
     };
-    assert_eq!(large(64, 4), "I/O thread io-0 used 97% of a core: use engine: { threads: 8 } or a second client");
+    assert_eq!(large(64, 4), "I/O thread io-1 used 97% of a core: use engine: { threads: 8 } or a second client");
     assert!(large(4, 4).ends_with("use a second client"));
+    let starts = said(|observed| {
+        let executor = ThreadTime { name: "executor".into(), cpu_ns: percent(observed, 95), wait_ns: None };
+        observed.threads.push(executor);
+    });
+    assert_eq!(starts.as_deref(), Some("the thread that starts requests used 95% of a core: use a second client"));
+}
+
+#[test]
+fn a_thread_that_spins_is_judged_by_its_stalls() {
+    let spinning = |change: fn(&mut Observed)| {
+        let (_, mut facts) = run(|observed| io(observed).cpu_ns = percent(observed, 99));
+        facts.client_timer = "spin".into();
+        change(facts.observed.as_mut().unwrap());
+        let generator = Generator::new(&facts, vec![]);
+        (generator.saturated().unwrap(), generator.unchecked())
+    };
+    let (saturated, unchecked) = spinning(|_| ());
+    assert_eq!(saturated, None);
+    assert!(unchecked.unwrap().starts_with("a thread that waits by spinning"));
+    assert!(spinning(slow_turns).0.unwrap().starts_with("p99 of the delay of the I/O thread's loop"));
 }
 
 #[test]

@@ -185,6 +185,8 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         client_cores: 2,
         max_in_flight: 8,
         observed: Some(observed(windows)),
+        client_threads: 1,
+        client_timer: "timerfd".to_owned(),
     }
 }
 

@@ -5,6 +5,8 @@
 //! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second is a hundred
 //! late ticks, not one.
 
+use std::future::poll_fn;
+
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec};
@@ -58,12 +60,21 @@ pub fn sleep_until(clock: Clock, at: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
-/// Watches the loop of the I/O thread that it runs in, as long as it is polled.
-pub async fn watch_loop(observer: Observer, clock: Clock) {
+/// The calling thread sends and reads from here on; its loop is watched for as long as its runtime is polled.
+pub fn attend(observer: &Observer, clock: Clock, name: &str) {
+    observer.enlist(name);
+    tokio::task::spawn_local(watch_loop(observer.clone(), clock));
+}
+
+async fn watch_loop(observer: Observer, clock: Clock) {
     // Without a free file descriptor the run goes on unwatched here, and its verdict uses the other canary.
     let Ok(mut timer) = Timer::new() else { return };
     let mut ticks = Ticks::from(clock.now());
-    while timer.until(Some(clock.origin() + ticks.next())).await.is_ok() {
+    loop {
+        let at = Some(clock.origin() + ticks.next());
+        if poll_fn(|cx| timer.poll_until(at, cx)).await.is_err() {
+            return;
+        }
         let measured = observer.phase() == Phase::Measure;
         ticks.take_due(clock.now()).for_each(|late| observer.turns().add(late, measured));
     }

@@ -20,7 +20,6 @@ pub struct Observer(Arc<Told>);
 
 #[derive(Debug)]
 struct Told {
-    clock: Clock,
     progress: Arc<Progress>,
     threads: Mutex<Vec<Enlisted>>,
     lateness: Gauge,
@@ -95,9 +94,9 @@ impl Backlog {
 }
 
 impl Observer {
-    fn new(clock: Clock, progress: Arc<Progress>) -> Observer {
+    /// Nothing has been told yet of the run that `progress` tells of.
+    pub fn new(progress: Arc<Progress>) -> Observer {
         Observer(Arc::new(Told {
-            clock,
             progress,
             threads: Mutex::default(),
             lateness: Gauge::new(),
@@ -109,7 +108,7 @@ impl Observer {
         }))
     }
 
-    /// The calling thread works for the run from here on. I/O threads are `io`, or `io-0`, `io-1`, … where there are several.
+    /// The calling thread works for the run from here on. I/O threads are `io`, or `io-1`, `io-2`, … where there are several.
     pub fn enlist(&self, name: impl Into<String>) {
         let thread = Thread::current(name.into());
         let before = thread.used().unwrap_or_default();
@@ -125,11 +124,6 @@ impl Observer {
         if let Some(delay) = row.read_delay_ns {
             self.0.read_delay.add(delay, in_window);
         }
-    }
-
-    /// The run's clock.
-    pub fn clock(&self) -> Clock {
-        self.0.clock
     }
 
     /// The run's live counters.
@@ -201,17 +195,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts looking at the run that `progress` tells of.
-    pub fn start(clock: Clock, progress: Arc<Progress>) -> std::io::Result<Watch> {
-        let observer = Observer::new(clock, progress);
-        let watcher = Watcher::new(observer.clone());
+    /// Starts looking.
+    pub fn start(observer: Observer, clock: Clock) -> std::io::Result<Watch> {
+        let watcher = Watcher::new(observer.clone(), clock);
         let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
         Ok(Watch { observer, thread: Some(thread) })
-    }
-
-    /// What the run's threads tell.
-    pub fn observer(&self) -> &Observer {
-        &self.observer
     }
 
     /// Looks a last time and gives what was seen.

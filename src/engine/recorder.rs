@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::rows::Record;
 
+use super::clock::Clock;
 use super::observe::Observer;
 use super::tally::Entry;
 
@@ -49,12 +50,13 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the writer thread.
-    pub fn start(sink: Box<dyn Sink>, observer: Observer) -> std::io::Result<Recorder> {
+    pub fn start(sink: Box<dyn Sink>, observer: Observer, clock: Clock) -> std::io::Result<Recorder> {
         let (sender, receiver) = sync_channel(BACKLOG);
         let writer = Writer {
             sink,
             receiver,
             observer: observer.clone(),
+            clock,
             records: Vec::with_capacity(WRITE_AT.0),
             gaps: 0,
             oldest: 0,
@@ -66,8 +68,8 @@ impl Recorder {
 
     /// Takes one entry. False once the writer has given up: `finish` says why.
     pub fn push(&mut self, entry: Entry) -> bool {
-        self.observer.ended(&entry.row);
-        self.batch_bytes += entry.gaps.size();
+        self.observer.ended(entry.row());
+        self.batch_bytes += entry.size();
         self.batch.push(entry);
         (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
     }
@@ -102,6 +104,7 @@ struct Writer {
     sink: Box<dyn Sink>,
     receiver: Receiver<Vec<Entry>>,
     observer: Observer,
+    clock: Clock,
     /// What came and is not written yet.
     records: Vec<Record>,
     /// Gaps in them.
@@ -113,7 +116,7 @@ struct Writer {
 impl Writer {
     fn run(mut self) -> Result<(), SinkError> {
         self.observer.enlist("writer");
-        while !self.take(self.observer.clock().now())? {
+        while !self.take(self.clock.now())? {
             std::thread::park_timeout(LOOK_EVERY);
         }
         self.write()?;
@@ -152,8 +155,8 @@ impl Writer {
     }
 
     fn add(&mut self, entry: Entry) {
-        let gaps_ns = entry.gaps.to_vec();
-        self.gaps += gaps_ns.len();
-        self.records.push(Record { row: entry.row, gaps_ns });
+        let record = entry.into_record();
+        self.gaps += record.gaps_ns.len();
+        self.records.push(record);
     }
 }

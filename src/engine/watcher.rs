@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::rows::{MachineTime, Observed, Phase, Sample, Spread, ThreadTime};
 
 use super::canary::{self, Ticks};
+use super::clock::Clock;
 use super::histogram::Counted;
 use super::observe::{Gauge, Observer, Seen};
 use super::recorder::BACKLOG;
@@ -17,6 +18,7 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// What the looking thread keeps.
 pub struct Watcher {
     observer: Observer,
+    clock: Clock,
     kernel: Kernel,
     samples: Vec<Sample>,
     next_sample: u64,
@@ -39,9 +41,10 @@ struct Look {
 
 impl Watcher {
     /// Has seen nothing yet.
-    pub fn new(observer: Observer) -> Watcher {
+    pub fn new(observer: Observer, clock: Clock) -> Watcher {
         Watcher {
             observer,
+            clock,
             kernel: Kernel::open(),
             samples: Vec::new(),
             next_sample: 0,
@@ -56,7 +59,7 @@ impl Watcher {
     pub fn watch(mut self) -> Seen {
         self.observer.enlist("canary");
         canary::be_exact();
-        let clock = self.observer.clock();
+        let clock = self.clock;
         let mut ticks = Ticks::from(clock.now());
         while !self.observer.is_over() {
             canary::sleep_until(clock, ticks.next());
@@ -96,7 +99,7 @@ impl Watcher {
     }
 
     fn look(&self) -> Look {
-        let clock = self.observer.clock();
+        let clock = self.clock;
         Look {
             began: clock.now(),
             cpu_at_begin: clock.cpu(),
@@ -146,8 +149,8 @@ impl Watcher {
     }
 
     fn sample(&mut self) {
-        let at_ns = self.observer.clock().now();
-        let Watcher { observer, kernel, samples, .. } = self;
+        let at_ns = self.clock.now();
+        let Watcher { observer, clock, kernel, samples, .. } = self;
         let mut add = |name: String, value: f64| {
             samples.push(Sample { at_ns, source: "generator".to_owned(), name, value });
         };
@@ -157,7 +160,7 @@ impl Watcher {
         add("requests_ended_total".into(), progress.ended.get() as f64);
         add("requests_failed_total".into(), progress.failed.get() as f64);
         add("token_events_total".into(), progress.token_events.get() as f64);
-        add("cpu_seconds_total".into(), seconds(observer.clock().passed().cpu));
+        add("cpu_seconds_total".into(), seconds(clock.passed().cpu));
         if let Some(bytes) = kernel.resident_bytes() {
             add("resident_bytes".into(), bytes as f64);
         }

@@ -12,7 +12,8 @@ pub struct Observed {
     pub for_ns: u64,
     /// CPU time of the whole process, in nanoseconds; never less than that of the threads together.
     pub process_cpu_ns: u64,
-    /// The threads of the run: `io` (`io-0`, `io-1`, … where there are several), `writer`, `content`, `canary`.
+    /// The threads of the run: `io`, or `executor` and `io-1`, `io-2`, … where there are several; `writer`, `content`,
+    /// `canary`.
     pub threads: Vec<ThreadTime>,
     /// The whole machine, as the kernel counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +83,11 @@ impl Observed {
     /// The threads that send and read.
     pub fn io_threads(&self) -> impl Iterator<Item = &ThreadTime> {
         self.threads.iter().filter(|thread| thread.is_io())
+    }
+
+    /// The thread of this name.
+    pub fn thread(&self, name: &str) -> Option<&ThreadTime> {
+        self.threads.iter().find(|thread| thread.name == name)
     }
 
     /// `nanos` as a share of the time observed; 0 where nothing was.
