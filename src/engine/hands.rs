@@ -18,6 +18,7 @@ use super::connection::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::pool::Pool;
+use super::workers::Workers;
 
 /// What comes back of a request.
 pub type Told = (Ended, Ticket);
@@ -30,7 +31,7 @@ pub fn runtime() -> io::Result<LocalRuntime> {
 /// What performs requests.
 pub enum Hands {
     /// The executor's own thread.
-    Here(Rc<Client>),
+    Here(Rc<Workers>),
     /// Threads beside it.
     Threads(Threads),
 }
@@ -39,17 +40,10 @@ impl Hands {
     /// Starts performing `order`; its end is told to `ended`.
     pub fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Told>) {
         match self {
-            Hands::Here(client) => start(Rc::clone(client), order, ticket, ended.clone()),
+            Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
             Hands::Threads(threads) => threads.perform(order, ticket, ended),
         }
     }
-}
-
-fn start(client: Rc<Client>, order: Order, ticket: Ticket, ended: UnboundedSender<Told>) {
-    tokio::task::spawn_local(async move {
-        // Nobody listens any longer when the run was stopped.
-        let _ = ended.send((client.perform(order).await, ticket));
-    });
 }
 
 /// One request to perform, and whom to tell of its end.
@@ -108,7 +102,7 @@ impl Opened {
             Opened::Here(mut pool) => {
                 pool.begin(common.clock);
                 canary::attend(&common.observer, common.clock, "io");
-                Hands::Here(Rc::new(Client { common: Arc::clone(common), pool }))
+                Hands::Here(Workers::new(Client { common: Arc::clone(common), pool }))
             }
             Opened::Threads(threads) => {
                 common.observer.enlist("executor");
@@ -166,9 +160,9 @@ fn work(
         let Ok(common) = begun.await else { return };
         pool.begin(common.clock);
         canary::attend(&common.observer, common.clock, std::thread::current().name().unwrap_or("io"));
-        let client = Rc::new(Client { common, pool });
-        while let Some((order, ticket, ended)) = orders.recv().await {
-            start(Rc::clone(&client), order, ticket, ended);
+        let workers = Workers::new(Client { common, pool });
+        while let Some(handed) = orders.recv().await {
+            workers.perform(handed);
         }
     });
 }

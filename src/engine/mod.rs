@@ -33,6 +33,7 @@ mod threads;
 mod timer;
 mod tls;
 mod watcher;
+mod workers;
 
 use std::sync::Arc;
 
