@@ -42,7 +42,7 @@ struct Made {
 }
 
 /// Texts that look like plain ones, need decoding, or look like what surrounds them.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 15] = [
     " word",
     " word",
     " word",
@@ -55,6 +55,7 @@ const TEXTS: [&str; 14] = [
     "tab\t",
     "\"quoted\"",
     "back\\slash",
+    "a/b",
     "\"},\"finish_reason\":null}]}",
     "\u{7f}\u{2028}",
 ];

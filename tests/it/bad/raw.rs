@@ -78,8 +78,22 @@ pub fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).to_lowercase()
 }
 
+/// Reads a request that is the only one on its way, head and body.
+pub fn read_request(stream: &mut TcpStream) {
+    let (mut bytes, mut part) = (Vec::new(), [0; 8192]);
+    let whole = |bytes: &[u8]| {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+        Some(end + length(&String::from_utf8_lossy(&bytes[..end]).to_lowercase()))
+    };
+    while whole(&bytes).is_none_or(|whole| bytes.len() < whole) {
+        let read = stream.read(&mut part).unwrap();
+        assert!(read > 0, "the client closed in the middle of a request");
+        bytes.extend_from_slice(&part[..read]);
+    }
+}
+
 /// The length of the body that a head announces.
-pub fn length(head: &str) -> usize {
+fn length(head: &str) -> usize {
     head.split("content-length: ").nth(1).map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap())
 }
 
