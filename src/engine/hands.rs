@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::expand::RunSpec;
 
 use super::client::{Client, Common, Ended, Order};
-use super::connection::Connector;
+use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::pool::Pool;

@@ -7,11 +7,13 @@ mod answer;
 mod client;
 mod clock;
 mod connection;
+mod connector;
 mod demand;
 mod executor;
 mod feed;
 mod gaps;
 mod hands;
+mod http;
 mod io;
 mod limit;
 mod pacer;
@@ -48,7 +50,7 @@ pub use target::{Secret, Target, TargetError};
 
 use client::{Common, Cut};
 use clock::Clock;
-use connection::Connector;
+use connector::Connector;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
@@ -126,7 +128,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
-        pattern: Pattern::new(&spec, &target, id_prefix),
+        pattern: Pattern::new(&spec, &target, &id_prefix),
         target,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
