@@ -19,6 +19,7 @@ use super::connection::{Connection, Outgoing, Progress};
 use super::http::Body;
 use super::io::Read;
 use super::limit::Limit;
+use super::observe::Observer;
 use super::pacer::Start;
 use super::pattern::Pattern;
 use super::pool::Pool;
@@ -54,6 +55,8 @@ pub struct Common {
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Live>,
+    /// Takes down what the generator does to itself.
+    pub observer: Observer,
 }
 
 /// What performs the requests of one thread.

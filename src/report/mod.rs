@@ -1,6 +1,7 @@
 //! What people read while and after a sweep runs.
 
 pub mod format;
+mod generator;
 pub mod grid;
 pub mod progress;
 mod run;

@@ -8,6 +8,7 @@ mod kill;
 mod lab;
 mod memory;
 mod mock;
+mod observe;
 mod outcomes;
 mod readers;
 mod readme;
