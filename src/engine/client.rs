@@ -1,16 +1,14 @@
 //! One request, from the moment it is wanted to its record. Nothing is retried.
 
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, header};
-use http_body_util::Full;
+use http::Response;
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
 
@@ -22,6 +20,7 @@ use super::connection::Connection;
 use super::io::Read;
 use super::limit::Limit;
 use super::pacer::Start;
+use super::pattern::Pattern;
 use super::pool::Pool;
 use super::progress::Progress;
 use super::sse;
@@ -39,47 +38,68 @@ const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// How long the body of an error response is read.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests of a run share.
-pub struct Client {
+/// What all requests of a run share, whichever thread performs them.
+pub struct Common {
     /// The run's clock.
     pub clock: Clock,
     /// Where requests go.
     pub target: Arc<Target>,
-    /// Its connections.
-    pub pool: Pool,
     /// Limits of a request.
     pub timeouts: Timeouts,
     /// Whether answers come token by token.
     pub stream: bool,
-    /// Path of the API.
-    pub path: String,
-    /// Opens the `x-request-id` of every request.
-    pub id_prefix: String,
+    /// Every request but for its number and its body.
+    pub pattern: Pattern,
     /// The run is over: what is under way is cut.
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Progress>,
 }
 
+/// What performs the requests of one thread.
+pub struct Client {
+    /// What it shares with the others.
+    pub common: Arc<Common>,
+    /// Its connections.
+    pub pool: Pool,
+}
+
+impl std::ops::Deref for Client {
+    type Target = Common;
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
 /// The end of a run, told to every request at once, also to one that has not begun to listen.
 #[derive(Debug, Default)]
 pub struct Cut {
-    over: Cell<bool>,
+    over: AtomicBool,
     notify: Notify,
 }
 
 impl Cut {
     /// Ends every request under way.
     pub fn now(&self) {
-        self.over.set(true);
+        self.over.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
 
-    async fn wait(&self) {
-        let notified = self.notify.notified();
-        if !self.over.get() {
-            notified.await;
-        }
+    /// What `work` comes to; none where it was cut. To be awaited by a task directly: it listens with the waker of its
+    /// first poll.
+    async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut notified, mut work) = (pin!(self.notify.notified()), pin!(work));
+        let mut listens = false;
+        poll_fn(|cx| {
+            if !std::mem::replace(&mut listens, true) && notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            match self.over.load(Ordering::Acquire) {
+                true => Poll::Ready(None),
+                false => work.as_mut().poll(cx).map(Some),
+            }
+        })
+        .await
     }
 }
 
@@ -110,13 +130,9 @@ impl Client {
     pub async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            let cut = self.cut.wait();
             let exchange = self.exchange(&mut tally, start.request, body);
-            tokio::select! {
-                biased;
-                () = cut => Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain")),
-                result = exchange => result,
-            }
+            let cut = || Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain"));
+            self.cut.or(exchange).await.unwrap_or_else(cut)
         };
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
         tally.row.ended_ns = Some(freed);
@@ -174,7 +190,7 @@ impl Client {
     }
 
     /// Keeps a connection that can carry another request.
-    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+    fn keep(&self, connection: Box<Connection>, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
             self.pool.keep(connection);
@@ -189,7 +205,7 @@ impl Client {
         request: u64,
         body: Bytes,
     ) -> Result<Reusable, Failure> {
-        let request = self.request(request, body);
+        let request = self.pattern.request(request, body);
         let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let response = {
             let mut answer = pin!(connection.send(request));
@@ -216,26 +232,6 @@ impl Client {
         };
         connection.timer = Some(limit.into_timer());
         result
-    }
-
-    fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {
-        let accept = if self.stream { "text/event-stream" } else { "application/json" };
-        let id = format!("{}-{number}", self.id_prefix);
-        let mut builder = Request::builder()
-            .method(Method::POST)
-            .uri(&self.path)
-            .header(header::HOST, &self.target.authority)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, accept)
-            .header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")))
-            .header(HeaderName::from_static("x-request-id"), id);
-        if let Some(key) = &self.target.api_key
-            && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", key.reveal()))
-        {
-            value.set_sensitive(true);
-            builder = builder.header(header::AUTHORIZATION, value);
-        }
-        builder.body(Full::new(body)).expect("the parts of the address were checked when it was read")
     }
 
     async fn error_response(&self, connection: &mut Connection, response: Response<Incoming>) -> Failure {
@@ -271,10 +267,12 @@ impl Client {
             match next {
                 Ok(Some(Ok(chunk))) => {
                     tally.row.bytes += chunk.len() as u64;
-                    self.take(tally, read, |on_event| parser.feed(&chunk, on_event))?;
+                    self.take(tally, &mut parser, &chunk, read)?;
                 }
                 Ok(None) => {
-                    self.take(tally, read, |on_event| parser.finish(on_event))?;
+                    if let Some(event) = parser.finish().map_err(too_large)? {
+                        self.progress.token_events.add(u64::from(tally.event(&event, read)?));
+                    }
                     return tally.ended(read.at).map(|()| Reusable(true));
                 }
                 // The answer was whole; what came after it does not matter.
@@ -291,31 +289,21 @@ impl Client {
         }
     }
 
-    /// Runs the parser over some bytes that came with `read` and tells `tally` of every event.
-    fn take(
-        &self,
-        tally: &mut Tally,
-        read: Read,
-        parse: impl FnOnce(&mut dyn FnMut(sse::Event) -> bool) -> Result<(), sse::TooLarge>,
-    ) -> Result<(), Failure> {
-        let mut failure = None;
+    /// Tells `tally` of every event that `bytes`, which came with `read`, complete.
+    fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
-        let parsed = parse(&mut |event| match tally.event(&event, read) {
-            Ok(has_text) => {
-                tokens += u64::from(has_text);
-                true
+        let result = loop {
+            match parser.next(&mut bytes) {
+                Ok(Some(event)) => match tally.event(&event, read) {
+                    Ok(has_text) => tokens += u64::from(has_text),
+                    Err(failure) => break Err(failure),
+                },
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(too_large(error)),
             }
-            Err(wrong) => {
-                failure = Some(wrong);
-                false
-            }
-        });
+        };
         self.progress.token_events.add(tokens);
-        match (failure, parsed) {
-            (Some(failure), _) => Err(failure),
-            (None, Err(sse::TooLarge)) => Err(Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")),
-            (None, Ok(())) => Ok(()),
-        }
+        result
     }
 
     async fn read_whole(
@@ -368,6 +356,10 @@ fn poll_chunk(
             }
         }
     }
+}
+
+fn too_large(_: sse::TooLarge) -> Failure {
+    Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")
 }
 
 /// A connection that broke under a request.
