@@ -205,7 +205,7 @@ impl Observer for Listener<'_> {
 }
 
 /// The first SIGINT or SIGTERM asks the sweep to stop, the second ends the program at once.
-fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
+pub(super) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
