@@ -7,6 +7,7 @@ use crate::analysis::verdict::State;
 use crate::analysis::{PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
 use crate::expand::{PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
+use crate::report::calibration::Loaded;
 use crate::report::format::value;
 use crate::report::{Line, results};
 use crate::rows::{Record, RunLabels};
@@ -102,6 +103,8 @@ pub struct Shown {
     pub doubtful: Option<String>,
     /// How many are invalid.
     pub invalid: usize,
+    /// How hard each was for the generator, where its rows say it.
+    pub loaded: Vec<Loaded>,
 }
 
 /// Prints the table of results of those of `runs` that are committed, each once.
@@ -132,6 +135,7 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
+        loaded: answers.iter().filter_map(|answered| Loaded::of(&answered.labels, &answered.metrics)).collect(),
     })
 }
 

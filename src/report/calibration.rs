@@ -2,11 +2,14 @@
 
 use comfy_table::{Cell, CellAlignment};
 
+use crate::analysis::RunMetrics;
 use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
+use crate::rows::RunLabels;
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Measured, Searched};
 use crate::sweep::event::load_name;
 
 use super::format::{self, digits, plain};
+use super::table;
 
 /// From so many cores on, client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
@@ -24,7 +27,7 @@ pub fn text(calibration: &Calibration) -> String {
         environment.sweepline,
     );
     if !calibration.loads.is_empty() {
-        text.push_str(&table(&calibration.loads));
+        text.push_str(&figures(&calibration.loads));
         text.push_str(LEGEND);
     }
     for line in notes(calibration) {
@@ -40,7 +43,8 @@ wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368)
 
 ";
 
-fn table(loads: &[Measured]) -> String {
+/// Five lines for each load.
+fn figures(loads: &[Measured]) -> String {
     let mut table = format::table();
     let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
     let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
@@ -78,7 +82,8 @@ fn describe(measured: &Measured) -> String {
     let faults: String =
         faults.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} requests {what}")).collect();
     format!(
-        "{load}\n{}\n{cpu}\nstamps: {}{merged}\n{}{faults}",
+        "{}\n{}\n{cpu}\nstamps: {}{merged}\n{}{faults}",
+        plain(&load.to_string()),
         hardness(pressure),
         who(stamps),
         if errors.holds() { "holds" } else { "does not hold" },
@@ -139,6 +144,14 @@ pub struct Loaded {
     pub name: String,
     /// How hard it was for the generator.
     pub pressure: Pressure,
+}
+
+impl Loaded {
+    /// Of a run that was measured; none where its rows do not say.
+    pub fn of(labels: &RunLabels, metrics: &RunMetrics) -> Option<Loaded> {
+        let name = format!("{} · {} · {}", labels.endpoint, labels.scenario, table::load(labels));
+        Some(Loaded { name, pressure: Pressure::of_metrics(metrics)? })
+    }
 }
 
 /// What a calibration says of runs: the lines to show, and whether calibrating (anew) would help.

@@ -200,10 +200,11 @@ fn longest_window(at_least: Nanos) -> Nanos {
     Nanos(at_least.0.saturating_mul(AT_MOST))
 }
 
-/// `batch 8 · 50 → 256 tokens`.
+/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`.
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;
-        write!(f, "{} · {prompt} → {} tokens", load_name(self.load), self.content.output_tokens)
+        write!(f, "{} · {prompt} → {} tokens", load_name(self.load), self.content.output_tokens)?;
+        write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)
     }
 }
