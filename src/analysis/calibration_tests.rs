@@ -194,6 +194,7 @@ fn way() -> impl Strategy<Value = Way> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn the_errors_are_those_that_were_put_in(ways in prop::collection::vec(way(), 1..500)) {
         let errors = errors(&ways);

@@ -9,7 +9,7 @@ use crate::expand::{Load, expand};
 use crate::plan::{self, Arrivals};
 use crate::report::{calibration, progress::Screen};
 use crate::store::Store;
-use crate::sweep::calibrate::{CalibrationLoad, Task, Timing, calibrate, of_flags, of_plan};
+use crate::sweep::calibrate::{CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
 use super::limits::raise_file_limit;
@@ -100,7 +100,12 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
     let screen = Screen::new(args.loudness.talk());
-    let measured = calibrate(&task, &writer.scratch()?, stop, &mut |text| screen.line(text));
+    let mut tell = |said: Said| match said {
+        Said::Begun(load, takes) => screen.line(&format!("{load}, about {:.0} s", takes.secs())),
+        Said::Measured(measured) if args.loudness.verbose => screen.line(&calibration::brief(measured)),
+        Said::Measured(_) => {}
+    };
+    let measured = calibrate(&task, &writer.scratch()?, stop, &mut tell);
     let Ok(calibration) = measured else { return Ok(Exit::Interrupted) };
     let file = writer.keep_calibration(calibration.started, &calibration.environment.client_host, &calibration)?;
     match args.format {
@@ -108,7 +113,7 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => output::json(&json!({ "file": file, "calibration": calibration }))?,
     }
     screen.line(&format!("kept as {}", file.display()));
-    let failed = calibration.unmeasured.iter().any(|load| load.failure.is_some());
+    let failed = calibration.unmeasured.iter().any(|load| load.failed);
     Ok(if failed { Exit::Runs } else { Exit::Done })
 }
 

@@ -106,6 +106,15 @@ fn who(stamps: &Stamps) -> String {
     format!("client {client}, mock {server}")
 }
 
+/// One load in one line.
+pub fn brief(measured: &Measured) -> String {
+    let tail = |spread: &Spread| spread.tail_ms().map_or("n/a".to_owned(), |tail| format!("{} ms", digits(tail)));
+    let errors = &measured.errors;
+    let holds = if errors.holds() { "holds" } else { "does not hold" };
+    let pressure = hardness(&measured.pressure);
+    format!("  {pressure}: TTFT error {}, late {}: {holds}", tail(&errors.ttft), tail(&errors.late))
+}
+
 /// What follows from it, and what it does not say.
 fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
@@ -115,10 +124,7 @@ fn notes(calibration: &Calibration) -> Vec<String> {
         notes.push(format!("{cores}: client and mock share them, and the errors include the mock's own delays"));
     }
     for left in &calibration.unmeasured {
-        notes.push(match &left.failure {
-            Some(reason) => format!("{} could not be measured: {}", left.load, plain(reason)),
-            None => format!("{} was left out for lack of time; --within gives it more", left.load),
-        });
+        notes.push(format!("{} was not measured: {}", left.load, plain(&left.reason)));
     }
     notes
 }

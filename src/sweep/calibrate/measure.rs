@@ -23,6 +23,8 @@ const PREFIX: &str = "calibrate";
 pub enum Trouble {
     /// It was told to stop.
     Stopped,
+    /// No request fell into its window.
+    Empty,
     /// It failed; others may not.
     Failed(String),
 }
@@ -65,12 +67,13 @@ pub fn measure(
     let (_, records) = read_journal(&journal)?;
     let log = read_log(&std::fs::read_to_string(&log)?, PREFIX)?;
     let facts = &finished.facts;
-    let pressure = Pressure::of(&records, facts).ok_or_else(|| Trouble::Failed("no request was sent".to_owned()))?;
+    let errors = Errors::of(&records, facts, &log, load.ttft);
+    let pressure = Pressure::of(&records, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
     Ok(Measured {
         load: load.clone(),
         window_s: facts.windows.measure_secs(),
         pressure,
-        errors: Errors::of(&records, facts, &log, load.ttft),
+        errors,
         cost: Cost::of(&records, facts),
         stamps: Stamps::of(&records, facts, &log),
     })

@@ -52,8 +52,10 @@ pub struct Measured {
 pub struct Unmeasured {
     /// The load.
     pub load: CalibrationLoad,
-    /// Why; none where there was no time for it.
-    pub failure: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Whether something went wrong; else there was no time for it, or it is too light for a window.
+    pub failed: bool,
 }
 
 /// The search for the highest load that holds, over one kind of load.
@@ -107,6 +109,15 @@ pub struct Task {
     pub most_files: u64,
 }
 
+/// What a calibration says while it goes on.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// A load is going to be measured, in about so much time.
+    Begun(&'a CalibrationLoad, Nanos),
+    /// One was measured.
+    Measured(&'a Measured),
+}
+
 /// A calibration that was told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
@@ -117,7 +128,7 @@ struct Bench<'a> {
     scratch: &'a Scratch,
     stop: watch::Receiver<bool>,
     begun: Instant,
-    tell: &'a mut dyn FnMut(&str),
+    tell: &'a mut dyn FnMut(Said),
 }
 
 /// Calibrates. `tell` hears what is being done.
@@ -125,7 +136,7 @@ pub fn calibrate(
     task: &Task,
     scratch: &Scratch,
     stop: watch::Receiver<bool>,
-    tell: &mut dyn FnMut(&str),
+    tell: &mut dyn FnMut(Said),
 ) -> Result<Calibration, Stopped> {
     let started = Moment::now();
     let mut bench = Bench { task, scratch, stop, begun: Instant::now(), tell };
@@ -153,13 +164,18 @@ impl Bench<'_> {
             // However little time there is, the heaviest is measured.
             let none_yet = measured.is_empty() && unmeasured.is_empty();
             if !none_yet && !self.has_time(&load, share) {
-                unmeasured.push(Unmeasured { load, failure: None });
+                let reason = "there was no time; --within gives it more".to_owned();
+                unmeasured.push(Unmeasured { load, reason, failed: false });
                 continue;
             }
             match self.measure(&load) {
                 Ok(one) => measured.push(one),
                 Err(Trouble::Stopped) => return Err(Stopped),
-                Err(Trouble::Failed(reason)) => unmeasured.push(Unmeasured { load, failure: Some(reason) }),
+                Err(Trouble::Empty) => {
+                    let reason = "no request fell into its window; --for makes it longer".to_owned();
+                    unmeasured.push(Unmeasured { load, reason, failed: false });
+                }
+                Err(Trouble::Failed(reason)) => unmeasured.push(Unmeasured { load, reason, failed: true }),
             }
         }
         Ok((measured, unmeasured))
@@ -197,6 +213,10 @@ impl Bench<'_> {
                     break;
                 }
                 Err(Trouble::Stopped) => return Err(Stopped),
+                Err(Trouble::Empty) => {
+                    ended_early = Some("no request fell into a window; --for makes it longer".to_owned());
+                    break;
+                }
                 Err(Trouble::Failed(reason)) => {
                     ended_early = Some(format!("{} could not be measured: {reason}", shape.at_level(level)));
                     break;
@@ -230,8 +250,10 @@ impl Bench<'_> {
     }
 
     fn measure(&mut self, load: &CalibrationLoad) -> Result<Measured, Trouble> {
-        (self.tell)(&format!("{load}, about {:.0} s", load.takes(self.task.at_least).secs()));
-        measure(load, self.task.at_least, self.scratch.folder(), &self.stop)
+        (self.tell)(Said::Begun(load, load.takes(self.task.at_least)));
+        let measured = measure(load, self.task.at_least, self.scratch.folder(), &self.stop)?;
+        (self.tell)(Said::Measured(&measured));
+        Ok(measured)
     }
 
     /// The highest level of a kind of load that is tried.
