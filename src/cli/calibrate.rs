@@ -15,6 +15,8 @@ use crate::units::{Decimal, Nanos};
 use super::limits::raise_file_limit;
 use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
 
+/// Where the help shows what says a load without a plan.
+const WITHOUT_PLAN: &str = "The load, without a plan";
 /// The load without a plan and without flags: requests in flight.
 const BATCH_SIZE: u32 = 64;
 
@@ -52,19 +54,18 @@ pub struct CalibrateArgs {
 
 /// A load without a plan.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The load, without a plan")]
 struct LoadArgs {
     /// Requests in flight, may be given several times [default: 64, without --qps]
-    #[arg(long, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
     batch_size: Vec<u32>,
     /// Requests per second, arriving as a Poisson process, may be given several times
-    #[arg(long, value_name = "RATE", conflicts_with = "plan", value_parser = some_rate)]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "RATE", conflicts_with = "plan", value_parser = some_rate)]
     qps: Vec<Decimal>,
     /// Tokens of each prompt [default: 50]
-    #[arg(long, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(16..))]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(16..))]
     prompt_tokens: Option<u32>,
     /// Tokens of each answer [default: 256]
-    #[arg(long, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
     output_tokens: Option<u32>,
 }
 
