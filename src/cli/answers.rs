@@ -1,5 +1,6 @@
 //! Metrics and verdicts of committed runs, computed when they are read.
 
+use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
@@ -7,11 +8,12 @@ use crate::analysis::verdict::State;
 use crate::analysis::{PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
 use crate::expand::{PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
-use crate::report::calibration::Loaded;
 use crate::report::format::value;
 use crate::report::{Line, results};
 use crate::rows::{Record, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
+use crate::sweep::calibrate::Loaded;
+use crate::sweep::event::RunView;
 
 use super::{Colour, Failure, output};
 
@@ -110,11 +112,15 @@ pub struct Shown {
 /// Prints the table of results of those of `runs` that are committed, each once.
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
-    let mut answers = Vec::new();
+    let (mut answers, mut loaded) = (Vec::new(), Vec::new());
     let mut damaged = None;
     for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
         match answer(store, run, plan) {
-            Ok(found) => answers.extend(found.map(|(_, answered)| answered)),
+            Ok(None) => {}
+            Ok(Some((record, answered))) => {
+                loaded.extend(as_load(run, &record, &answered.metrics));
+                answers.push(answered);
+            }
             // The others are shown all the same.
             Err(error) => drop(damaged.get_or_insert(error)),
         }
@@ -135,7 +141,17 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
-        loaded: answers.iter().filter_map(|answered| Loaded::of(&answered.labels, &answered.metrics)).collect(),
+        loaded,
+    })
+}
+
+/// A run as its generator felt it; none where its rows do not say.
+fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+    Some(Loaded {
+        name: RunView::new(0, run).name,
+        pressure: Pressure::of_metrics(metrics)?,
+        engine: record.spec.engine,
+        connections: record.spec.connections,
     })
 }
 

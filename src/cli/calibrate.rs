@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::sweep::calibrate::{CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
-use super::limits::raise_file_limit;
+use super::limits::{Limits, raise_file_limit};
 use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
 
 /// Where the help shows what says a load without a plan.
@@ -96,8 +96,9 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         at_least: args.at_least,
         within: args.within,
         search: !args.no_search,
-        most_files: raise_file_limit(),
+        most_files: Limits::read().files.unwrap_or(u64::MAX),
     };
+    raise_file_limit();
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
     let screen = Screen::new(args.loudness.talk());

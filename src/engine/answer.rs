@@ -5,8 +5,10 @@
 //! or in both.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
 
 /// The part of a JSON object of the OpenAI API that is measured.
 #[derive(Debug, Default, Deserialize)]
@@ -24,19 +26,19 @@ struct Choice<'a> {
     #[serde(borrow, default, alias = "message")]
     delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
+    text: Option<Text<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Delta<'a> {
     #[serde(borrow, default)]
-    content: Option<Cow<'a, str>>,
+    content: Option<Text<'a>>,
     #[serde(borrow, default)]
-    reasoning_content: Option<Cow<'a, str>>,
+    reasoning_content: Option<Text<'a>>,
     #[serde(borrow, default)]
-    reasoning: Option<Cow<'a, str>>,
+    reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
 }
@@ -50,7 +52,47 @@ struct ToolCall<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct Function<'a> {
     #[serde(borrow, default)]
-    arguments: Option<Cow<'a, str>>,
+    arguments: Option<Text<'a>>,
+}
+
+/// A text, borrowed from the JSON unless it had to be decoded. serde borrows no `Cow` inside an `Option` by itself.
+#[derive(Debug)]
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Reader)
+    }
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where a text belongs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Channel {
+    /// The answer.
+    #[default]
+    Content,
+    /// Reasoning before it.
+    Reasoning,
 }
 
 /// Token counts as the server gives them.
@@ -144,6 +186,16 @@ impl<'a> Body<'a> {
         let arguments =
             |call: &ToolCall| call.function.as_ref().and_then(|f| f.arguments.as_ref()).is_some_and(|a| !a.is_empty());
         calls.is_some_and(|calls| calls.iter().any(arguments))
+    }
+
+    /// The one text of this part, where a text is all that it says: no counts, no reason to stop, no tool call.
+    pub fn only_text(&self) -> Option<(&str, Channel)> {
+        let silent = self.usage.is_none() && self.finish_reason().is_none() && !self.has_tool_call();
+        match (self.content(), self.reasoning()) {
+            (content, "") if silent && !content.is_empty() => Some((content, Channel::Content)),
+            ("", reasoning) if silent && !reasoning.is_empty() => Some((reasoning, Channel::Reasoning)),
+            _ => None,
+        }
     }
 
     /// Why the server stopped, if this part says so.

@@ -1,6 +1,6 @@
 //! One request, from the moment it is wanted to its record. Nothing is retried.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -15,15 +15,17 @@ use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
-use crate::rows::{Outcome, Record};
+use crate::rows::Outcome;
 
 use super::clock::Clock;
-use super::connection::{Connection, Connector};
+use super::connection::Connection;
+use super::io::Read;
 use super::limit::Limit;
 use super::pacer::Start;
+use super::pool::Pool;
 use super::progress::Progress;
 use super::sse;
-use super::tally::{Failure, Tally};
+use super::tally::{Entry, Failure, Tally};
 use super::target::Target;
 
 /// The largest body that is read whole: of an answer that is not streamed.
@@ -43,10 +45,8 @@ pub struct Client {
     pub clock: Clock,
     /// Where requests go.
     pub target: Arc<Target>,
-    /// Opens connections.
-    pub connector: Connector,
-    /// Connections without a request, the last used on top.
-    pub idle: RefCell<Vec<Connection>>,
+    /// Its connections.
+    pub pool: Pool,
     /// Limits of a request.
     pub timeouts: Timeouts,
     /// Whether answers come token by token.
@@ -90,15 +90,15 @@ pub struct Order {
     /// Its body, encoded.
     pub body: Bytes,
     /// Its row as far as it is known before it is sent.
-    pub tally: Tally,
+    pub tally: Box<Tally>,
 }
 
 /// A request that has ended.
 pub struct Ended {
     /// The start it came from.
     pub start: Start,
-    /// Its record.
-    pub record: Record,
+    /// What the writer takes.
+    pub entry: Entry,
     /// The answer's content.
     pub answer: String,
     /// When the place it held became free.
@@ -125,8 +125,8 @@ impl Client {
             Ok(()) => Ok(()),
             Err(failure) => Err(self.explain(failure).await),
         };
-        let (record, answer) = tally.finish(result);
-        Ended { start, record, answer, freed }
+        let (entry, answer) = tally.finish(result);
+        Ended { start, entry, answer, freed }
     }
 
     /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
@@ -157,7 +157,7 @@ impl Client {
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        while let Some(mut connection) = self.kept().await {
+        while let Some(mut connection) = self.pool.kept().await {
             let result = self.converse(&mut connection, tally, request, body.clone()).await;
             // The server had closed it: nothing of the request was written, so this is no second sending.
             let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
@@ -165,7 +165,10 @@ impl Client {
                 return self.keep(connection, result);
             }
         }
-        let mut connection = self.connect(tally).await?;
+        let (mut connection, opening) = self.pool.open().await?;
+        tally.row.dns_ns = opening.dns;
+        tally.row.connect_ns = opening.connect;
+        tally.row.tls_ns = opening.tls;
         let result = self.converse(&mut connection, tally, request, body).await;
         self.keep(connection, result)
     }
@@ -174,38 +177,9 @@ impl Client {
     fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
-            self.idle.borrow_mut().push(connection);
+            self.pool.keep(connection);
         }
         Ok(())
-    }
-
-    /// A kept connection that still looks good, the last used first.
-    async fn kept(&self) -> Option<Connection> {
-        loop {
-            let mut connection = self.idle.borrow_mut().pop()?;
-            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
-                return Some(connection);
-            }
-        }
-    }
-
-    /// A new connection.
-    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
-        let failed = |text: String| Failure::new(Outcome::Connect, text);
-        let limit = Duration::from(self.timeouts.connect);
-        let opened = tokio::time::timeout(limit, self.connector.open()).await;
-        match opened {
-            Ok(Ok((connection, opening))) => {
-                tally.row.dns_ns = opening.dns;
-                tally.row.connect_ns = opening.connect;
-                tally.row.tls_ns = opening.tls;
-                Ok(connection)
-            }
-            Ok(Err(error)) => Err(failed(format!("no connection to {}: {error}", self.target.authority))),
-            Err(_) => {
-                Err(failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)))
-            }
-        }
     }
 
     async fn converse(
@@ -216,7 +190,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Reusable, Failure> {
         let request = self.request(request, body);
-        let mut limit = Limit::new(self.clock, self.timeouts);
+        let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
@@ -229,16 +203,19 @@ impl Client {
             limit.bound(&stamps, step).await?.map_err(broken)?
         };
         tally.row.headers_ns = Some(connection.stamps.last_read());
+        tally.stamped(connection.stamps.by_kernel());
         tally.row.http_status = Some(response.status().as_u16());
         if !response.status().is_success() {
             return Err(self.error_response(connection, response).await);
         }
         let mut incoming = response.into_body();
-        if self.stream {
+        let result = if self.stream {
             self.read_stream(connection, &mut incoming, tally, &mut limit).await
         } else {
             self.read_whole(connection, &mut incoming, tally, &mut limit).await
-        }
+        };
+        connection.timer = Some(limit.into_timer());
+        result
     }
 
     fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {
@@ -289,18 +266,19 @@ impl Client {
         let stamps = std::rc::Rc::clone(&connection.stamps);
         loop {
             let next = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await;
-            let at = stamps.last_read();
+            let read = stamps.last();
+            tally.stamped(stamps.by_kernel());
             match next {
                 Ok(Some(Ok(chunk))) => {
                     tally.row.bytes += chunk.len() as u64;
-                    self.take(tally, at, |on_event| parser.feed(&chunk, on_event))?;
+                    self.take(tally, read, |on_event| parser.feed(&chunk, on_event))?;
                 }
                 Ok(None) => {
-                    self.take(tally, at, |on_event| parser.finish(on_event))?;
-                    return tally.ended(at).map(|()| Reusable(true));
+                    self.take(tally, read, |on_event| parser.finish(on_event))?;
+                    return tally.ended(read.at).map(|()| Reusable(true));
                 }
                 // The answer was whole; what came after it does not matter.
-                _ if tally.is_marked_done() => return tally.ended(at).map(|()| Reusable(false)),
+                _ if tally.is_marked_done() => return tally.ended(read.at).map(|()| Reusable(false)),
                 Ok(Some(Err(error))) => return Err(broken(error)),
                 Err(failure) => return Err(failure),
             }
@@ -313,16 +291,16 @@ impl Client {
         }
     }
 
-    /// Runs the parser over some bytes that came at `at` and tells `tally` of every event.
+    /// Runs the parser over some bytes that came with `read` and tells `tally` of every event.
     fn take(
         &self,
         tally: &mut Tally,
-        at: u64,
+        read: Read,
         parse: impl FnOnce(&mut dyn FnMut(sse::Event) -> bool) -> Result<(), sse::TooLarge>,
     ) -> Result<(), Failure> {
         let mut failure = None;
         let mut tokens = 0;
-        let parsed = parse(&mut |event| match tally.event(&event, at) {
+        let parsed = parse(&mut |event| match tally.event(&event, read) {
             Ok(has_text) => {
                 tokens += u64::from(has_text);
                 true
@@ -351,6 +329,7 @@ impl Client {
         let mut data = Vec::new();
         while let Some(chunk) = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await? {
             data.extend_from_slice(&chunk.map_err(broken)?);
+            tally.stamped(stamps.by_kernel());
             tally.row.bytes = data.len() as u64;
             if data.len() > MAX_WHOLE {
                 return Err(Failure::new(Outcome::Malformed, "the answer is larger than 64 MiB"));

@@ -13,6 +13,11 @@ pub fn monotonic() -> u64 {
     read(ClockId::Monotonic) as u64
 }
 
+/// Nanoseconds on the wall clock, which may be set at any time.
+pub fn wall() -> i64 {
+    read(ClockId::Realtime)
+}
+
 /// The clock of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
@@ -53,7 +58,7 @@ impl Reading {
     fn once() -> Reading {
         Reading {
             monotonic: monotonic(),
-            wall: read(ClockId::Realtime),
+            wall: wall(),
             #[cfg(target_os = "linux")]
             boottime: Some(read(ClockId::Boottime) as u64),
             #[cfg(not(target_os = "linux"))]

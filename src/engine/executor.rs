@@ -14,7 +14,7 @@ use super::feed::{Feed, Ticket};
 use super::pacer::{Pacer, Start};
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
-use super::tally::{Failure, Tally};
+use super::tally::{Entry, Failure, Tally};
 use super::timer::Timer;
 
 /// So many connections refused in a row mean that there is no server.
@@ -171,8 +171,8 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
-        let outcome = ended.record.row.outcome;
-        let ok = self.keep(ended.record)?;
+        let outcome = ended.entry.row().outcome;
+        let ok = self.keep(ended.entry)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
@@ -190,15 +190,15 @@ impl Executor {
     }
 
     /// Records a request that has ended. Says whether it ended well.
-    fn keep(&mut self, record: crate::rows::Record) -> Result<bool, EngineError> {
-        let ok = record.row.outcome.is_ok();
-        let refused = record.row.outcome == Outcome::Connect;
+    fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
+        let ok = entry.row().outcome.is_ok();
+        let refused = entry.row().outcome == Outcome::Connect;
         self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
         self.counts.in_flight -= 1;
-        self.counts.measured_in_flight -= u64::from(record.row.phase == Phase::Measure);
+        self.counts.measured_in_flight -= u64::from(entry.row().phase == Phase::Measure);
         self.client.progress.ended.add(1);
         self.client.progress.failed.add(u64::from(!ok));
-        if self.recorder.push(record) { Ok(ok) } else { Err(EngineError::WriterGone) }
+        if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
     }
 
     fn tell(&self, now: u64) {
@@ -214,7 +214,7 @@ impl Executor {
         self.client.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
-            self.keep(ended.record)?;
+            self.keep(ended.entry)?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {
             let phase = self.phases.enter(missed.scheduled);
@@ -223,8 +223,8 @@ impl Executor {
             self.counts.never_sent += u64::from(phase == Phase::Measure && expected);
             let text = if missed.held_by_cap { "still waiting for the in-flight cap" } else { "never sent" };
             let row = self.blank_row(missed.request, missed.scheduled, phase);
-            let (record, _) = Tally::new(row).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
-            if !self.recorder.push(record) {
+            let (entry, _) = Tally::new(row).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
+            if !self.recorder.push(entry) {
                 return Err(EngineError::WriterGone);
             }
         }

@@ -1,28 +1,43 @@
 //! The socket of a measured connection: stamps what arrives and when a request leaves.
 //!
-//! The stamp of a read is taken as the bytes reach us, before anything parses them; all events of one read share it.
-//! The stamp of a send is taken just before the write call that carries the request.
+//! The stamp of a read is the kernel's where it has one (see `stamp`), else taken as the bytes reach us, before anything
+//! parses them; all events of one read share it. The stamp of a send is taken just before the write call that carries the
+//! request.
 //!
 //! Before a kept connection is used again, the socket itself is asked whether the server has closed it: what tokio knows
 //! of a socket is from its last look at all sockets, and a slot that redispatches at once comes before the next one.
 
 use std::cell::Cell;
 use std::io;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use rustix::io::Errno;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::clock::Clock;
+use super::stamp::{self, Now};
+
+/// One read of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// When its bytes came, in nanoseconds since the run's start.
+    pub at: u64,
+    /// How long the kernel held them for us, in nanoseconds; none where only we stamped them.
+    pub delay: Option<u64>,
+}
 
 /// What the socket saw, shared with the request that uses the connection. Nanoseconds since the run's start.
 #[derive(Debug)]
 pub struct Stamps {
-    clock: Clock,
+    clock: Cell<Clock>,
     last_read: Cell<u64>,
+    /// How long the kernel held the last read's bytes for us; none where it gave no stamp.
+    delay: Cell<Option<u64>>,
+    /// Every read since the request left was stamped by the kernel.
+    by_kernel: Cell<bool>,
     sent: Cell<Option<u64>>,
     armed: Cell<bool>,
     doubted: Cell<bool>,
@@ -32,17 +47,26 @@ impl Stamps {
     /// Stamps by `clock`.
     pub fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
-            clock,
+            clock: Cell::new(clock),
             last_read: Cell::new(0),
+            delay: Cell::new(None),
+            by_kernel: Cell::new(true),
             sent: Cell::new(None),
             armed: Cell::new(false),
             doubted: Cell::new(false),
         })
     }
 
+    /// The run's clock has started: what a connection saw when it was opened ahead is no part of the run.
+    pub fn begin(&self, clock: Clock) {
+        self.clock.set(clock);
+        self.last_read.set(0);
+    }
+
     /// From here on the next write carries a request.
     pub fn arm(&self) {
         self.sent.set(None);
+        self.by_kernel.set(true);
         self.armed.set(true);
     }
 
@@ -56,9 +80,29 @@ impl Stamps {
         self.sent.get()
     }
 
-    /// When bytes last came.
+    /// When bytes last came, or the end of the connection.
     pub fn last_read(&self) -> u64 {
         self.last_read.get()
+    }
+
+    /// The last read.
+    pub fn last(&self) -> Read {
+        Read { at: self.last_read.get(), delay: self.delay.get() }
+    }
+
+    /// Whether the kernel stamped all bytes that came since the request left.
+    pub fn by_kernel(&self) -> bool {
+        self.by_kernel.get()
+    }
+
+    /// So many bytes were read just now; none: the end of the connection, which no kernel stamps.
+    fn came(&self, bytes: usize, kernel: Option<i64>) {
+        let origin = self.clock.get().origin();
+        let earliest = origin + self.last_read.get().max(self.sent.get().unwrap_or(0));
+        let (at, delay) = stamp::arrival(kernel, Now::read(), earliest);
+        self.last_read.set(at.saturating_sub(origin));
+        self.delay.set(delay);
+        self.by_kernel.set(self.by_kernel.get() && (delay.is_some() || bytes == 0));
     }
 }
 
@@ -72,38 +116,66 @@ pub struct Stamped {
 impl Stamped {
     /// Stamps what passes `stream`.
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
+        stamp::enable(&stream);
         Stamped { stream, stamps }
     }
 
     fn leaving(&self) {
         if self.stamps.armed.replace(false) {
-            self.stamps.sent.set(Some(self.stamps.clock.now()));
+            self.stamps.sent.set(Some(self.stamps.clock.get().now()));
         }
     }
 
-    /// Reads without waiting; nothing when there is nothing to read.
-    fn read_now(&self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match rustix::io::read(&self.stream, buf.initialize_unfilled()) {
-            Ok(read) => {
-                buf.advance(read);
-                Poll::Ready(Ok(()))
-            }
-            Err(Errno::AGAIN | Errno::INTR) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error.into())),
+    /// Reads without waiting.
+    fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
+        // SAFETY: nothing is read from the room, and no byte of it becomes uninitialised.
+        let room = unsafe { buf.unfilled_mut() };
+        let (read, kernel) = stamp::receive(self.stream.as_fd(), room)?;
+        // SAFETY: the kernel has written that many bytes.
+        unsafe { buf.assume_init(read) };
+        buf.advance(read);
+        self.stamps.came(read, kernel);
+        Ok(read)
+    }
+
+    /// Reads when the runtime believes that there is something; none when it was wrong.
+    fn receive_ready(&self, buf: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
+        let room = buf.remaining();
+        let mut read = None;
+        let result = self.stream.try_io(Interest::READABLE, || {
+            let got = self.receive(buf)?;
+            read = Some(got);
+            // A short read has emptied the socket: said so here, it saves the next one, which would find nothing.
+            if 0 < got && got < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match result {
+            _ if read.is_some() => Ok(Some(())),
+            Err(error) if would_wait(&error) => Ok(None),
+            other => other.map(Some),
         }
     }
 }
 
+/// Whether a read found nothing rather than something wrong.
+fn would_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
 impl AsyncRead for Stamped {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let at_once = if self.stamps.doubted.take() { self.read_now(buf) } else { Poll::Pending };
-        match at_once {
-            Poll::Ready(result) => result?,
-            // This also leaves the waker for what comes later.
-            Poll::Pending => ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?,
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.stamps.doubted.take() {
+            match self.receive(buf) {
+                Err(error) if would_wait(&error) => {}
+                result => return Poll::Ready(result.map(drop)),
+            }
         }
-        self.stamps.last_read.set(self.stamps.clock.now());
-        Poll::Ready(Ok(()))
+        loop {
+            // This also leaves the waker for what comes later.
+            ready!(self.stream.poll_read_ready(cx))?;
+            if let Some(()) = self.receive_ready(buf)? {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 

@@ -7,22 +7,26 @@ mod answer;
 mod client;
 mod clock;
 mod connection;
+mod demand;
 mod executor;
 mod feed;
+mod gaps;
 mod io;
 mod limit;
 mod pacer;
 mod phase;
+mod pool;
 mod progress;
 mod recorder;
 mod schedule;
 mod sse;
+mod stamp;
 mod tally;
 mod target;
+mod template;
 mod timer;
 mod tls;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -35,6 +39,7 @@ use crate::rows::{Facts, Sample};
 use crate::workload::NonceKey;
 
 pub use clock::monotonic;
+pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
@@ -46,6 +51,7 @@ use executor::{Done, Executor};
 use feed::Feed;
 use pacer::Pacer;
 use phase::PhaseClock;
+use pool::Pool;
 use recorder::Recorder;
 use schedule::Schedule;
 
@@ -106,12 +112,13 @@ pub enum EngineError {
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
     let local = tokio::task::LocalSet::new();
-    let clock = Clock::start();
+    stamp::keep_enabled();
     local.block_on(&runtime, async move {
         let Job { spec, target, id_prefix, nonce_key, sink } = job;
-        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
         let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
-        let client = Rc::new(client(&spec, target, id_prefix, clock, progress).map_err(EngineError::Setup)?);
+        let (pool, clock) = open_ahead(&spec, &target, stop.clone()).await?;
+        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
+        let client = Rc::new(client(&spec, target, id_prefix, clock, progress, pool));
         let executor = Executor::new(client, pacer(&spec), PhaseClock::new(&spec.phases), feed, recorder);
         let done = executor.run(stop).await?;
         let facts = facts(&spec, &done, clock);
@@ -120,30 +127,47 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
     })
 }
 
+/// Opens the connections that the run is to find open; then its clock starts.
+async fn open_ahead(
+    spec: &RunSpec,
+    target: &Target,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(Pool, Clock), EngineError> {
+    let connector = Connector::new(Arc::new(target.clone()), Clock::start()).map_err(EngineError::Setup)?;
+    let mut pool = Pool::new(spec, connector);
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
+        () = pool.open_ahead(demand::ahead(spec)) => {}
+    }
+    let clock = Clock::start();
+    pool.begin(clock);
+    Ok((pool, clock))
+}
+
 fn client(
     spec: &RunSpec,
     target: Target,
     id_prefix: String,
     clock: Clock,
     progress: Arc<Progress>,
-) -> std::io::Result<Client> {
-    let target = Arc::new(target);
+    pool: Pool,
+) -> Client {
     let api = match spec.endpoint.api {
         Api::Chat => "/chat/completions",
         Api::Completions => "/completions",
     };
-    Ok(Client {
+    Client {
         clock,
-        connector: Connector::new(Arc::clone(&target), clock)?,
+        pool,
         path: format!("{}{api}", target.base),
-        target,
-        idle: RefCell::default(),
+        target: Arc::new(target),
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
         id_prefix,
         cut: Cut::default(),
         progress,
-    })
+    }
 }
 
 fn pacer(spec: &RunSpec) -> Pacer {
@@ -189,5 +213,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_cpu_ns: Some(passed.cpu),
         client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         max_in_flight: done.counts.max_in_flight,
+        client_threads: 1,
+        client_timer: crate::plan::Timer::Timerfd.name().to_owned(),
     }
 }

@@ -1,13 +1,19 @@
 //! What is known of one request so far, event by event; becomes its row whenever it ends.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
-use crate::rows::{Outcome, Record, RequestRow, TokenSource};
+use crate::rows::{Outcome, Record, RequestRow, Stamp, TokenSource};
 
-use super::answer::{Body, Usage, Wrong};
+use super::answer::{Body, Channel, Usage, Wrong};
+use super::gaps::Gaps;
+use super::io::Read;
 use super::sse::Event;
+use super::template::Template;
+
+/// Bytes of text that a token has in most languages: what the room for an answer is guessed from.
+const TOKEN_BYTES: usize = 5;
+/// Most room that is made for a text before it comes.
+const MOST_ROOM: usize = 1024;
 
 /// Why a request did not end well.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +40,13 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// One request under way.
+/// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Tally {
     /// Its row so far.
     pub row: RequestRow,
-    gaps_ns: Vec<u64>,
+    gaps: Gaps,
+    template: Template,
     content: String,
     reasoning: String,
     usage: Option<Usage>,
@@ -49,35 +56,68 @@ pub struct Tally {
     freed: Option<u64>,
 }
 
+/// A request that is over: what the writer takes.
+#[derive(Debug)]
+pub struct Entry(Box<Tally>);
+
+impl Entry {
+    /// Its row.
+    pub fn row(&self) -> &RequestRow {
+        &self.0.row
+    }
+
+    /// Bytes that its gaps take.
+    pub fn size(&self) -> usize {
+        self.0.gaps.size()
+    }
+
+    /// As it is written.
+    pub fn into_record(self) -> Record {
+        let Tally { row, gaps, .. } = *self.0;
+        Record { row, gaps_ns: gaps.to_vec() }
+    }
+}
+
 impl Tally {
     /// Nothing has come yet.
-    pub fn new(row: RequestRow) -> Tally {
+    pub fn new(row: RequestRow) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
-        Tally {
+        Box::new(Tally {
             row,
-            gaps_ns: Vec::with_capacity(expected.min(4096)),
-            content: String::new(),
+            gaps: Gaps::with_room(expected),
+            template: Template::default(),
+            content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
             marked_done: false,
             freed: None,
-        }
+        })
     }
 
-    /// Takes one event of the stream that arrived at `at`. True when it carried text.
-    pub fn event(&mut self, event: &Event, at: u64) -> Result<bool, Failure> {
+    /// Takes one event of the stream, which came with `read`. True when it carried text.
+    pub fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);
         }
-        self.row.first_chunk_ns.get_or_insert(at);
+        self.row.first_chunk_ns.get_or_insert(read.at);
         match event.name {
-            b"" | b"message" | b"error" => {}
+            b"" | b"message" => {
+                if let Some((text, channel)) = self.template.read(event.data) {
+                    match channel {
+                        Channel::Content => self.content.push_str(text),
+                        Channel::Reasoning => self.reasoning.push_str(text),
+                    }
+                    self.token_event(read, channel == Channel::Content);
+                    return Ok(true);
+                }
+            }
+            b"error" => {}
             // Frames of another kind (SGLang's sglext_ids) are not part of the answer.
             _ => return Ok(false),
         }
         if event.data.trim_ascii() == b"[DONE]" {
             self.marked_done = true;
-            self.row.done_ns = Some(at);
+            self.row.done_ns = Some(read.at);
             return Ok(false);
         }
         if event.name == b"error" {
@@ -85,8 +125,16 @@ impl Tally {
             let text = super::answer::server_words(event.data);
             return Err(Failure::new(Outcome::StreamError, text));
         }
-        let body = Body::parse(event.data)?;
+        self.parsed(event.data, read)
+    }
+
+    /// Takes an event by a full parse, and learns its shape.
+    fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
+        let body = Body::parse(data)?;
         self.note(&body);
+        if let Some((text, channel)) = body.only_text() {
+            self.template.learn(data, text, channel);
+        }
         let (content, reasoning) = (body.content(), body.reasoning());
         let is_output = !content.is_empty() || body.has_tool_call();
         if !is_output && reasoning.is_empty() {
@@ -94,7 +142,7 @@ impl Tally {
         }
         self.content.push_str(content);
         self.reasoning.push_str(reasoning);
-        self.token_event(at, is_output);
+        self.token_event(read, is_output);
         Ok(true)
     }
 
@@ -121,16 +169,25 @@ impl Tally {
         }
     }
 
-    fn token_event(&mut self, at: u64, is_output: bool) {
-        if let Some(last) = self.row.last_token_ns {
-            self.gaps_ns.push(at - last);
+    fn token_event(&mut self, read: Read, is_output: bool) {
+        let at = read.at;
+        match self.row.last_token_ns {
+            Some(last) => self.gaps.push(at - last),
+            None => {
+                self.row.first_token_ns = Some(at);
+                self.row.read_delay_ns = read.delay;
+            }
         }
-        self.row.first_token_ns.get_or_insert(at);
         if is_output {
             self.row.first_output_ns.get_or_insert(at);
         }
         self.row.last_token_ns = Some(at);
         self.row.events += 1;
+    }
+
+    /// Who stamped what came in.
+    pub fn stamped(&mut self, by_kernel: bool) {
+        self.row.stamp = if by_kernel { Stamp::Kernel } else { Stamp::User };
     }
 
     /// Whether `[DONE]` came.
@@ -158,8 +215,8 @@ impl Tally {
         self.freed
     }
 
-    /// The record of a request that ended like this.
-    pub fn finish(mut self, result: Result<(), Failure>) -> (Record, String) {
+    /// The entry of a request that ended like this, and the answer's content.
+    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, String) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
             Err(failure) => {
@@ -169,7 +226,9 @@ impl Tally {
         }
         self.count_tokens();
         self.row.text_digest = self.digest();
-        (Record { row: self.row, gaps_ns: self.gaps_ns }, self.content)
+        self.reasoning = String::new();
+        let answer = std::mem::take(&mut self.content);
+        (Entry(self), answer)
     }
 
     fn count_tokens(&mut self) {
@@ -192,10 +251,7 @@ impl Tally {
             return None;
         }
         let hash = Sha256::new().chain_update(&self.content).chain_update(&self.reasoning).finalize();
-        Some(hash.iter().take(8).fold(String::with_capacity(16), |mut hex, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+        let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+        Some(hash[..8].iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect())
     }
 }

@@ -2,14 +2,11 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::RunMetrics;
 use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
-use crate::rows::RunLabels;
-use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Measured, Searched};
+use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Loaded, Measured, Searched};
 use crate::sweep::event::load_name;
 
 use super::format::{self, digits, plain};
-use super::table;
 
 /// From so many cores on, client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
@@ -143,23 +140,6 @@ fn finding(search: &Searched) -> String {
     found + &early
 }
 
-/// One run, for the comparison with a calibration.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// Its name.
-    pub name: String,
-    /// How hard it was for the generator.
-    pub pressure: Pressure,
-}
-
-impl Loaded {
-    /// Of a run that was measured; none where its rows do not say.
-    pub fn of(labels: &RunLabels, metrics: &RunMetrics) -> Option<Loaded> {
-        let name = format!("{} · {} · {}", labels.endpoint, labels.scenario, table::load(labels));
-        Some(Loaded { name, pressure: Pressure::of_metrics(metrics)? })
-    }
-}
-
 /// What a calibration says of runs: the lines to show, and whether calibrating (anew) would help.
 pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let calibration = match known {
@@ -172,10 +152,10 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let hardest = |runs: &mut dyn Iterator<Item = &Loaded>| -> Option<Loaded> {
         runs.max_by(|a, b| a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second)).cloned()
     };
-    let covered = |run: &&Loaded| calibration.covering(&run.pressure).is_some();
+    let covered = |run: &&Loaded| calibration.covering(run).is_some();
     let mut lines = Vec::new();
     let inside = hardest(&mut runs.iter().filter(covered));
-    if let Some(measured) = inside.and_then(|run| calibration.covering(&run.pressure)) {
+    if let Some(measured) = inside.as_ref().and_then(|run| calibration.covering(run)) {
         lines.push(quote(calibration, measured));
     }
     let beyond: Vec<&Loaded> = runs.iter().filter(|run| !covered(run)).collect();

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use crate::analysis::calibration::Pressure;
+use crate::expand::LoadEngine;
+use crate::plan::Connections;
 use crate::rows::Environment;
 use crate::store::{Store, StoreError};
 
@@ -45,6 +47,29 @@ fn difference(there: &Environment, here: &Environment) -> Option<String> {
         .or_else(|| of("system", &there.client_os, &here.client_os))
 }
 
+/// A run that was measured, as its generator felt it.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its name.
+    pub name: String,
+    /// How hard it was.
+    pub pressure: Pressure,
+    /// How the generator was built.
+    pub engine: LoadEngine,
+    /// How requests got their connections.
+    pub connections: Connections,
+}
+
+impl Loaded {
+    /// Whether `measured` shows what the generator does under such a run: it was built the same, opened connections as
+    /// often, and the load was at least as hard in every respect.
+    fn is_shown_by(&self, measured: &Measured) -> bool {
+        let opens = |connections| connections == Connections::PerRequest;
+        let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
+        same && self.pressure.is_within(&measured.pressure)
+    }
+}
+
 impl Searched {
     /// What was tried; of a load that was tried twice, the second time.
     fn last_tries(&self) -> impl Iterator<Item = &Measured> {
@@ -58,9 +83,9 @@ impl Calibration {
         self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
     }
 
-    /// The lightest measured load that is at least as hard as `pressure` in every respect.
-    pub fn covering(&self, pressure: &Pressure) -> Option<&Measured> {
-        let covering = self.measured().filter(|measured| pressure.is_within(&measured.pressure));
+    /// The lightest measured load that shows what the generator does under `run`.
+    pub fn covering(&self, run: &Loaded) -> Option<&Measured> {
+        let covering = self.measured().filter(|measured| run.is_shown_by(measured));
         covering.min_by(|a, b| a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second))
     }
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expand::{EndpointSpec, Expansion, Labels, Load, ModelSpec, Phases, RunSpec, Shaping};
+use crate::expand::{EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 use crate::plan::scenario::{Content, Reuse};
-use crate::plan::{Api, Between, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
+use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -33,6 +33,10 @@ pub struct CalibrationLoad {
     pub stream: bool,
     /// Which API is called.
     pub api: Api,
+    /// How requests get their connections.
+    pub connections: Connections,
+    /// How the generator is built.
+    pub engine: LoadEngine,
     /// The mock's time from an arrival to the first token.
     pub ttft: Nanos,
     /// The mock's time between tokens.
@@ -69,6 +73,8 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
             content: spec.scenario.clone(),
             stream: spec.shaping.stream,
             api: spec.endpoint.api,
+            connections: spec.connections,
+            engine: spec.engine,
             ttft,
             itl,
         }
@@ -85,7 +91,16 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
 pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
     let content = Content { reuse: Reuse::None, system_tokens: 0, prompt_tokens, output_tokens, turns: 1 };
     let (ttft, itl) = timing.over(None);
-    CalibrationLoad { load, content, stream: true, api: Api::Chat, ttft, itl }
+    CalibrationLoad {
+        load,
+        content,
+        stream: true,
+        api: Api::default(),
+        connections: Connections::default(),
+        engine: LoadEngine::default(),
+        ttft,
+        itl,
+    }
 }
 
 impl CalibrationLoad {
@@ -177,6 +192,8 @@ impl CalibrationLoad {
             phases: self.phases(at_least),
             between: Between::default(),
             timeouts: Timeouts::default(),
+            connections: self.connections,
+            engine: self.engine,
             seed: Seed(0),
             repeat: 0,
         }

@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps};
+use crate::engine::demand;
 use crate::rows::Environment;
 use crate::server::client_environment;
 use crate::store::{Moment, Scratch};
 use crate::units::Nanos;
 
-pub use known::{Known, known};
+pub use known::{Known, Loaded, known};
 pub use load::{CalibrationLoad, Timing, of_flags, of_plan};
 
 use measure::{Trouble, measure};
@@ -27,8 +28,8 @@ use search::Search;
 const FORMAT: u32 = 1;
 /// The most requests in flight that the search tries: well inside the ports of one address.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Files that the process has open besides its connections, with room.
-const OTHER_FILES: u64 = 128;
+/// Files that the process has open besides those of the run, with room.
+const OTHER_FILES: u64 = 64;
 
 /// What was measured of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -251,6 +252,7 @@ impl Bench<'_> {
 
     fn measure(&mut self, load: &CalibrationLoad) -> Result<Measured, Trouble> {
         (self.tell)(Said::Begun(load, load.takes(self.task.at_least)));
+        self.has_files(load)?;
         let measured = measure(load, self.task.at_least, self.scratch.folder(), &self.stop)?;
         (self.tell)(Said::Measured(&measured));
         Ok(measured)
@@ -258,13 +260,27 @@ impl Bench<'_> {
 
     /// The highest level of a kind of load that is tried.
     fn most(&self, shape: &CalibrationLoad) -> u64 {
-        let in_flight = self.task.most_files.saturating_sub(OTHER_FILES).clamp(1, MOST_IN_FLIGHT);
+        let others = demand(&shape.spec(self.task.at_least)).files + OTHER_FILES;
+        let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
         if shape.is_open() {
             // What is in flight is the rate times the answer's length; half, because arrivals come in bursts.
             (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
         } else {
             in_flight
         }
+    }
+
+    /// Refuses a load that needs more files than there may be.
+    fn has_files(&self, load: &CalibrationLoad) -> Result<(), Trouble> {
+        let demand = demand(&load.spec(self.task.at_least));
+        let (needed, most) =
+            (u64::from(demand.at_once.unwrap_or(0)) + demand.files + OTHER_FILES, self.task.most_files);
+        if needed <= most {
+            return Ok(());
+        }
+        Err(Trouble::Failed(format!(
+            "it needs {needed} open files, and this process may open {most}: ulimit -n {needed}"
+        )))
     }
 
     fn has_time(&self, load: &CalibrationLoad, until: Nanos) -> bool {

@@ -1,0 +1,86 @@
+//! The command line of the bench.
+
+use std::time::Duration;
+
+/// What can be measured, by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `streams`: 128 tokens, 64 in flight, events share writes.
+    Streams,
+    /// `per-event`: the same with a write call for each event, as real engines do.
+    PerEvent,
+    /// `one-token`: streams of one token.
+    OneToken,
+    /// `open`: Poisson arrivals, judged by the mock's log.
+    Open,
+    /// `ttft`: the error of TTFT against the mock's log.
+    Ttft,
+    /// `memory`: at 64 and at 10 000 streams.
+    Memory,
+}
+
+impl Part {
+    const ALL: [(&str, Part); 6] = [
+        ("streams", Part::Streams),
+        ("per-event", Part::PerEvent),
+        ("one-token", Part::OneToken),
+        ("open", Part::Open),
+        ("ttft", Part::Ttft),
+        ("memory", Part::Memory),
+    ];
+
+    fn named(name: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, part)| part)
+    }
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Args {
+    /// The parts to run, in order.
+    pub parts: Vec<Part>,
+    /// Rounds of each measurement.
+    pub rounds: usize,
+    /// Short windows: for a look, not for figures.
+    pub quick: bool,
+    /// Fail where a bound is missed by more than this factor.
+    pub check: Option<f64>,
+}
+
+impl Args {
+    /// Reads the words of the command line; cargo adds a `--bench` of its own.
+    pub fn read(words: Vec<String>) -> Result<Args, String> {
+        let mut args = Args { parts: Vec::new(), rounds: 5, quick: false, check: None };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--bench" => {}
+                "--quick" => args.quick = true,
+                "--rounds" => args.rounds = number(&word, words.next())?,
+                "--check" => args.check = Some(number(&word, words.next())?),
+                name => args.parts.push(Part::named(name).ok_or_else(|| unknown(name))?),
+            }
+        }
+        if args.rounds == 0 {
+            return Err("--rounds is at least 1".to_owned());
+        }
+        if args.parts.is_empty() {
+            args.parts = Part::ALL.into_iter().map(|(_, part)| part).collect();
+        }
+        Ok(args)
+    }
+
+    /// How long something is measured that usually takes `usual`.
+    pub fn window(&self, usual: Duration) -> Duration {
+        if self.quick { usual / 4 } else { usual }
+    }
+}
+
+fn number<T: std::str::FromStr>(flag: &str, word: Option<String>) -> Result<T, String> {
+    word.and_then(|word| word.parse().ok()).ok_or_else(|| format!("{flag} wants a number"))
+}
+
+fn unknown(name: &str) -> String {
+    let known = Part::ALL.map(|(name, _)| name).join(", ");
+    format!("`{name}` is no part of this bench: {known}; options: --rounds N, --quick, --check FACTOR")
+}

@@ -1,0 +1,124 @@
+//! The bare reader: hyper's connection API on one thread, kept connections, each polled in the task of its request. It
+//! reads whole answers and stores nothing; of the bytes it looks at the last ones only, to know that a stream was whole.
+
+pub mod open;
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, header};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
+
+use crate::child::Seen;
+
+/// What every whole stream ends with.
+const END: &[u8] = b"data: [DONE]\n\n";
+
+/// A closed loop to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Closed {
+    /// The mock's port.
+    pub port: u16,
+    /// Body of every request.
+    pub body: String,
+    /// Tokens of each answer, as the body asks.
+    pub tokens: u32,
+    /// Requests in flight.
+    pub streams: u32,
+    /// How long.
+    pub window: Duration,
+}
+
+/// Runs a closed loop on the calling thread until the end of its window; what is under way then does not count.
+pub fn closed(order: &Closed) -> Seen {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+    let template = request(order.port, Bytes::from(order.body.clone()));
+    let start = Instant::now();
+    let end = start + order.window;
+    let streams = runtime.block_on(async {
+        let slots: Vec<_> = (0..order.streams).map(|_| tokio::spawn(slot(order.port, template.clone(), end))).collect();
+        let mut streams = 0;
+        for slot in slots {
+            streams += slot.await.expect("a slot of the bare reader");
+        }
+        streams
+    });
+    Seen { streams, tokens: streams * u64::from(order.tokens), seconds: order.window.as_secs_f64(), ..Seen::default() }
+}
+
+/// One slot: one connection, one request after the other. Gives the number of whole streams.
+async fn slot(port: u16, template: Request<Full<Bytes>>, end: Instant) -> u64 {
+    let mut connection = Connection::open(port).await;
+    let mut streams = 0;
+    loop {
+        connection.stream(template.clone()).await;
+        if Instant::now() >= end {
+            return streams;
+        }
+        streams += 1;
+    }
+}
+
+/// The request of every stream.
+pub fn request(port: u16, body: Bytes) -> Request<Full<Bytes>> {
+    let host = HeaderValue::try_from(format!("127.0.0.1:{port}")).expect("a plain address");
+    Request::post("/v1/chat/completions")
+        .header(header::HOST, host)
+        .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .body(Full::new(body))
+        .expect("a plain request")
+}
+
+/// One connection and its driver.
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
+}
+
+impl Connection {
+    /// Opens a connection to the mock.
+    pub async fn open(port: u16) -> Connection {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the mock listens");
+        stream.set_nodelay(true).expect("a socket option");
+        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.expect("a handshake without bytes");
+        Connection { sender, driver }
+    }
+
+    /// Sends a request and reads its answer to the end.
+    pub async fn stream(&mut self, request: Request<Full<Bytes>>) {
+        let Connection { sender, driver } = self;
+        let mut answer = pin!(sender.send_request(request));
+        let response = poll_fn(|cx| {
+            // The end of the connection shows in the answer.
+            let _ = Pin::new(&mut *driver).poll(cx);
+            answer.as_mut().poll(cx)
+        });
+        let mut body = response.await.expect("an answer").into_body();
+        let mut whole = false;
+        while let Some(data) = next(driver, &mut body).await {
+            // A read may cut the mark in two.
+            whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
+        }
+        assert!(whole, "a stream ended without its end mark");
+    }
+}
+
+/// The next piece of a body.
+async fn next(driver: &mut http1::Connection<TokioIo<TcpStream>, Full<Bytes>>, body: &mut Incoming) -> Option<Bytes> {
+    let frame = poll_fn(|cx| match Pin::new(&mut *body).poll_frame(cx) {
+        Poll::Pending => {
+            let _ = Pin::new(&mut *driver).poll(cx);
+            Pin::new(&mut *body).poll_frame(cx)
+        }
+        ready => ready,
+    });
+    frame.await.map(|frame| frame.expect("a whole answer").into_data().unwrap_or_default())
+}

@@ -1,0 +1,48 @@
+//! Memory of the engine's process: its peak, sealing included, and whether it grows while the load goes on.
+
+use std::time::Duration;
+
+use sweepline::rows::{Table, read_samples};
+
+use crate::args::Args;
+use crate::mock::Mock;
+use crate::report::{Bound, Report, megabytes};
+
+use super::Run;
+
+/// 64 streams as fast as they go, and 10 000 in flight.
+pub fn memory(args: &Args, report: &mut Report) {
+    report.head("memory: peak of the whole process, and resident bytes over the run");
+    let window = args.window(Duration::from_secs(20)).as_millis();
+    let fast = ["--ttft", "0s", "--itl", "0s", "--slots", "64"];
+    let phases = format!("fill: 0s, stabilize: 0s, measure: {window}ms, drain: 10s");
+    one(report, 64, &fast, 128, &phases, 100e6);
+    // A token every 200 ms for each of the streams: 50 000 events a second.
+    let slow = ["--ttft", "1s", "--itl", "200ms", "--slots", "10000"];
+    let phases = format!("fill: 4s, stabilize: 0s, measure: {window}ms, drain: 30s");
+    one(report, 10_000, &slow, 32, &phases, 600e6);
+}
+
+fn one(report: &mut Report, streams: u32, flags: &[&str], tokens: u32, phases: &str, most: f64) {
+    let mock = Mock::start(flags);
+    let load = format!("batch_size: [{streams}]");
+    let run = Run::make(mock.port, super::plan(mock.port, tokens, &load, phases), "bench");
+    mock.end();
+    let samples = read_samples(&run.dir.join(Table::Samples.file())).expect("sealed samples");
+    let values = |name: &str| -> Vec<f64> { samples.iter().filter(|s| s.name == name).map(|s| s.value).collect() };
+    let in_flight = values("in_flight").into_iter().fold(0.0, f64::max);
+    assert!(in_flight >= f64::from(streams), "only {in_flight} streams were in flight");
+    let resident = values("resident_bytes");
+    // The first third takes on its buffers: all streams are under way then.
+    let (warm, rest) = resident.split_at(resident.len() / 3 + 1);
+    let warm = warm.last().copied().unwrap_or(0.0);
+    let last = rest.last().copied().unwrap_or(warm);
+    report.figure(
+        &format!("{streams} streams: peak"),
+        run.done.seen.peak_rss as f64,
+        megabytes,
+        Some(Bound::Most(most)),
+    );
+    report.figure(&format!("{streams} streams: resident after the first third"), warm, megabytes, None);
+    report.figure(&format!("{streams} streams: resident at the end of the load"), last, megabytes, None);
+}

@@ -1,0 +1,120 @@
+//! CPU and rate of a closed loop of 64 streams that a mock answers as fast as it can.
+
+use std::time::{Duration, Instant};
+
+use crate::args::Args;
+use crate::bare;
+use crate::child::{self, Done, Order};
+use crate::mock::Mock;
+use crate::report::{Bound, Report, seconds, thousands};
+use crate::stats::Rounds;
+
+/// Requests in flight.
+const STREAMS: u32 = 64;
+
+/// Streams of 128 tokens whose events share writes.
+pub fn coalesced(args: &Args, report: &mut Report) {
+    report.head("streams: 128 tokens, 64 in flight, events share writes");
+    let rounds = rounds(args, report, &[], 128);
+    rounds.cpu(report, Some(Bound::Most(1.25)));
+    rounds.rate(report, "tokens per second", Done::tokens_per_second, Some(Bound::Least(0.85)));
+    let bare = Rounds::of(rounds.bare.iter().map(Done::tokens_per_second)).median;
+    report.figure("the bare reader's tokens per second on this machine", bare, thousands, Some(Bound::Least(1e6)));
+}
+
+/// The same with a write call for each event.
+pub fn per_event(args: &Args, report: &mut Report) {
+    report.head("per-event: 128 tokens, 64 in flight, one write per event");
+    let rounds = rounds(args, report, &["--write-per-event"], 128);
+    rounds.cpu(report, Some(Bound::Most(1.25)));
+    rounds.rate(report, "tokens per second", Done::tokens_per_second, None);
+}
+
+/// Streams of one token.
+pub fn one_token(args: &Args, report: &mut Report) {
+    report.head("one-token: 1 token, 64 in flight");
+    let rounds = rounds(args, report, &[], 1);
+    rounds.cpu(report, None);
+    rounds.rate(report, "streams per second", Done::streams_per_second, Some(Bound::Least(0.7)));
+}
+
+/// All rounds of both sides.
+struct Both {
+    bare: Vec<Done>,
+    ours: Vec<Done>,
+}
+
+impl Both {
+    fn cpu(&self, report: &mut Report, bound: Option<Bound>) {
+        self.rate_as(report, "CPU per 1 000 streams", Done::cpu_per_1000, seconds, bound);
+    }
+
+    fn rate(&self, report: &mut Report, what: &str, of: fn(&Done) -> f64, bound: Option<Bound>) {
+        self.rate_as(report, what, of, thousands, bound);
+    }
+
+    fn rate_as(
+        &self,
+        report: &mut Report,
+        what: &str,
+        of: fn(&Done) -> f64,
+        show: fn(f64) -> String,
+        bound: Option<Bound>,
+    ) {
+        let rounds = |side: &[Done]| Rounds::of(side.iter().map(of));
+        report.ratio(what, rounds(&self.bare), rounds(&self.ours), show, bound);
+    }
+}
+
+/// Rounds in turn against one mock: its own share of a core says which side is waited for.
+fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
+    let flags = [&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat();
+    let mock = Mock::start(&flags);
+    let mut both = Both { bare: Vec::new(), ours: Vec::new() };
+    let mut shares = (Vec::new(), Vec::new());
+    for _ in 0..args.rounds {
+        let (done, share) = watched(&mock, || bare_round(args, mock.port, tokens));
+        both.bare.push(done);
+        shares.0.push(share);
+        let (done, share) = watched(&mock, || our_round(args, mock.port, tokens));
+        both.ours.push(done);
+        shares.1.push(share);
+    }
+    mock.end();
+    let share = |shares: Vec<f64>| Rounds::of(shares).median * 100.0;
+    report.say(&format!(
+        "the mock's core: {:.0} % busy with the bare reader, {:.0} % with sweepline",
+        share(shares.0),
+        share(shares.1)
+    ));
+    both
+}
+
+/// A round, and the share of a core that the mock used meanwhile.
+fn watched(mock: &Mock, round: impl FnOnce() -> Done) -> (Done, f64) {
+    let (start, before) = (Instant::now(), mock.cpu());
+    let done = round();
+    assert_eq!(done.seen.failed, 0, "requests failed");
+    let share = (mock.cpu() - before) / start.elapsed().as_secs_f64();
+    (done, share)
+}
+
+/// The window of a round.
+fn window(args: &Args) -> Duration {
+    args.window(Duration::from_secs(3))
+}
+
+/// The plan of a closed loop.
+fn plan(args: &Args, port: u16, tokens: u32) -> String {
+    let phases = format!("fill: 0s, stabilize: 0s, measure: {}ms, drain: 30s", window(args).as_millis());
+    super::plan(port, tokens, &format!("batch_size: [{STREAMS}]"), &phases)
+}
+
+fn bare_round(args: &Args, port: u16, tokens: u32) -> Done {
+    let body = super::body(&plan(args, port, tokens));
+    child::run(&Order::Bare(bare::Closed { port, body, tokens, streams: STREAMS, window: window(args) }))
+}
+
+fn our_round(args: &Args, port: u16, tokens: u32) -> Done {
+    super::Run::make(port, plan(args, port, tokens), "bench").done
+}

@@ -1,0 +1,109 @@
+//! Work done by a child process of this program, so that its CPU and memory are its own.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
+use serde::{Deserialize, Serialize};
+
+use crate::{bare, engine};
+
+/// Says that this process is a child; its order follows.
+pub const FLAG: &str = "--child";
+
+/// What a child is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// A closed loop of the bare reader.
+    Bare(bare::Closed),
+    /// An open loop of the bare reader.
+    BareOpen(bare::open::Open),
+    /// A run of sweepline's engine.
+    Engine(engine::Order),
+}
+
+/// What a child saw.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whole streams within the window.
+    pub streams: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Length of the window.
+    pub seconds: f64,
+    /// What the instants of its schedule count from, on the monotonic clock, in nanoseconds.
+    pub start_monotonic_ns: u64,
+    /// The most memory it had, in bytes.
+    pub peak_rss: u64,
+}
+
+/// What a child saw and what it cost.
+#[derive(Debug)]
+pub struct Done {
+    /// By its own words.
+    pub seen: Seen,
+    /// User and system time of the whole process, from start to exit.
+    pub cpu: Duration,
+}
+
+impl Done {
+    /// CPU seconds per 1 000 streams.
+    pub fn cpu_per_1000(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1_000.0 / self.seen.streams as f64
+    }
+
+    /// Tokens taken in per second.
+    pub fn tokens_per_second(&self) -> f64 {
+        self.seen.tokens as f64 / self.seen.seconds
+    }
+
+    /// Streams ended per second.
+    pub fn streams_per_second(&self) -> f64 {
+        self.seen.streams as f64 / self.seen.seconds
+    }
+}
+
+/// The child's side: does what it was told and says what it saw.
+pub fn work(order: &str) {
+    let order: Order = serde_json::from_str(order).expect("an order of this program");
+    let mut seen = match order {
+        Order::Bare(order) => bare::closed(&order),
+        Order::BareOpen(order) => bare::open::open(&order),
+        Order::Engine(order) => engine::run(&order),
+    };
+    seen.peak_rss = peak_rss();
+    println!("{}", serde_json::to_string(&seen).expect("plain data"));
+}
+
+/// Has a child do `order`; panics where it fails, for then no figure means anything.
+pub fn run(order: &Order) -> Done {
+    let order = serde_json::to_string(order).expect("plain data");
+    let program = std::env::current_exe().expect("this program");
+    let before = cpu_of_children();
+    let output = Command::new(program)
+        .args([FLAG, &order])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("this program starts");
+    // Only children that were waited for count here, and nobody waits for another one meanwhile.
+    let cpu = cpu_of_children() - before;
+    assert!(output.status.success(), "the child failed: {order}");
+    Done { seen: serde_json::from_slice(&output.stdout).expect("a child says what it saw"), cpu }
+}
+
+fn cpu_of_children() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the system tells the use of children");
+    let micros = |time: TimeVal| time.num_microseconds() as u64;
+    Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
+}
+
+/// The most memory of this process, in bytes. Not `ru_maxrss`: that begins with what the parent had at the fork.
+fn peak_rss() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells a process about itself");
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    kib.map_or(0, |kib: u64| kib * 1024)
+}

@@ -1,0 +1,108 @@
+//! sweepline's engine as it runs: from a plan's text to a committed run. What `sweepline run` does besides (probe,
+//! verdict, report) is left out: it is no part of the load.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use sweepline::engine::{self, Job, Progress, Sink, SinkError, Target};
+use sweepline::expand::{PlannedRun, expand};
+use sweepline::plan::{self, Format};
+use sweepline::rows::{Journal, Record};
+use sweepline::server::client_environment;
+use sweepline::store::{Commit, Store};
+use sweepline::workload::{Generator, NonceKey};
+use tokio::sync::watch;
+
+use crate::child::Seen;
+
+/// A run to make.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// The plan; its first run is made.
+    pub plan: String,
+    /// The mock's port.
+    pub port: u16,
+    /// The results folder.
+    pub results: PathBuf,
+    /// Opens every `x-request-id`.
+    pub id_prefix: String,
+}
+
+/// The first run of a plan.
+pub fn first_run(text: &str) -> PlannedRun {
+    let loaded = plan::parse(Path::new("bench.yaml"), text, Format::Yaml).unwrap_or_else(|errors| {
+        panic!("the bench's plan has mistakes: {}", errors.render(false));
+    });
+    expand(&loaded.plan).expect("the bench's plan expands").runs.swap_remove(0)
+}
+
+/// Makes the run: everything recorded, sealed, checked and committed.
+pub fn run(order: &Order) -> Seen {
+    raise_file_limit();
+    let run = first_run(&order.plan);
+    let writer = Store::lock(&order.results).expect("a results folder of our own");
+    let attempt = writer.begin(&run.id.to_string(), &run.spec).expect("an attempt");
+    let (counting, counted) = std::sync::mpsc::channel();
+    let journal = attempt.journal().expect("a journal");
+    let job = Job {
+        spec: Arc::clone(&run.spec),
+        target: Target::parse(&format!("http://127.0.0.1:{}/v1", order.port)).expect("an address"),
+        id_prefix: order.id_prefix.clone(),
+        nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
+    };
+    // The sender stays until the run is over: without it the engine would take the run as stopped.
+    let (_running, stop) = watch::channel(false);
+    let finished = engine::execute(job, Arc::new(Progress::default()), stop).expect("a run that comes to its end");
+    let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
+    let (windows, start_monotonic_ns) = (finished.facts.windows, finished.facts.start_monotonic_ns);
+    let commit = Commit {
+        environment: client_environment(),
+        facts: finished.facts,
+        generator_digest: digest,
+        samples: &finished.samples,
+        reason: None,
+    };
+    attempt.commit(commit).expect("a committed run");
+    let (ended, failed) = counted.recv().expect("the sink was finished");
+    let within = ended.iter().filter(|(at, _)| *at < windows.measure_end_ns);
+    let (streams, tokens) = within.fold((0, 0), |(streams, tokens), (_, more)| (streams + 1, tokens + more));
+    Seen { streams, tokens, failed, seconds: windows.measure_end_ns as f64 / 1e9, start_monotonic_ns, peak_rss: 0 }
+}
+
+/// Each connection is a file, and the usual soft limit is far below ten thousand.
+fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where this is not allowed connections fail, and the bench says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// A journal that also counts what it is given.
+struct Counting {
+    journal: Journal,
+    /// End and tokens of every whole stream.
+    ended: Vec<(u64, u64)>,
+    failed: u64,
+    tell: std::sync::mpsc::Sender<(Vec<(u64, u64)>, u64)>,
+}
+
+impl Sink for Counting {
+    fn append(&mut self, records: &[Record]) -> Result<(), SinkError> {
+        for row in records.iter().map(|record| &record.row) {
+            match (row.outcome.is_ok(), row.done_ns, row.output_tokens) {
+                (true, Some(done), Some(tokens)) => self.ended.push((done, u64::from(tokens))),
+                _ if row.outcome == sweepline::rows::Outcome::CutAtDrain => {}
+                _ => self.failed += 1,
+            }
+        }
+        Ok(self.journal.append(records)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), SinkError> {
+        let Counting { journal, ended, failed, tell } = *self;
+        journal.finish()?;
+        Ok(tell.send((ended, failed))?)
+    }
+}

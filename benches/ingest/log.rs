@@ -1,0 +1,42 @@
+//! What the mock says that it saw: its log, by request id.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// The part of a line that is judged by. Nanoseconds on the monotonic clock.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Line {
+    /// The request's first byte came.
+    pub arrival_ns: Option<u64>,
+    /// Just before the write call with the first token.
+    pub first_write_ns: Option<u64>,
+}
+
+/// The lines of some requests, by what follows the prefix of their ids.
+pub type Lines = HashMap<u64, Line>;
+
+#[derive(Deserialize)]
+struct Named {
+    request_id: Option<String>,
+    #[serde(flatten)]
+    line: Line,
+}
+
+/// A whole log.
+pub struct Log(Vec<Named>);
+
+impl Log {
+    /// Reads the log of a mock that has ended.
+    pub fn read(path: &Path) -> Log {
+        let text = std::fs::read_to_string(path).expect("the mock's log");
+        Log(text.lines().skip(1).map(|line| serde_json::from_str(line).expect("a line of the log")).collect())
+    }
+
+    /// The lines whose id is `prefix`, a dash and a number.
+    pub fn of(&self, prefix: &str) -> Lines {
+        let number = |id: &str| id.strip_prefix(prefix)?.strip_prefix('-')?.parse().ok();
+        self.0.iter().filter_map(|named| Some((number(named.request_id.as_deref()?)?, named.line))).collect()
+    }
+}

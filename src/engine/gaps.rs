@@ -1,0 +1,73 @@
+//! The gaps between the token events of one request under way, as compact integers: a request holds a few bytes for each
+//! of its tokens until it is written.
+
+/// Nanoseconds between successive events, each as a LEB128 number (seven bits a byte, the lowest first): one byte for
+/// events that came together, four for gaps of up to 268 ms.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Gaps {
+    /// No gaps, with room for about `expected` of them.
+    pub fn with_room(expected: usize) -> Gaps {
+        /// Longer answers grow as they come: most of ten thousand at once may never get that far.
+        const MOST: usize = 1024;
+        Gaps { bytes: Vec::with_capacity((expected * 2).min(MOST)), len: 0 }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, mut gap: u64) {
+        while gap >= 0x80 {
+            self.bytes.push(gap as u8 | 0x80);
+            gap >>= 7;
+        }
+        self.bytes.push(gap as u8);
+        self.len += 1;
+    }
+
+    /// Bytes that they take.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// All of them, in nanoseconds.
+    pub fn to_vec(&self) -> Vec<u64> {
+        let mut gaps = Vec::with_capacity(self.len);
+        let (mut gap, mut shift) = (0, 0);
+        for byte in &self.bytes {
+            gap |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if *byte < 0x80 {
+                gaps.push(gap);
+                (gap, shift) = (0, 0);
+            }
+        }
+        gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out(gaps in prop::collection::vec(prop_oneof![0..200u64, any::<u64>(), Just(u64::MAX)], 0..40)) {
+            let mut compact = Gaps::with_room(gaps.len());
+            gaps.iter().for_each(|gap| compact.push(*gap));
+            prop_assert_eq!(compact.to_vec(), gaps);
+        }
+    }
+
+    #[test]
+    fn they_are_small() {
+        let mut gaps = Gaps::with_room(128);
+        (0..128).for_each(|_| gaps.push(0));
+        (0..128).for_each(|_| gaps.push(10_000_000));
+        assert_eq!(gaps.size(), 128 + 4 * 128);
+    }
+}

@@ -1,0 +1,190 @@
+//! The kernel's receive time of what a socket reads (`SO_TIMESTAMPNS`, see socket(7)): right even where our own read comes
+//! milliseconds late. The kernel stamps by the wall clock; it is taken over to the run's clock with both clocks read
+//! right after the read.
+//!
+//! The stamp of a read is that of the newest segment in it.
+
+use std::cell::Cell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
+
+use nix::libc;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::clock::{monotonic, wall};
+
+/// Asks the kernel to stamp what comes in on `socket`. Where it cannot, reads carry no stamp.
+pub fn enable(socket: &impl std::os::fd::AsFd) {
+    // Not every kind of socket and platform has it: then the reader's own clock is what there is.
+    let _ = setsockopt(socket, sockopt::ReceiveTimestampns, &true);
+}
+
+/// Has the kernel stamp from now on, for as long as the process lives: it begins a moment after the first socket asks for
+/// it, and stops when the last one is gone.
+pub fn keep_enabled() {
+    static ASKING: OnceLock<Option<UdpSocket>> = OnceLock::new();
+    ASKING.get_or_init(|| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+        enable(&socket);
+        Some(socket)
+    });
+}
+
+/// Room for the one control message that is asked for (`cmsghdr` and a `timespec`), aligned as the kernel wants it.
+type Control = [u64; 8];
+
+/// Reads without waiting into `into`; gives the bytes read and the kernel's stamp in nanoseconds of the wall clock.
+/// No bytes: the other side has closed.
+pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
+    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let mut control: Control = [0; 8];
+    // SAFETY: a msghdr of zeroes is a valid one: no address, no buffers.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the header points to `part`, which describes `into`, and to `control`; all of them outlive the call, and the
+    // kernel writes no further than the lengths given.
+    let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    Ok((read, stamp(&message)))
+}
+
+fn stamp(message: &libc::msghdr) -> Option<i64> {
+    // SAFETY: the kernel has filled in the header, its control buffer is alive, and msg_controllen says how much of it holds
+    // messages; CMSG_FIRSTHDR gives null where there is none.
+    let first = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
+    if first.cmsg_level != libc::SOL_SOCKET || first.cmsg_type != libc::SCM_TIMESTAMPNS {
+        return None;
+    }
+    // SAFETY: a message of this type carries a timespec.
+    let time = unsafe { libc::CMSG_DATA(first).cast::<libc::timespec>().read_unaligned() };
+    Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+thread_local! {
+    /// Wall clock minus monotonic clock as last seen by this thread.
+    static OFFSET: Cell<i64> = const { Cell::new(0) };
+}
+
+/// How far apart two readings of the clocks' distance may lie before they are taken again, in nanoseconds: more than what
+/// NTP turns a clock by between two reads, and less than any error that matters.
+const MOST_DRIFT: i64 = 2_000;
+/// How often the clocks are read anew before the closest readings are believed.
+const TRIES: usize = 8;
+
+/// Both clocks read together.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Nanoseconds on the monotonic clock.
+    pub monotonic: u64,
+    /// Nanoseconds on the wall clock at that moment.
+    pub wall: i64,
+}
+
+impl Now {
+    /// Reads both. A thread that loses its processor between the two readings reads them again: the pause would else pass
+    /// for a distance.
+    pub fn read() -> Now {
+        let (monotonic, wall) = (monotonic(), wall());
+        let offset = wall - monotonic as i64;
+        let offset = match (offset - OFFSET.get()).abs() <= MOST_DRIFT {
+            true => offset,
+            false => Now::distance(),
+        };
+        OFFSET.set(offset);
+        Now { monotonic, wall: monotonic as i64 + offset }
+    }
+
+    /// The distance of the clocks, from the two readings of the monotonic clock that lie closest around one of the wall
+    /// clock.
+    fn distance() -> i64 {
+        let around = |_| {
+            let (before, wall, after) = (monotonic(), wall(), monotonic());
+            (after - before, wall - (before + (after - before) / 2) as i64)
+        };
+        let closest = (0..TRIES).map(around).min_by_key(|(width, _)| *width);
+        closest.expect("there is at least one try").1
+    }
+}
+
+/// When bytes came, on the monotonic clock, and how long the kernel held them for us; the delay is none where the instant
+/// is only that of our own read.
+///
+/// `earliest` is an instant that the bytes cannot have come before: a stamp from before it or from the future tells that
+/// the wall clock was set meanwhile.
+pub fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
+    /// The kernel's stamp and our clocks are read by different processors.
+    const SKEW: u64 = 50_000;
+    let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
+    let in_future = kernel.is_some_and(|kernel| kernel - now.wall > SKEW as i64);
+    match delay {
+        Some(delay) if !in_future && now.monotonic.saturating_sub(delay) + SKEW >= earliest => {
+            let at = now.monotonic.saturating_sub(delay).max(earliest);
+            (at, Some(now.monotonic.saturating_sub(at)))
+        }
+        _ => (now.monotonic, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    const WALL: i64 = 1_700_000_000_000_000_000;
+
+    fn now(monotonic: u64) -> Now {
+        Now { monotonic, wall: WALL + monotonic as i64 }
+    }
+
+    #[test]
+    fn the_kernels_time_is_taken_over_to_the_runs_clock() {
+        let kernel = |monotonic: i64| Some(WALL + monotonic);
+        assert_eq!(arrival(kernel(4_000_000), now(5_000_000), 3_000_000), (4_000_000, Some(1_000_000)));
+        assert_eq!(arrival(None, now(5_000_000), 0), (5_000_000, None), "no stamp: our own clock");
+        assert_eq!(arrival(kernel(5_000_010), now(5_000_000), 0), (5_000_000, Some(0)), "clocks of two processors");
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_not_believed() {
+        let (back, ahead) = (Some(WALL + 5_000_000 - 3_600_000_000_000), Some(WALL + 5_000_000 + 200_000_000));
+        assert_eq!(arrival(back, now(5_000_000), 3_000_000), (5_000_000, None), "set ahead after the bytes came");
+        assert_eq!(arrival(ahead, now(5_000_000), 3_000_000), (5_000_000, None), "set back after the bytes came");
+    }
+
+    #[test]
+    fn a_socket_says_when_its_bytes_came() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (reader, _) = listener.accept().unwrap();
+        enable(&reader);
+        let mut room = [MaybeUninit::uninit(); 64];
+        // The kernel begins to stamp a moment after the first socket asks for it.
+        let stamped = (0..200).find_map(|_| {
+            let before = Now::read().wall;
+            writer.write_all(b"hello").unwrap();
+            let mut wait = [nix::libc::pollfd { fd: reader.as_raw_fd(), events: nix::libc::POLLIN, revents: 0 }];
+            // SAFETY: one descriptor, alive.
+            unsafe { nix::libc::poll(wait.as_mut_ptr(), 1, -1) };
+            let (read, stamp) = receive(reader.as_fd(), &mut room).unwrap();
+            assert_eq!(read, 5);
+            stamp.map(|stamp| (before, stamp, Now::read().wall))
+        });
+        if cfg!(target_os = "linux") {
+            let (before, stamp, after) = stamped.expect("Linux stamps what TCP receives");
+            assert!(before - 1_000_000 <= stamp && stamp <= after + 1_000_000, "{before} {stamp} {after}");
+        }
+        let empty = receive(reader.as_fd(), &mut room).unwrap_err();
+        assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+        drop(writer);
+        assert_eq!(receive(reader.as_fd(), &mut room).unwrap().0, 0);
+    }
+}
