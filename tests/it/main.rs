@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bad;
+mod calibrate;
 mod commands;
 mod identity;
 mod keepalive;
