@@ -2,6 +2,7 @@
 
 mod architecture;
 mod commands;
+mod connections;
 mod identity;
 mod keepalive;
 mod kill;
