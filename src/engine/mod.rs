@@ -99,10 +99,12 @@ pub enum EngineError {
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
     /// Nobody listens.
-    #[error("20 connections in a row to {authority} failed; is the server still running?")]
+    #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
         /// Host and port.
         authority: String,
+        /// What became of the last.
+        reason: String,
     },
     /// The server process that sweepline started ended during the run.
     #[error("the server process ended during the run")]

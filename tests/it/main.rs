@@ -4,6 +4,7 @@ mod architecture;
 mod bad;
 mod calibrate;
 mod commands;
+mod connections;
 mod identity;
 mod keepalive;
 mod kill;
