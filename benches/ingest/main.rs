@@ -52,5 +52,6 @@ fn run(part: Part, args: &Args, report: &mut Report) {
         Part::Open => cases::open::open(args, report),
         Part::Ttft => cases::ttft::ttft(args, report),
         Part::Memory => cases::memory::memory(args, report),
+        Part::Steps => cases::steps::steps(args, report),
     }
 }

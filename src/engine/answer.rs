@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, Error, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
 
 /// The part of a JSON object of the OpenAI API that is measured.
 #[derive(Debug, Default, Deserialize)]

@@ -2,6 +2,7 @@
 
 pub mod memory;
 pub mod open;
+pub mod steps;
 pub mod streams;
 pub mod ttft;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::args::Args;
-use crate::bare;
+use crate::bare::Closed;
 use crate::child::{self, Done, Order};
 use crate::mock::Mock;
 use crate::report::{Bound, Report, seconds, thousands};
@@ -68,8 +68,7 @@ impl Both {
 
 /// Rounds in turn against one mock: its own share of a core says which side is waited for.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
-    let flags = [&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat();
-    let mock = Mock::start(&flags);
+    let mock = mock(flags);
     let mut both = Both { bare: Vec::new(), ours: Vec::new() };
     let mut shares = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
@@ -88,6 +87,23 @@ fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
         share(shares.1)
     ));
     both
+}
+
+/// One round of the bare reader against a mock of its own.
+pub fn bare(args: &Args, flags: &[&str], tokens: u32) -> Done {
+    let mock = mock(flags);
+    bare_round(args, mock.port, tokens)
+}
+
+/// One round of sweepline's engine against a mock of its own.
+pub fn ours(args: &Args, flags: &[&str], tokens: u32) -> Done {
+    let mock = mock(flags);
+    our_round(args, mock.port, tokens)
+}
+
+/// A mock that is never waited for.
+fn mock(flags: &[&str]) -> Mock {
+    Mock::start(&[&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat())
 }
 
 /// A round, and the share of a core that the mock used meanwhile.
@@ -112,7 +128,7 @@ fn plan(args: &Args, port: u16, tokens: u32) -> String {
 
 fn bare_round(args: &Args, port: u16, tokens: u32) -> Done {
     let body = super::body(&plan(args, port, tokens));
-    child::run(&Order::Bare(bare::Closed { port, body, tokens, streams: STREAMS, window: window(args) }))
+    child::run(&Order::Bare(Closed { port, body, tokens, streams: STREAMS, window: window(args) }))
 }
 
 fn our_round(args: &Args, port: u16, tokens: u32) -> Done {
