@@ -182,5 +182,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         client_cpu_ns: Some(windows.end_ns / 10),
         client_cores: 2,
         max_in_flight: 8,
+        client_threads: 1,
+        client_timer: "timerfd".to_owned(),
     }
 }

@@ -13,6 +13,7 @@ pub mod mock;
 mod output;
 mod preview;
 mod probe;
+mod room;
 mod run;
 mod schema;
 mod selection;

@@ -15,7 +15,7 @@ use crate::sweep::resume::{Action, Decision, Wishes, explain};
 
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, output, probe, why};
+use super::{Exit, Failure, Folder, TextOrJson, output, probe, room, why};
 
 /// The arguments of `preview`.
 #[derive(Debug, Args)]
@@ -55,13 +55,15 @@ pub struct View<'a> {
     pub format: TextOrJson,
     /// What the servers said, if they were asked.
     pub asked: Option<&'a [probe::Asked]>,
+    /// Most runs at once.
+    pub jobs: u16,
 }
 
 /// Shows what `run` would do.
 pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.folder)?;
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
-    let view = View { format: args.format, asked: asked.as_deref() };
+    let view = View { format: args.format, asked: asked.as_deref(), jobs: 1 };
     let work = show(&workspace, &args.selection, Wishes::default(), view)?;
     Ok(match asked {
         Some(asked) if !probe::are_ready(&asked) => Exit::Runs,
@@ -108,6 +110,10 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
             output::print(&text(workspace, &chosen, &decisions, orphans.len()))?;
             view.asked.map_or(Ok(()), probe::print)?;
         }
+    }
+    let todo = chosen.iter().zip(&decisions).filter(|(_, decision)| decision.action.is_work());
+    for obstacle in room::obstacles(workspace, todo.map(|(run, _)| *run), view.jobs) {
+        output::complain(&format!("`run` would refuse this: {obstacle}"));
     }
     Ok(decisions.iter().any(|decision| decision.action.is_work()))
 }

@@ -18,7 +18,7 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview, room};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.folder)?;
-        let view = View { format: TextOrJson::Text, asked: None };
+        let view = View { format: TextOrJson::Text, asked: None, jobs: args.jobs };
         preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
@@ -71,6 +71,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let writer = if any_work(&decisions) {
+        have_room(&args, &workspace, &decisions)?;
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
         let writer = Store::lock(&args.folder.results)?;
@@ -101,6 +102,15 @@ fn decide(workspace: &Workspace, picked: &[bool], wishes: Wishes) -> Vec<Option<
 
 fn any_work(decisions: &[Option<Decision>]) -> bool {
     decisions.iter().flatten().any(|decision| decision.action.is_work())
+}
+
+/// Refuses what this machine has too few files or ports for, before anything is written or sent: a sweep that fails in
+/// its last rung has cost its hours already.
+fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
+    let is_work = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| decision.action.is_work());
+    let todo = workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| is_work(decision));
+    let obstacles = room::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);
+    if obstacles.is_empty() { Ok(()) } else { Err(Failure::Usage(obstacles.join("\nerror: "))) }
 }
 
 /// Says what is going to be done.

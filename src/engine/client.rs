@@ -1,16 +1,14 @@
 //! One request, from the moment it is wanted to its record. Nothing is retried.
 
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, header};
-use http_body_util::Full;
+use http::Response;
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
 
@@ -18,10 +16,12 @@ use crate::plan::Timeouts;
 use crate::rows::Outcome;
 
 use super::clock::Clock;
-use super::connection::{Connection, Connector};
+use super::connection::Connection;
 use super::io::Read;
 use super::limit::Limit;
 use super::pacer::Start;
+use super::pattern::Pattern;
+use super::pool::Pool;
 use super::progress::Progress;
 use super::sse;
 use super::tally::{Entry, Failure, Tally};
@@ -38,49 +38,68 @@ const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// How long the body of an error response is read.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests of a run share.
-pub struct Client {
+/// What all requests of a run share, whichever thread performs them.
+pub struct Common {
     /// The run's clock.
     pub clock: Clock,
     /// Where requests go.
     pub target: Arc<Target>,
-    /// Opens connections.
-    pub connector: Connector,
-    /// Connections without a request, the last used on top.
-    pub idle: RefCell<Vec<Connection>>,
     /// Limits of a request.
     pub timeouts: Timeouts,
     /// Whether answers come token by token.
     pub stream: bool,
-    /// Path of the API.
-    pub path: String,
-    /// Opens the `x-request-id` of every request.
-    pub id_prefix: String,
+    /// Every request but for its number and its body.
+    pub pattern: Pattern,
     /// The run is over: what is under way is cut.
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Progress>,
 }
 
+/// What performs the requests of one thread.
+pub struct Client {
+    /// What it shares with the others.
+    pub common: Arc<Common>,
+    /// Its connections.
+    pub pool: Pool,
+}
+
+impl std::ops::Deref for Client {
+    type Target = Common;
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
 /// The end of a run, told to every request at once, also to one that has not begun to listen.
 #[derive(Debug, Default)]
 pub struct Cut {
-    over: Cell<bool>,
+    over: AtomicBool,
     notify: Notify,
 }
 
 impl Cut {
     /// Ends every request under way.
     pub fn now(&self) {
-        self.over.set(true);
+        self.over.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
 
-    async fn wait(&self) {
-        let notified = self.notify.notified();
-        if !self.over.get() {
-            notified.await;
-        }
+    /// What `work` comes to; none where it was cut. To be awaited by a task directly: it listens with the waker of its
+    /// first poll.
+    async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut notified, mut work) = (pin!(self.notify.notified()), pin!(work));
+        let mut listens = false;
+        poll_fn(|cx| {
+            if !std::mem::replace(&mut listens, true) && notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            match self.over.load(Ordering::Acquire) {
+                true => Poll::Ready(None),
+                false => work.as_mut().poll(cx).map(Some),
+            }
+        })
+        .await
     }
 }
 
@@ -91,7 +110,7 @@ pub struct Order {
     /// Its body, encoded.
     pub body: Bytes,
     /// Its row as far as it is known before it is sent.
-    pub tally: Tally,
+    pub tally: Box<Tally>,
 }
 
 /// A request that has ended.
@@ -111,13 +130,9 @@ impl Client {
     pub async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            let cut = self.cut.wait();
             let exchange = self.exchange(&mut tally, start.request, body);
-            tokio::select! {
-                biased;
-                () = cut => Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain")),
-                result = exchange => result,
-            }
+            let cut = || Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain"));
+            self.cut.or(exchange).await.unwrap_or_else(cut)
         };
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
         tally.row.ended_ns = Some(freed);
@@ -158,7 +173,7 @@ impl Client {
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        while let Some(mut connection) = self.kept().await {
+        while let Some(mut connection) = self.pool.kept().await {
             let result = self.converse(&mut connection, tally, request, body.clone()).await;
             // The server had closed it: nothing of the request was written, so this is no second sending.
             let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
@@ -166,7 +181,10 @@ impl Client {
                 return self.keep(connection, result);
             }
         }
-        let mut connection = self.connect(tally).await?;
+        let (mut connection, opening) = self.pool.open().await?;
+        tally.row.dns_ns = opening.dns;
+        tally.row.connect_ns = opening.connect;
+        tally.row.tls_ns = opening.tls;
         let result = self.converse(&mut connection, tally, request, body).await;
         self.keep(connection, result)
     }
@@ -175,38 +193,9 @@ impl Client {
     fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
-            self.idle.borrow_mut().push(connection);
+            self.pool.keep(connection);
         }
         Ok(())
-    }
-
-    /// A kept connection that still looks good, the last used first.
-    async fn kept(&self) -> Option<Connection> {
-        loop {
-            let mut connection = self.idle.borrow_mut().pop()?;
-            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
-                return Some(connection);
-            }
-        }
-    }
-
-    /// A new connection.
-    async fn connect(&self, tally: &mut Tally) -> Result<Connection, Failure> {
-        let failed = |text: String| Failure::new(Outcome::Connect, text);
-        let limit = Duration::from(self.timeouts.connect);
-        let opened = tokio::time::timeout(limit, self.connector.open()).await;
-        match opened {
-            Ok(Ok((connection, opening))) => {
-                tally.row.dns_ns = opening.dns;
-                tally.row.connect_ns = opening.connect;
-                tally.row.tls_ns = opening.tls;
-                Ok(connection)
-            }
-            Ok(Err(error)) => Err(failed(format!("no connection to {}: {error}", self.target.authority))),
-            Err(_) => {
-                Err(failed(format!("no connection to {} within {}", self.target.authority, self.timeouts.connect)))
-            }
-        }
     }
 
     async fn converse(
@@ -216,8 +205,8 @@ impl Client {
         request: u64,
         body: Bytes,
     ) -> Result<Reusable, Failure> {
-        let request = self.request(request, body);
-        let mut limit = Limit::new(self.clock, self.timeouts);
+        let request = self.pattern.request(request, body);
+        let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let response = {
             let mut answer = pin!(connection.send(request));
             let stamps = std::rc::Rc::clone(&connection.stamps);
@@ -236,31 +225,13 @@ impl Client {
             return Err(self.error_response(connection, response).await);
         }
         let mut incoming = response.into_body();
-        if self.stream {
+        let result = if self.stream {
             self.read_stream(connection, &mut incoming, tally, &mut limit).await
         } else {
             self.read_whole(connection, &mut incoming, tally, &mut limit).await
-        }
-    }
-
-    fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {
-        let accept = if self.stream { "text/event-stream" } else { "application/json" };
-        let id = format!("{}-{number}", self.id_prefix);
-        let mut builder = Request::builder()
-            .method(Method::POST)
-            .uri(&self.path)
-            .header(header::HOST, &self.target.authority)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, accept)
-            .header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")))
-            .header(HeaderName::from_static("x-request-id"), id);
-        if let Some(key) = &self.target.api_key
-            && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", key.reveal()))
-        {
-            value.set_sensitive(true);
-            builder = builder.header(header::AUTHORIZATION, value);
-        }
-        builder.body(Full::new(body)).expect("the parts of the address were checked when it was read")
+        };
+        connection.timer = Some(limit.into_timer());
+        result
     }
 
     async fn error_response(&self, connection: &mut Connection, response: Response<Incoming>) -> Failure {

@@ -1,7 +1,4 @@
-//! Connections that the engine owns: opened here, kept alive here, never retried.
-//!
-//! A kept connection is looked at before it is used again; one that the server has closed meanwhile is dropped and a
-//! new one opened. A connection that breaks after a request was written fails that request: nothing is sent twice.
+//! One connection that the engine owns, and how it is opened. Which of them a request gets is the pool's matter.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +18,7 @@ use tokio_rustls::TlsConnector;
 
 use super::clock::Clock;
 use super::io::{Stamped, Stamps};
+use super::limit::Timer;
 use super::target::Target;
 
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
@@ -34,6 +32,8 @@ pub struct Connection {
     driver: Option<Driver>,
     /// What its socket saw.
     pub stamps: Rc<Stamps>,
+    /// The timer of its last request, for the next one.
+    pub timer: Option<Timer>,
 }
 
 /// What opening a connection cost, in nanoseconds; none for a step that was not needed.
@@ -68,6 +68,16 @@ impl Connector {
         Ok(Connector { target, tls, clock })
     }
 
+    /// The run's clock has started.
+    pub fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// Host and port of the target.
+    pub fn authority(&self) -> &str {
+        &self.target.authority
+    }
+
     /// Opens a connection. Not bounded in time: the caller does that.
     pub async fn open(&self) -> io::Result<(Connection, Opening)> {
         let mut opening = Opening::default();
@@ -88,7 +98,7 @@ impl Connector {
             }
         };
         let (sender, driver) = http1::handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        Ok((Connection { sender, driver: Some(driver), stamps }, opening))
+        Ok((Connection { sender, driver: Some(driver), stamps, timer: None }, opening))
     }
 
     async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {

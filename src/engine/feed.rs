@@ -12,6 +12,10 @@ use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
 
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
+/// Contents that change hands at once: each hand-over may wake the thread that makes them.
+const MOST_IN_BATCH: usize = 64;
+/// Batches made ahead.
+const AHEAD: usize = 16;
 
 /// What one request carries.
 pub struct Content {
@@ -44,7 +48,12 @@ pub struct Feed {
 }
 
 enum Source {
-    Ahead(Receiver<Content>),
+    Ahead {
+        /// What is at hand.
+        batch: std::vec::IntoIter<Content>,
+        /// What comes next.
+        batches: Receiver<Vec<Content>>,
+    },
     Conversations(Box<Conversations>),
 }
 
@@ -72,7 +81,7 @@ impl Feed {
                 by_slot: HashMap::new(),
                 waiting: VecDeque::new(),
             })),
-            _ => Source::Ahead(make_ahead(generator, shape)?),
+            _ => Source::Ahead { batch: Vec::new().into_iter(), batches: make_ahead(generator, shape)? },
         };
         Ok(Feed {
             requested_tokens: spec.scenario.output_tokens,
@@ -94,7 +103,12 @@ impl Feed {
     /// The content of the next request. None when the thread that makes them is gone.
     pub async fn next(&mut self, slot: Option<u32>) -> Option<(Content, Ticket)> {
         match &mut self.source {
-            Source::Ahead(receiver) => receiver.recv().await.map(|content| (content, Ticket(None))),
+            Source::Ahead { batch, batches } => loop {
+                if let Some(content) = batch.next() {
+                    return Some((content, Ticket(None)));
+                }
+                *batch = batches.recv().await?.into_iter();
+            },
             Source::Conversations(conversations) => Some(conversations.next(slot)),
         }
     }
@@ -147,7 +161,7 @@ impl Conversations {
     }
 }
 
-fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Content>> {
+fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Vec<Content>>> {
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -158,11 +172,16 @@ fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Co
         }
     };
     let first = make(0);
-    let (sender, receiver) = channel((AHEAD_BYTES / first.body.len().max(1)).clamp(16, 4096));
+    // Short prompts in large batches, long ones one by one.
+    let in_batch = (AHEAD_BYTES / AHEAD / first.body.len().max(1)).clamp(1, MOST_IN_BATCH) as u64;
+    let (sender, receiver) = channel(AHEAD);
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
         // The run is over when nobody takes contents any longer.
-        let _ = sender.blocking_send(first);
-        (1..).take_while(|k| sender.blocking_send(make(*k)).is_ok()).for_each(drop);
+        let _ = sender.blocking_send(vec![first]);
+        let mut next = 1;
+        while sender.blocking_send((next..next + in_batch).map(&make).collect()).is_ok() {
+            next += in_batch;
+        }
     })?;
     Ok(receiver)
 }

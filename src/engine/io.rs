@@ -32,7 +32,7 @@ pub struct Read {
 /// What the socket saw, shared with the request that uses the connection. Nanoseconds since the run's start.
 #[derive(Debug)]
 pub struct Stamps {
-    clock: Clock,
+    clock: Cell<Clock>,
     last_read: Cell<u64>,
     /// How long the kernel held the last read's bytes for us; none where it gave no stamp.
     delay: Cell<Option<u64>>,
@@ -47,7 +47,7 @@ impl Stamps {
     /// Stamps by `clock`.
     pub fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
-            clock,
+            clock: Cell::new(clock),
             last_read: Cell::new(0),
             delay: Cell::new(None),
             by_kernel: Cell::new(true),
@@ -55,6 +55,12 @@ impl Stamps {
             armed: Cell::new(false),
             doubted: Cell::new(false),
         })
+    }
+
+    /// The run's clock has started: what a connection saw when it was opened ahead is no part of the run.
+    pub fn begin(&self, clock: Clock) {
+        self.clock.set(clock);
+        self.last_read.set(0);
     }
 
     /// From here on the next write carries a request.
@@ -91,7 +97,7 @@ impl Stamps {
 
     /// So many bytes were read just now; none: the end of the connection, which no kernel stamps.
     fn came(&self, bytes: usize, kernel: Option<i64>) {
-        let origin = self.clock.origin();
+        let origin = self.clock.get().origin();
         let earliest = origin + self.last_read.get().max(self.sent.get().unwrap_or(0));
         let (at, delay) = stamp::arrival(kernel, Now::read(), earliest);
         self.last_read.set(at.saturating_sub(origin));
@@ -116,7 +122,7 @@ impl Stamped {
 
     fn leaving(&self) {
         if self.stamps.armed.replace(false) {
-            self.stamps.sent.set(Some(self.stamps.clock.now()));
+            self.stamps.sent.set(Some(self.stamps.clock.get().now()));
         }
     }
 

@@ -17,6 +17,9 @@ use super::tally::Failure;
 /// How long the end of the body may take after `[DONE]` before the connection is given up.
 const LINGER: Duration = Duration::from_millis(100);
 
+/// A timer that one request after another uses: to move it is cheaper than to make one.
+pub type Timer = Pin<Box<Sleep>>;
+
 /// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
 pub struct Limit {
     clock: Clock,
@@ -24,22 +27,27 @@ pub struct Limit {
     begin: u64,
     end: u64,
     lingers: bool,
-    sleep: Pin<Box<Sleep>>,
+    sleep: Timer,
 }
 
 impl Limit {
-    /// The limits of a request that begins now.
-    pub fn new(clock: Clock, timeouts: Timeouts) -> Limit {
+    /// The limits of a request that begins now, on the timer of an earlier one where there is one.
+    pub fn new(clock: Clock, timeouts: Timeouts, timer: Option<Timer>) -> Limit {
         let begin = clock.now();
-        let first = timeouts.request.0.min(timeouts.stall.0);
-        Limit {
-            clock,
-            timeouts,
-            begin,
-            end: begin.saturating_add(timeouts.request.0),
-            lingers: false,
-            sleep: Box::pin(tokio::time::sleep(Duration::from_nanos(first))),
-        }
+        let first = Duration::from_nanos(timeouts.request.0.min(timeouts.stall.0));
+        let sleep = match timer {
+            Some(mut sleep) => {
+                sleep.as_mut().reset(Instant::now() + first);
+                sleep
+            }
+            None => Box::pin(tokio::time::sleep(first)),
+        };
+        Limit { clock, timeouts, begin, end: begin.saturating_add(timeouts.request.0), lingers: false, sleep }
+    }
+
+    /// The timer, for the next request.
+    pub fn into_timer(self) -> Timer {
+        self.sleep
     }
 
     /// From here on only the end of the body is waited for.

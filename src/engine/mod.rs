@@ -7,13 +7,17 @@ mod answer;
 mod client;
 mod clock;
 mod connection;
+mod demand;
 mod executor;
 mod feed;
 mod gaps;
+mod hands;
 mod io;
 mod limit;
 mod pacer;
+mod pattern;
 mod phase;
+mod pool;
 mod progress;
 mod recorder;
 mod schedule;
@@ -27,29 +31,30 @@ mod template;
 mod timer;
 mod tls;
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::expand::{Load, RunSpec};
-use crate::plan::Api;
+use crate::plan::Timer;
 use crate::rows::{Facts, Sample};
 use crate::workload::NonceKey;
 
 pub use clock::monotonic;
+pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
 
-use client::{Client, Cut};
+use client::{Common, Cut};
 use clock::Clock;
 use connection::Connector;
-use executor::{Done, Executor};
+use executor::{Done, Executor, Parts};
 use feed::Feed;
+use hands::Opened;
 use pacer::Pacer;
+use pattern::Pattern;
 use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
@@ -109,47 +114,53 @@ pub enum EngineError {
 /// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's sink while it
 /// runs; `progress` may be read by anybody meanwhile.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
-    let local = tokio::task::LocalSet::new();
     stamp::keep_enabled();
-    let clock = Clock::start();
-    local.block_on(&runtime, async move {
-        let Job { spec, target, id_prefix, nonce_key, sink } = job;
-        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
-        let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
-        let client = Rc::new(client(&spec, target, id_prefix, clock, progress).map_err(EngineError::Setup)?);
-        let executor = Executor::new(client, pacer(&spec), PhaseClock::new(&spec.phases), feed, recorder);
-        let done = executor.run(stop).await?;
-        let facts = facts(&spec, &done, clock);
-        let samples = done.recorder.finish().map_err(EngineError::Sink)?;
-        Ok(Finished { facts, samples })
-    })
+    hands::runtime().map_err(EngineError::Setup)?.block_on(perform(job, progress, stop))
 }
 
-fn client(
-    spec: &RunSpec,
-    target: Target,
-    id_prefix: String,
-    clock: Clock,
-    progress: Arc<Progress>,
-) -> std::io::Result<Client> {
+async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
+    let Job { spec, target, id_prefix, nonce_key, sink } = job;
+    let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
-    let api = match spec.endpoint.api {
-        Api::Chat => "/chat/completions",
-        Api::Completions => "/completions",
-    };
-    Ok(Client {
+    let opened = open_ahead(&spec, &target, stop.clone()).await?;
+    let clock = Clock::start();
+    let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
+    let common = Arc::new(Common {
         clock,
-        connector: Connector::new(Arc::clone(&target), clock)?,
-        path: format!("{}{api}", target.base),
+        pattern: Pattern::new(&spec, &target, id_prefix),
         target,
-        idle: RefCell::default(),
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
-        id_prefix,
         cut: Cut::default(),
         progress,
-    })
+    });
+    let executor = Executor::new(Parts {
+        hands: opened.begin(&common),
+        common,
+        pacer: pacer(&spec),
+        spins: spec.engine.timer == Timer::Spin,
+        phases: PhaseClock::new(&spec.phases),
+        feed,
+        recorder,
+    });
+    let done = executor.run(stop).await?;
+    let facts = facts(&spec, &done, clock);
+    let samples = done.recorder.finish().map_err(EngineError::Sink)?;
+    Ok(Finished { facts, samples })
+}
+
+/// Opens the connections that the run is to find open, before its clock starts.
+async fn open_ahead(
+    spec: &Arc<RunSpec>,
+    target: &Arc<Target>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<Opened, EngineError> {
+    let connector = Connector::new(Arc::clone(target), Clock::start()).map_err(EngineError::Setup)?;
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
+        opened = Opened::open(spec, connector) => opened.map_err(EngineError::Setup),
+    }
 }
 
 fn pacer(spec: &RunSpec) -> Pacer {
@@ -195,5 +206,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_cpu_ns: Some(passed.cpu),
         client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         max_in_flight: done.counts.max_in_flight,
+        client_threads: spec.engine.threads,
+        client_timer: spec.engine.timer.name().to_owned(),
     }
 }

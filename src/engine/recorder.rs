@@ -77,7 +77,7 @@ impl Recorder {
 
     /// Takes one entry. False once the writer has given up: `finish` says why.
     pub fn push(&mut self, entry: Entry) -> bool {
-        self.batch_bytes += entry.gaps.size();
+        self.batch_bytes += entry.size();
         self.batch.push(entry);
         (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
     }
@@ -176,9 +176,9 @@ impl Writer {
     }
 
     fn add(&mut self, entry: Entry) {
-        let gaps_ns = entry.gaps.to_vec();
-        self.gaps += gaps_ns.len();
-        self.records.push(Record { row: entry.row, gaps_ns });
+        let record = entry.into_record();
+        self.gaps += record.gaps_ns.len();
+        self.records.push(record);
     }
 }
 

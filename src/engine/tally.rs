@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::rows::{Outcome, RequestRow, Stamp, TokenSource};
+use crate::rows::{Outcome, Record, RequestRow, Stamp, TokenSource};
 
 use super::answer::{Body, Channel, Usage, Wrong};
 use super::gaps::Gaps;
@@ -40,7 +40,7 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// One request under way.
+/// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Tally {
     /// Its row so far.
@@ -58,18 +58,31 @@ pub struct Tally {
 
 /// A request that is over: what the writer takes.
 #[derive(Debug)]
-pub struct Entry {
+pub struct Entry(Box<Tally>);
+
+impl Entry {
     /// Its row.
-    pub row: RequestRow,
-    /// The gaps between its token events.
-    pub gaps: Gaps,
+    pub fn row(&self) -> &RequestRow {
+        &self.0.row
+    }
+
+    /// Bytes that its gaps take.
+    pub fn size(&self) -> usize {
+        self.0.gaps.size()
+    }
+
+    /// As it is written.
+    pub fn into_record(self) -> Record {
+        let Tally { row, gaps, .. } = *self.0;
+        Record { row, gaps_ns: gaps.to_vec() }
+    }
 }
 
 impl Tally {
     /// Nothing has come yet.
-    pub fn new(row: RequestRow) -> Tally {
+    pub fn new(row: RequestRow) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
-        Tally {
+        Box::new(Tally {
             row,
             gaps: Gaps::with_room(expected),
             template: Template::default(),
@@ -78,7 +91,7 @@ impl Tally {
             usage: None,
             marked_done: false,
             freed: None,
-        }
+        })
     }
 
     /// Takes one event of the stream, which came with `read`. True when it carried text.
@@ -203,7 +216,7 @@ impl Tally {
     }
 
     /// The entry of a request that ended like this, and the answer's content.
-    pub fn finish(mut self, result: Result<(), Failure>) -> (Entry, String) {
+    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, String) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
             Err(failure) => {
@@ -213,7 +226,9 @@ impl Tally {
         }
         self.count_tokens();
         self.row.text_digest = self.digest();
-        (Entry { row: self.row, gaps: self.gaps }, self.content)
+        self.reasoning = String::new();
+        let answer = std::mem::take(&mut self.content);
+        (Entry(self), answer)
     }
 
     fn count_tokens(&mut self) {

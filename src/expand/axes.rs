@@ -1,6 +1,6 @@
 //! Reading typed values from a cell's axes.
 
-use crate::plan::{Arrivals, Scalar, Scenario};
+use crate::plan::{Arrivals, Connections, Scalar, Scenario};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -52,6 +52,16 @@ pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
         .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
 }
 
+/// How requests get their connections, where an axis says so.
+pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
+    let Some(value) = cell.get("connections") else { return Ok(None) };
+    Connections::ALL
+        .into_iter()
+        .find(|connections| *value == Scalar::Text(connections.name().to_owned()))
+        .map(Some)
+        .ok_or_else(|| wrong("connections", value, "warm, cold or per_request"))
+}
+
 /// The fields of a request that axes set, as one more layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some(axis) = cell.keys().find(|axis| !KNOWN.contains(&axis.as_str())) {
@@ -74,13 +84,14 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
 }
 
 /// Every axis there is.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "endpoint",
     "model",
     "scenario",
     "batch_size",
     "qps",
     "arrivals",
+    "connections",
     "prompt_tokens",
     "output_tokens",
     "system_tokens",

@@ -16,13 +16,15 @@ use crate::plan::shorthand::DrainMode;
 use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{EndpointSpec, Load, ModelSpec, Phases, RunSpec, Shaping};
+use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
 
 /// Version of what the numbers mean. Bump it only when the same run would give other numbers: every id changes with it.
-const MEASUREMENT: u32 = 1;
+/// 1: instants as the program read them, connections opened by the first request that needed one. 2: instants by the
+/// kernel's stamps, and `connections` says how they are opened.
+const MEASUREMENT: u32 = 2;
 
 /// A value of the canonical form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +135,24 @@ fn int(value: &u32) -> Value {
 
 /// The canonical form of `spec`. Every struct is taken apart field by field, so that a new field cannot be forgotten.
 pub fn canonical(spec: &RunSpec) -> Canonical {
-    let RunSpec { labels: _, endpoint, model, scenario, shaping, load, phases, between, timeouts, seed, repeat } = spec;
+    let RunSpec {
+        // Names for people.
+        labels: _,
+        endpoint,
+        model,
+        scenario,
+        shaping,
+        load,
+        phases,
+        between,
+        timeouts,
+        connections,
+        // How the generator is built decides how much load it can make, and its own error is measured in every run: with
+        // other threads or another timer it is the same run, and its facts say how it was made.
+        engine: LoadEngine { threads: _, timer: _ },
+        seed,
+        repeat,
+    } = spec;
     let mut body = Vec::new();
     let mut all = Entries { prefix: String::new(), into: &mut body };
     put_endpoint(all.under("endpoint"), endpoint);
@@ -148,6 +167,7 @@ pub fn canonical(spec: &RunSpec) -> Canonical {
     all.put("timeouts.connect", Value::Duration(*connect));
     all.put("timeouts.request", Value::Duration(*request));
     all.put("timeouts.stall", Value::Duration(*stall));
+    all.put("connections", text(&connections.name()));
     let Seed(seed) = seed;
     all.put("seed", Value::Int(*seed));
     all.put("repeat", int(repeat));

@@ -24,6 +24,7 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
         "phases" => place.phase(rest),
         "between" if sweep.between.is_some() => place.in_sweep(&["between", rest]),
         "between" | "timeouts" => keys(&[group, rest]),
+        "connections" => place.connections(),
         "seed" => keys(&["seed"]),
         "repeat" => place.in_sweep(&["repeats"]),
         _ => Vec::new(),
@@ -140,6 +141,14 @@ impl Place<'_> {
             "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
             "arrivals" => self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"])),
             _ => self.in_sweep(&["matrix"]),
+        }
+    }
+
+    fn connections(&self) -> Vec<Step> {
+        match self.axis("connections") {
+            Some(axis) => axis,
+            None if self.sweep.connections.is_some() => self.in_sweep(&["connections"]),
+            None => keys(&["connections"]),
         }
     }
 

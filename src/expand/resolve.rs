@@ -9,8 +9,8 @@ use crate::plan::shorthand::DrainMode;
 use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
 use crate::units::{Decimal, Nanos};
 
-use super::axes::{arrivals, number, request_fields, text, whole};
-use super::{Cell, EndpointSpec, Labels, Load, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::axes::{arrivals, connections, number, request_fields, text, whole};
+use super::{Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 const FILL: Nanos = Nanos::from_secs(30);
@@ -46,6 +46,8 @@ pub fn resolve(plan: &Plan, sweep: &Sweep, cell: &Cell) -> Result<RunSpec, Mista
         phases: phases(&plan.phases, &sweep.phases, load)?,
         between: sweep.between.unwrap_or(plan.between),
         timeouts: plan.timeouts,
+        connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
+        engine: load_engine(plan, sweep),
         seed: plan.seed,
         repeat: 0,
     })
@@ -117,6 +119,14 @@ fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> S
         presence_penalty: scenario.presence_penalty,
         frequency_penalty: scenario.frequency_penalty,
         nonce: plan.nonce.is_on(),
+    }
+}
+
+fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
+    let default = LoadEngine::default();
+    LoadEngine {
+        threads: sweep.engine.threads.or(plan.engine.threads).unwrap_or(default.threads),
+        timer: sweep.engine.timer.or(plan.engine.timer).unwrap_or(default.timer),
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Arrivals, Between, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts, Timer};
 use crate::units::{Decimal, Nanos, Seed};
 
-/// One run. Everything but `labels` is part of its identity.
+/// One run. Everything but `labels` and `engine` is part of its identity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Names shown to people; not hashed.
@@ -29,10 +29,31 @@ pub struct RunSpec {
     pub between: Between,
     /// When a request is given up.
     pub timeouts: Timeouts,
+    /// How requests get their connections.
+    #[serde(default = "Connections::before_plans_said")]
+    pub connections: Connections,
+    /// How the load generator is built; not hashed.
+    #[serde(default)]
+    pub engine: LoadEngine,
     /// The plan's seed.
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.
     pub repeat: u32,
+}
+
+/// How the load generator is built. How it was built for a run is among the run's facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadEngine {
+    /// Threads that send and receive, from 1.
+    pub threads: u32,
+    /// What is waited with for the next instant of the schedule.
+    pub timer: Timer,
+}
+
+impl Default for LoadEngine {
+    fn default() -> Self {
+        LoadEngine { threads: 1, timer: Timer::default() }
+    }
 }
 
 /// Names shown to people.

@@ -25,7 +25,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 16] = [
+pub(super) const AXES: [(&str, Kind, &str); 17] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -36,6 +36,7 @@ pub(super) const AXES: [(&str, Kind, &str); 16] = [
     ),
     ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
     ("arrivals", Kind::Choice(&["poisson", "constant"]), "How the arrivals of an open loop are spaced."),
+    ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(16, 4_000_000), "Tokens of the user's text in one request."),
     ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),

@@ -6,6 +6,7 @@
 
 mod axis;
 mod check;
+mod client;
 mod error;
 mod mask;
 mod mock_figures;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::scalar::{Fact, ModelId, Scalar};
@@ -51,6 +52,12 @@ pub struct Plan {
     /// When a request is given up.
     #[serde(default)]
     pub timeouts: Timeouts,
+    /// How requests get their connections. Also per sweep, or an axis.
+    #[serde(default)]
+    pub connections: Connections,
+    /// How the load generator is built; decides how much load this machine can make, not what a run is.
+    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    pub engine: LoadEnginePatch,
     /// Ask for answers token by token. Also per scenario, or an axis.
     #[serde(default = "yes")]
     pub stream: bool,
@@ -285,24 +292,6 @@ pub struct Between {
     pub cooldown: Nanos,
 }
 
-/// When a request is given up; the outcome is then `timeout`, `connect` or `stalled`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Timeouts {
-    /// For a connection to open. Default 10s.
-    pub connect: Nanos,
-    /// For the whole request. Default 10m.
-    pub request: Nanos,
-    /// For the time between two pieces of an answer, and until its first. Default 60s.
-    pub stall: Nanos,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Timeouts { connect: Nanos::from_secs(10), request: Nanos::from_secs(600), stall: Nanos::from_secs(60) }
-    }
-}
-
 /// What to do when the server that is found differs from the one measured before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -345,6 +334,12 @@ pub struct Sweep {
     /// The pause between runs of this sweep; default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
+    /// How requests get their connections; default: the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// How the load generator is built, merged field by field over the plan's.
+    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    pub engine: LoadEnginePatch,
     /// Ask for answers token by token; default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,

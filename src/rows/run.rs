@@ -59,6 +59,22 @@ pub struct Facts {
     pub client_cores: u32,
     /// Most requests in flight at once.
     pub max_in_flight: u64,
+    /// Threads of the load generator that sent and received.
+    #[serde(default = "one")]
+    pub client_threads: u32,
+    /// What the load generator waited with for its schedule: timerfd or spin.
+    #[serde(default = "timerfd")]
+    pub client_timer: String,
+}
+
+/// Runs from before this was a fact had one thread.
+fn one() -> u32 {
+    1
+}
+
+/// Runs from before this was a fact waited by timerfd.
+fn timerfd() -> String {
+    "timerfd".to_owned()
 }
 
 /// The circumstances of a run: recorded and compared, never hashed.

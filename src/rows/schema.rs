@@ -203,8 +203,8 @@ table! {
         tls_ns: Option<u64> [Delta "ns"],
     }
     derived {
-        /// `new` where a connection was opened for this request, `reused` where an earlier one carried it; none where
-        /// there was no connection.
+        /// `new` where a connection was opened for this request, `reused` where it was there before: an earlier request
+        /// used it, or it was opened ahead of the run (`connections: warm`); none where there was no connection.
         connection: Option<Connection> [Dictionary ""] = RequestRow::connection,
     }
     then {

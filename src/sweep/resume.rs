@@ -145,6 +145,11 @@ pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: 
         return;
     }
     if let Some(changed) = disk.nearest(run) {
+        // Another id of an equal spec: only the version of the measurement differs, and that is the program's.
+        if changed.is_empty() {
+            decision.reason = "its result is of an older sweepline, whose numbers mean something else".to_owned();
+            return;
+        }
         let text: Vec<String> = changed.iter().map(Difference::to_string).collect();
         decision.reason = format!("changed: {}", text.join(", "));
         decision.changed = changed;
@@ -203,6 +208,10 @@ mod tests {
         assert_eq!(decided(run, &whole(), redo, false).0, Action::Cached);
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
         assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: cut".into()));
+        let old = Listed { id: "0".repeat(16), ..committed(run) };
+        let mut new = Decision::new(Action::New, "never committed");
+        explain(&mut new, run, &on_disk(vec![old]), 1);
+        assert!(new.reason.contains("an older sweepline") && new.changed.is_empty(), "{}", new.reason);
         let other = Listed { id: run.id.short(), ..committed(&runs(&[6]).runs[0]) };
         let (action, reason) = decided(run, &on_disk(vec![other]), none, false);
         assert_eq!(action, Action::Redo);

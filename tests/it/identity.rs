@@ -63,6 +63,7 @@ timeouts:
   connect: 5s
   request: 10s
   stall: 4s
+connections: warm
 sweeps:
   closed:
     repeats: 1
@@ -142,6 +143,9 @@ fn what_is_only_said_or_read_names_nothing() {
         ("name of the model", PLAN.replace("  m:\n", "  llama:\n").replace("[m]", "[llama]")),
         ("name of the scenario", PLAN.replace("  s:\n", "  talk:\n").replace("[s]", "[talk]")),
         ("name of the sweep", edited(PLAN, "  closed:\n", "  shut:\n")),
+        ("how the generator is built", edited(PLAN, "seed: 3\n", "seed: 3\nengine: { threads: 2, timer: spin }\n")),
+        ("and for one sweep", edited(PLAN, "    repeats: 1\n", "    repeats: 1\n    engine: { threads: 2 }\n")),
+        ("the default of connections left out", edited(PLAN, "connections: warm\n", "")),
         ("anchor and alias", edited(&edited(PLAN, "ttft: 1ms", "ttft: &short 1ms"), "itl: 1ms", "itl: *short")),
         ("another spelling", edited(PLAN, "fill: 20ms", "fill: 0.02s")),
         ("a default left out", edited(PLAN, "    arrivals: poisson\n", "")),
@@ -306,6 +310,7 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("timeouts.connect", "connect: ", "5s", "6s"),
         ("timeouts.request", "request: ", "10s", "20s"),
         ("timeouts.stall", "stall: ", "4s", "3s"),
+        ("connections", "connections: ", "warm", "cold"),
         ("load.batch_size", "scenario: [s]\n      batch_size: [", "2", "4"),
         ("load.qps", "qps: [", "20", "30"),
         ("load.cap", "qps: [20]\n      batch_size: [", "3", "4"),

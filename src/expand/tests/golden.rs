@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::expand::{EndpointSpec, Labels, Load, ModelSpec, Phases, RunId, RunSpec, Shaping, canonical};
+use crate::expand::{EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, RunId, RunSpec, Shaping, canonical};
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Api, Arrivals, Between, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-const CLOSED_CHAT: &str = "e866983d4b5b5296d7480b4301ae060e102c084bd3a644e7cf457c54900d30b1";
-const OPEN_COMPLETIONS: &str = "26da9b259cffea4f9728e5ff939a0083b6f29f189900b40f92d197a6a05183e7";
-const CONVERSATION_ON_MOCK: &str = "e6dff5d0c6cbcc1a9e1ded7233a9abc952089e6bd0462b1c20f1d32574eaf919";
+const CLOSED_CHAT: &str = "59710e63ff424584d9f762cf650eb5f55b3aa3bb4c436ead9c6d33f1427f6c95";
+const OPEN_COMPLETIONS: &str = "edb9b8cd24b7200c63909ab65539741de7830b3db5537133e9d2a2cbcdd7ce1d";
+const CONVERSATION_ON_MOCK: &str = "a68856c71be38652e40aef83cff72bdbdda3fa72496987ebf61b719398500821";
 
 /// The canonical form of `closed_chat`, whole.
 const CLOSED_CHAT_FORM: &str = "\
 4:hash=i1:1\n\
-11:measurement=i1:1\n\
+11:measurement=i1:2\n\
 16:between.cooldown=n1:0\n\
+11:connections=t4:warm\n\
 12:endpoint.api=t4:chat\n\
 15:endpoint.engine=t4:vllm\n\
 12:endpoint.gpu=t13:H100-SXM-80GB\n\
@@ -103,6 +104,8 @@ pub(super) fn closed_chat() -> RunSpec {
             request: Nanos::from_secs(600),
             stall: Nanos::from_secs(60),
         },
+        connections: Connections::Warm,
+        engine: LoadEngine::default(),
         seed: Seed(42),
         repeat: 0,
     }
@@ -140,6 +143,7 @@ pub(super) fn open_completions() -> RunSpec {
             },
             ..phases(10)
         },
+        connections: Connections::PerRequest,
         repeat: 2,
         ..closed_chat()
     }
@@ -169,6 +173,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
         model: ModelSpec { id: "mock".into(), precision: None },
         scenario: content(Reuse::Conversation, 5),
         between: Between { cooldown: Nanos::from_millis(1_500) },
+        connections: Connections::Cold,
         ..closed_chat()
     }
 }

@@ -3,12 +3,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::golden::{closed_chat, conversation_on_mock, open_completions};
-use crate::expand::{RunId, RunSpec, canonical, differences};
-use crate::plan::Scalar;
+use crate::expand::{LoadEngine, RunId, RunSpec, canonical, differences};
+use crate::plan::{Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
 /// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
-const OTHER_TEXTS: [&str; 11] = [
+const OTHER_TEXTS: [&str; 13] = [
     "7s/token",
     "7%",
     "7s",
@@ -19,6 +19,8 @@ const OTHER_TEXTS: [&str; 11] = [
     "stop",
     "shared_system",
     "none",
+    "cold",
+    "warm",
     "anything else",
 ];
 
@@ -53,7 +55,8 @@ fn a_change_of_any_leaf_changes_the_id_and_is_named() {
     for spec in [closed_chat(), open_completions(), conversation_on_mock()] {
         let mut all = Vec::new();
         leaves(&serde_json::to_value(&spec).expect("JSON"), String::new(), &mut all);
-        for pointer in all.iter().filter(|pointer| !pointer.starts_with("/labels")) {
+        let hashed = |pointer: &&String| !pointer.starts_with("/labels") && !pointer.starts_with("/engine");
+        for pointer in all.iter().filter(hashed) {
             let changed = mutated(&spec, pointer);
             assert_ne!(RunId::of(&changed), RunId::of(&spec), "{pointer}");
             let fields = differences(&spec, &changed);
@@ -74,6 +77,27 @@ fn labels_are_not_hashed() {
     assert_ne!(spec, relabelled);
     assert_eq!(RunId::of(&spec), RunId::of(&relabelled));
     assert_eq!(differences(&spec, &relabelled), []);
+}
+
+#[test]
+fn how_the_generator_is_built_is_not_hashed() {
+    let spec = closed_chat();
+    let engine = LoadEngine { threads: 4, timer: Timer::Spin };
+    let rebuilt = RunSpec { engine, ..spec.clone() };
+    assert_ne!(spec, rebuilt);
+    assert_eq!(RunId::of(&spec), RunId::of(&rebuilt));
+    assert_eq!(differences(&spec, &rebuilt), []);
+}
+
+#[test]
+fn a_spec_from_before_connections_is_one_of_cold_ones() {
+    let mut json = serde_json::to_value(closed_chat()).expect("JSON");
+    let fields = json.as_object_mut().expect("a table");
+    assert!(fields.remove("connections").is_some() && fields.remove("engine").is_some());
+    let old: RunSpec = serde_json::from_value(json).expect("a spec");
+    let told: Vec<String> = differences(&old, &closed_chat()).iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["connections: cold → warm"]);
+    assert_eq!(old.engine, LoadEngine { threads: 1, timer: Timer::Timerfd });
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn a_field_comes_from_where_the_plan_says_it() {
         ("shaping.nonce", "nonce"),
         ("between.cooldown", "between/cooldown"),
         ("timeouts.stall", "timeouts/stall"),
+        ("connections", "connections"),
         ("seed", "seed"),
         ("repeat", "sweeps/s/repeats"),
         ("hash", ""),
@@ -47,7 +48,7 @@ fn a_field_comes_from_where_the_plan_says_it() {
 fn the_nearest_layer_is_the_place() {
     let plan = one(
         json!({ "endpoint": "demo", "model": "large", "batch_size": 2, "prompt_tokens": [20], "arrivals": "poisson" }),
-        json!({ "stream": false, "between": { "cooldown": "1s" } }),
+        json!({ "stream": false, "between": { "cooldown": "1s" }, "connections": "cold" }),
     );
     assert_eq!(place(&plan, "scenario.prompt_tokens"), "sweeps/s/matrix/prompt_tokens/0");
     assert_eq!(place(&plan, "load.batch_size"), "sweeps/s/matrix/batch_size/0");
@@ -55,6 +56,9 @@ fn the_nearest_layer_is_the_place() {
     assert_eq!(place(&plan, "between.cooldown"), "sweeps/s/between/cooldown");
     assert_eq!(place(&plan, "endpoint.mock.itl"), "endpoints/demo/mock/itl");
     assert_eq!(place(&plan, "model.id"), "models/large/id/mock");
+    assert_eq!(place(&plan, "connections"), "sweeps/s/connections");
+    let plan = one(json!({ "batch_size": 2, "connections": ["cold"] }), json!({}));
+    assert_eq!(place(&plan, "connections"), "sweeps/s/matrix/connections/0");
     assert_eq!(place(&plan, "scenario.reuse"), "sweeps/s/matrix/scenario/0");
 }
 

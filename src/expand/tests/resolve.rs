@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Plan, Scalar};
+use crate::plan::{Arrivals, Connections, Plan, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 
 fn first(plan: &Plan) -> RunSpec {
@@ -37,6 +37,28 @@ fn stream_comes_from_the_nearest() {
     assert!(!stream(json!({ "batch_size": 1 }), json!({ "stream": false })));
     assert!(stream(json!({ "batch_size": 1, "scenario": "chat" }), json!({ "stream": false })));
     assert!(!stream(json!({ "batch_size": 1, "scenario": "chat", "stream": false }), json!({})));
+}
+
+#[test]
+fn connections_and_engine_come_from_the_nearest() {
+    let of = |plan: Value, matrix: Value, sweep: Value| {
+        let mut json =
+            plan_json(json!({ "s": { "matrix": { "endpoint": "demo", "model": "large", "batch_size": 1 } } }));
+        json.as_object_mut().expect("a table").extend(plan.as_object().expect("a table").clone());
+        let table = json["sweeps"]["s"].as_object_mut().expect("a table");
+        table.extend(sweep.as_object().expect("a table").clone());
+        table["matrix"].as_object_mut().expect("a table").extend(matrix.as_object().expect("a table").clone());
+        let spec = first(&serde_json::from_value(json).expect("a plan"));
+        (spec.connections, spec.engine.threads, spec.engine.timer)
+    };
+    assert_eq!(of(json!({}), json!({}), json!({})), (Connections::Warm, 1, Timer::Timerfd));
+    let plan = json!({ "connections": "cold", "engine": { "threads": 4, "timer": "spin" } });
+    assert_eq!(of(plan.clone(), json!({}), json!({})), (Connections::Cold, 4, Timer::Spin));
+    let sweep = json!({ "connections": "per_request", "engine": { "threads": 2 } });
+    assert_eq!(of(plan.clone(), json!({}), sweep.clone()), (Connections::PerRequest, 2, Timer::Spin), "merged");
+    let axis = json!({ "connections": ["warm"] });
+    assert_eq!(of(plan, axis, sweep).0, Connections::Warm);
+    assert!(mistake(json!({ "batch_size": 1, "connections": "hot" })).contains("warm, cold or per_request"));
 }
 
 #[test]

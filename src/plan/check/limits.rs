@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Limits, Percentile, PhasesPatch, Plan, Slo};
+use crate::plan::model::{Limits, LoadEnginePatch, Percentile, PhasesPatch, Plan, Slo};
 use crate::plan::tree::Step;
 use crate::units::Nanos;
 
@@ -17,6 +17,7 @@ impl Checker<'_> {
         {
             self.above_zero(&steps!["timeouts", field], field, value);
         }
+        self.engine(&steps!["engine"], plan.engine);
         let validity = &plan.validity;
         for (reason, limits) in [
             ("client_late", validity.client_late),
@@ -41,6 +42,15 @@ impl Checker<'_> {
     fn above_zero(&mut self, at: &[Step], field: &str, value: Nanos) {
         if value == Nanos::ZERO {
             self.report(at, out_of_range(field, "a time above 0s", value));
+        }
+    }
+
+    /// Checks how the plan or a sweep wants the load generator built.
+    pub(super) fn engine(&mut self, at: &[Step], engine: LoadEnginePatch) {
+        let most = LoadEnginePatch::MOST_THREADS;
+        if let Some(threads) = engine.threads.filter(|threads| !(1..=most).contains(threads)) {
+            let wanted = format!("a whole number from 1 to {most}");
+            self.report(&[at, &steps!["threads"]].concat(), out_of_range("threads", &wanted, threads));
         }
     }
 

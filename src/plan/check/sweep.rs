@@ -187,8 +187,10 @@ impl Checker<'_> {
                 }
             }
         }
-        for field in ["arrivals", "stream"] {
-            if open && sweep.matrix.contains_key(field) && self.is_given(&steps!["sweeps", name], field) {
+        for field in ["arrivals", "connections", "stream"] {
+            // Without `qps` the mistake about `arrivals` is another one, told above.
+            let told = field == "arrivals" && !open;
+            if !told && sweep.matrix.contains_key(field) && self.is_given(&steps!["sweeps", name], field) {
                 let message = format!("`{field}` is given for the sweep and is an axis of its matrix");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
                 self.report_key(&steps!["sweeps", name, field], diagnostic);
@@ -237,6 +239,7 @@ impl Checker<'_> {
             self.report(&steps!["sweeps", name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
+        self.engine(&steps!["sweeps", name, "engine"], sweep.engine);
     }
 
     fn after(&mut self, plan: &Plan) {

@@ -79,6 +79,8 @@ snapshots! {
     numbers_out_of_range: plan("phases: { fill: { per_second: 0 }, measure: { for: 1m, min_requests: 0, at_most: 30s } }\ntimeouts: { stall: 0s }\nvalidity: { errors: { suspect: 10%, invalid: 5% } }\nslo: { ttft: { p99: 0s } }",
         "  s: { repeats: 0, matrix: { endpoint: demo, model: small, qps: 1 }, phases: { measure: 0s, fill: {} } }");
     arrivals_without_qps: sweep("batch_size: [1], arrivals: [constant]", "arrivals: poisson");
+    clients: plan("connections: worm\nengine: { threads: 0, timer: spinn, cores: 2 }",
+        "  s: { connections: hot, engine: { threads: 257 }, matrix: { endpoint: demo, model: small, qps: 1 } }\n  t: { connections: cold, threads: 2, matrix: { endpoint: demo, model: small, batch_size: 1, connections: [warm, per_reqest] } }\n  u: { connections: 1, engine: 4, matrix: { endpoint: demo, model: small, batch_size: 1, threads: 2 } }");
     arrivals_twice: sweep("qps: [1], arrivals: [constant]", "arrivals: poisson");
     aliased_mistake: "sweepline: 1\nname: a\nendpoints:\n  e: &b { engine: mock, mock: { slot: 4 } }\n  f: { <<: *b, apii: completions }\n  g: { <<: *b }\nmodels: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: [e, f], qps: 5 } } }\n";
     lists_for_tables: "sweepline: '1'\nname: a\nendpoints: [ { url: x } ]\nmodels: [llama]\nsweeps:\n  - matrix: { qps: 1 }\n";

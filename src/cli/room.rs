@@ -1,0 +1,210 @@
+//! Whether this machine has room for the connections of the runs that are to be executed: refused beforehand, with the
+//! remedy, rather than found out by failed requests an hour later.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::engine::{Demand, Target, demand};
+use crate::expand::PlannedRun;
+use crate::report::format::plain;
+use crate::sweep::event::RunView;
+
+use super::limits::Limits;
+use super::workspace::Workspace;
+
+/// File descriptors of the program itself: the plan's results folder, its threads' wake-ups, terminal, servers' pipes.
+const OWN_FILES: u64 = 64;
+/// The widest range of local ports that a system can be told to use: 1024 to 65535.
+const WIDEST: u64 = 64_512;
+
+/// One run to do, as far as its connections go.
+struct Need {
+    name: String,
+    resource: String,
+    /// Host and port that it connects to; the endpoint's name where its server is started by us.
+    address: String,
+    is_local: bool,
+    demand: Demand,
+}
+
+/// What stands in the way of executing `runs` of the workspace with at most `jobs` of them side by side; empty where
+/// nothing does.
+pub fn obstacles<'a>(workspace: &Workspace, runs: impl Iterator<Item = &'a PlannedRun>, jobs: u16) -> Vec<String> {
+    let needs: Vec<Need> = runs.map(|run| need(workspace, run)).collect();
+    let limits = Limits::read();
+    [no_files(&needs, jobs, &limits), no_ports(&needs, jobs, &limits), no_ports_in_time(&needs, &limits)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
+    let endpoint = &run.spec.endpoint.name;
+    let url = workspace.plan().endpoints.get(endpoint).and_then(|endpoint| endpoint.url.as_deref());
+    let target = url.and_then(|url| Target::parse(url).ok());
+    let is_loopback = |host: &str| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    Need {
+        name: plain(&RunView::new(0, run).name),
+        resource: workspace.expansion.resources.get(endpoint).unwrap_or(endpoint).clone(),
+        address: target.as_ref().map_or_else(|| endpoint.clone(), |target| format!("{}:{}", target.host, target.port)),
+        is_local: target.as_ref().is_none_or(|target| is_loopback(&target.host)),
+        demand: demand(&run.spec),
+    }
+}
+
+/// Of each resource the run that needs most, and of these the `jobs` largest: what may be under way at once at worst.
+fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
+    let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
+    for need in needs {
+        let kept = largest.entry(&need.resource).or_insert(need);
+        if size(need) > size(kept) {
+            *kept = need;
+        }
+    }
+    let mut largest: Vec<&Need> = largest.into_values().collect();
+    largest.sort_by_key(|need| std::cmp::Reverse(size(need)));
+    largest.truncate(usize::from(jobs));
+    largest
+}
+
+fn connections(need: &Need) -> u64 {
+    u64::from(need.demand.at_once.unwrap_or(0))
+}
+
+/// `lean · short · batch 1000 (1000 connections)`, of those that open more than a few.
+fn named(needs: &[&Need]) -> String {
+    let parts: Vec<String> =
+        needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();
+    parts.join(", ")
+}
+
+fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
+    let size = |need: &Need| connections(need) + need.demand.files;
+    let together = side_by_side(needs.iter(), jobs, size);
+    let needed = limits.open + OWN_FILES + together.iter().map(|need| size(need)).sum::<u64>();
+    let allowed = limits.files.filter(|allowed| *allowed < needed)?;
+    Some(format!(
+        "this process may open {allowed} files, and {needed} are needed: each connection is one\n  \
+         needed by: {}\n  \
+         raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  \
+         (where that is refused: as root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit \
+         nofile={needed}); or lower {}",
+        named(&together),
+        lower(jobs, &together),
+    ))
+}
+
+fn lower(jobs: u16, together: &[&Need]) -> &'static str {
+    if jobs > 1 && together.len() > 1 { "`batch_size` or --jobs" } else { "`batch_size`" }
+}
+
+/// The runs by the address that they connect to.
+fn by_address(needs: &[Need]) -> BTreeMap<&str, Vec<&Need>> {
+    let mut addresses: BTreeMap<&str, Vec<&Need>> = BTreeMap::new();
+    for need in needs {
+        addresses.entry(&need.address).or_default().push(need);
+    }
+    addresses
+}
+
+fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
+    let ports = limits.ports?;
+    by_address(needs).into_iter().find_map(|(address, needs)| {
+        let together = side_by_side(needs.into_iter(), jobs, connections);
+        let needed: u64 = together.iter().map(|need| connections(need)).sum();
+        (needed > ports).then(|| {
+            format!(
+                "connections to one address need a local port each: {needed} to {}, and the system has {ports}\n  \
+                 needed by: {}\n  {}",
+                plain(address),
+                named(&together),
+                more_ports(needed, ports, lower(jobs, &together)),
+            )
+        })
+    })
+}
+
+/// What to type for more ports.
+fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
+    match needed <= WIDEST && ports < WIDEST {
+        true => format!(
+            "let the system use more, as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or lower {lower}"
+        ),
+        false => format!("no system has more than {WIDEST}: lower {lower}, or spread the load over several machines"),
+    }
+}
+
+fn no_ports_in_time(needs: &[Need], limits: &Limits) -> Option<String> {
+    let ports = limits.ports?;
+    needs.iter().find_map(|need| {
+        let held = if need.is_local { limits.held_local_secs } else { limits.held_remote_secs };
+        let rate = need.demand.per_second?;
+        let needed = (rate * held).ceil() as u64;
+        if needed <= ports {
+            return None;
+        }
+        let reuse = if need.is_local || held <= 1.0 {
+            String::new()
+        } else {
+            "let the system use ports again sooner, as root: sysctl -w net.ipv4.tcp_tw_reuse=1; or ".to_owned()
+        };
+        let lower = "`qps`, or keep connections (connections: warm)";
+        Some(format!(
+            "a new connection for each request at {rate} qps needs {needed} local ports, because one that was closed \
+             keeps its port for {held} s, and the system has {ports}\n  needed by: {}\n  {reuse}{}",
+            need.name,
+            more_ports(needed, ports, lower),
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(resource: &str, address: &str, at_once: Option<u32>, per_second: Option<f64>) -> Need {
+        let demand = Demand { at_once, per_second, files: 30 };
+        let is_local = address.starts_with("127.");
+        Need { name: resource.to_owned(), resource: resource.to_owned(), address: address.to_owned(), is_local, demand }
+    }
+
+    const LIMITS: Limits =
+        Limits { files: Some(1_000), open: 6, ports: Some(500), held_remote_secs: 60.0, held_local_secs: 1.0 };
+
+    #[test]
+    fn files_are_counted_over_runs_side_by_side() {
+        let needs =
+            [need("a", "x:1", Some(400), None), need("a", "x:1", Some(500), None), need("b", "y:1", None, None)];
+        assert_eq!(no_files(&needs, 1, &LIMITS), None);
+        assert_eq!(no_files(&needs, 2, &LIMITS), None, "runs on one resource never overlap");
+        let needs = [need("a", "x:1", Some(500), None), need("c", "y:1", Some(400), None)];
+        let text = no_files(&needs, 2, &LIMITS).unwrap();
+        assert!(text.contains("may open 1000 files, and 1030 are needed"), "{text}");
+        assert!(text.contains("ulimit -n 1030") && text.contains("--jobs"), "{text}");
+        assert!(text.contains("a (500 connections), c (400 connections)"), "{text}");
+        assert_eq!(no_files(&needs, 2, &Limits { files: None, ..LIMITS }), None);
+    }
+
+    #[test]
+    fn ports_are_counted_for_each_address() {
+        let needs = [need("a", "x:1", Some(400), None), need("b", "y:1", Some(400), None)];
+        assert_eq!(no_ports(&needs, 2, &LIMITS), None, "two addresses may share a port");
+        let needs = [need("a", "x:1", Some(400), None), need("b", "x:1", Some(400), None)];
+        assert_eq!(no_ports(&needs, 1, &LIMITS), None);
+        let text = no_ports(&needs, 2, &LIMITS).unwrap();
+        assert!(text.contains("800 to x:1, and the system has 500"), "{text}");
+        assert!(text.contains("ip_local_port_range=\"1024 65535\""), "{text}");
+        let text = no_ports(&[need("a", "x:1", Some(100_000), None)], 1, &LIMITS).unwrap();
+        assert!(text.contains("no system has more than 64512"), "{text}");
+    }
+
+    #[test]
+    fn a_closed_connection_holds_its_port() {
+        let in_time = |address, rate| no_ports_in_time(&[need("a", address, None, Some(rate))], &LIMITS);
+        assert_eq!(in_time("x:1", 8.0), None);
+        let text = in_time("x:1", 9.0).unwrap();
+        assert!(text.contains("at 9 qps needs 540 local ports") && text.contains("tcp_tw_reuse=1"), "{text}");
+        assert_eq!(in_time("127.0.0.1:1", 500.0), None, "a port is free again after a second");
+        assert!(in_time("127.0.0.1:1", 501.0).is_some());
+    }
+}

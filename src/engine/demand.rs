@@ -1,0 +1,114 @@
+//! What a run needs of connections, before it starts: how many at once, how many each second, how many are opened ahead.
+//! A pure function of the spec.
+
+use crate::expand::{Load, RunSpec};
+use crate::plan::Connections;
+
+/// Connections opened ahead in an open loop without a cap. How many it will need nobody knows before its answers have
+/// come, so it begins with a few; fill, whose rate rises from zero, opens the others before anything is measured.
+const MOST_AHEAD_UNCAPPED: u32 = 64;
+/// File descriptors of a run beside its connections: journal, sealing, content, timers.
+const FILES_PER_RUN: u64 = 24;
+/// File descriptors of each thread of the load generator: its runtime, its timer.
+const FILES_PER_THREAD: u64 = 8;
+
+/// What one run needs of connections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Most connections at once: as many as requests in flight. None where nothing bounds it (an open loop without a cap).
+    pub at_once: Option<u32>,
+    /// Connections opened per second; none where they are kept, or where the server's speed decides it (a closed loop).
+    pub per_second: Option<f64>,
+    /// File descriptors besides the connections.
+    pub files: u64,
+}
+
+/// What `spec` needs.
+pub fn demand(spec: &RunSpec) -> Demand {
+    let at_once = match spec.load {
+        Load::Closed { batch_size } => Some(batch_size),
+        Load::Open { cap: Some(cap), .. } => Some(cap.min(arrivals(spec))),
+        Load::Open { cap: None, .. } => None,
+    };
+    let per_request = spec.connections == Connections::PerRequest;
+    Demand {
+        at_once,
+        per_second: spec.load.qps().filter(|_| per_request).map(|qps| qps.to_f64()),
+        files: FILES_PER_RUN + FILES_PER_THREAD * u64::from(spec.engine.threads),
+    }
+}
+
+/// Connections that are opened before the run's clock starts.
+pub fn ahead(spec: &RunSpec) -> u32 {
+    match (spec.connections, spec.load) {
+        (Connections::Cold | Connections::PerRequest, _) => 0,
+        (Connections::Warm, Load::Closed { batch_size }) => batch_size,
+        (Connections::Warm, Load::Open { cap: Some(cap), .. }) => cap.min(arrivals(spec)),
+        (Connections::Warm, Load::Open { qps, .. }) => {
+            MOST_AHEAD_UNCAPPED.min(qps.to_f64().ceil() as u32).min(arrivals(spec))
+        }
+    }
+}
+
+/// Requests that an open loop wants in all, rounded up: no run needs more connections than it has requests. For random
+/// arrivals six standard deviations more than the mean.
+fn arrivals(spec: &RunSpec) -> u32 {
+    let Some(qps) = spec.load.qps() else { return u32::MAX };
+    let phases = &spec.phases;
+    let window = phases.measure.at_most.unwrap_or(phases.measure.duration).0.max(phases.measure.duration.0);
+    let full = phases.stabilize.0 as f64 + window as f64 + phases.drain.duration.0 as f64;
+    let mean = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full) / 1e9;
+    // A conversion of a float this large ends at the largest number.
+    (mean + 6.0 * mean.sqrt() + 1.0).ceil() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::Plan;
+
+    /// The spec of a run with these axes, of two seconds beside a fill of two.
+    fn spec(matrix: Value, connections: &str) -> RunSpec {
+        let mut axes = json!({ "endpoint": "e", "model": "m" });
+        axes.as_object_mut().unwrap().extend(matrix.as_object().unwrap().clone());
+        let plan: Plan = serde_json::from_value(json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "phases": { "fill": "2s", "stabilize": "0s", "measure": "1s", "drain": "1s" }, "connections": connections,
+            "sweeps": { "s": { "matrix": axes } },
+        }))
+        .unwrap();
+        RunSpec::clone(&expand(&plan).unwrap().runs[0].spec)
+    }
+
+    fn needs(matrix: Value, connections: &str) -> (Option<u32>, Option<f64>, u32) {
+        let spec = spec(matrix, connections);
+        let Demand { at_once, per_second, .. } = demand(&spec);
+        (at_once, per_second, ahead(&spec))
+    }
+
+    #[test]
+    fn a_closed_loop_needs_one_for_each_slot() {
+        let closed = json!({ "batch_size": 500 });
+        assert_eq!(needs(closed.clone(), "warm"), (Some(500), None, 500));
+        assert_eq!(needs(closed.clone(), "cold"), (Some(500), None, 0));
+        assert_eq!(needs(closed, "per_request"), (Some(500), None, 0));
+    }
+
+    #[test]
+    fn a_cap_bounds_an_open_loop_and_so_do_its_requests() {
+        assert_eq!(needs(json!({ "qps": 1000, "batch_size": 50 }), "warm"), (Some(50), None, 50));
+        // Three seconds' worth of requests: 30, and six times the root of that.
+        assert_eq!(needs(json!({ "qps": 10, "batch_size": 100_000 }), "warm"), (Some(64), None, 64));
+        assert_eq!(needs(json!({ "qps": 10, "batch_size": 5 }), "per_request"), (Some(5), Some(10.0), 0));
+    }
+
+    #[test]
+    fn without_a_cap_a_few_are_opened_ahead() {
+        assert_eq!(needs(json!({ "qps": 2.5 }), "warm"), (None, None, 3));
+        assert_eq!(needs(json!({ "qps": 1_000_000 }), "warm"), (None, None, 64));
+        assert_eq!(needs(json!({ "qps": 2.5 }), "per_request"), (None, Some(2.5), 0));
+    }
+}

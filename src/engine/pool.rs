@@ -1,0 +1,111 @@
+//! The connections of a run: opened ahead, kept, or new for each request, as the spec says.
+//!
+//! `warm`: a closed loop has one for each of its slots before the run's clock starts, a capped open loop one for each
+//! place under its cap; an open loop without a cap a few, and it grows by demand while fill raises its rate (see
+//! `demand`). A request that finds none opens its own and says so. `cold`: nothing is opened ahead. `per_request`:
+//! nothing is kept; the client closes first, when the answer is whole.
+//!
+//! A server may close an idle connection at any time. A kept one is looked at before it is used again; one that the
+//! server has closed meanwhile is dropped, also when that shows only at the write and nothing of the request was written.
+//! Another kept one takes its place, or the request opens its own. A connection that breaks after a byte of the request
+//! was written fails that request: nothing is sent twice.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::task::JoinSet;
+
+use crate::expand::RunSpec;
+use crate::plan::Connections;
+use crate::rows::Outcome;
+use crate::units::Nanos;
+
+use super::clock::Clock;
+use super::connection::{Connection, Connector, Opening};
+use super::tally::Failure;
+
+/// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
+const MOST_OPENING: usize = 64;
+
+/// The connections of one run to one target.
+pub struct Pool {
+    connector: Connector,
+    /// Connections without a request, the last used on top.
+    idle: RefCell<Vec<Connection>>,
+    keeps: bool,
+    /// The longest that opening one may take.
+    limit: Nanos,
+}
+
+impl Pool {
+    /// No connections yet, for a run like `spec`.
+    pub fn new(spec: &RunSpec, connector: Connector) -> Pool {
+        let keeps = spec.connections != Connections::PerRequest;
+        Pool { connector, idle: RefCell::default(), keeps, limit: spec.timeouts.connect }
+    }
+
+    /// Opens `count` connections, some at a time. With the first that cannot be opened it is left at those there are: that
+    /// is no request's failure, and the requests that find none will try and tell.
+    pub async fn open_ahead(&self, count: u32) {
+        let (mut opening, mut left) = (JoinSet::new(), count);
+        loop {
+            while left > 0 && opening.len() < MOST_OPENING {
+                let (connector, limit) = (self.connector.clone(), Duration::from(self.limit));
+                opening.spawn_local(async move { tokio::time::timeout(limit, connector.open()).await });
+                left -= 1;
+            }
+            match opening.join_next().await {
+                None => return,
+                Some(Ok(Ok(Ok((connection, _))))) => self.idle.borrow_mut().push(connection),
+                Some(_) => left = 0,
+            }
+        }
+    }
+
+    /// The run's clock has started: from here on it stamps what the connections see, those too that were opened ahead.
+    pub fn begin(&mut self, clock: Clock) {
+        self.connector.begin(clock);
+        self.idle.get_mut().iter().for_each(|connection| connection.stamps.begin(clock));
+    }
+
+    /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
+    pub async fn kept(&self) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.borrow_mut().pop()?;
+            if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Takes a connection back that could carry another request.
+    pub fn keep(&self, connection: Connection) {
+        if self.keeps {
+            self.idle.borrow_mut().push(connection);
+        }
+    }
+
+    /// A new connection, and what it cost.
+    pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
+        let opened = tokio::time::timeout(Duration::from(self.limit), self.connector.open()).await;
+        let reason = match opened {
+            Ok(Ok(opened)) => return Ok(opened),
+            Ok(Err(error)) => format!(": {error}{}", remedy(&error)),
+            Err(_) => format!(" within {}", self.limit),
+        };
+        Err(Failure::new(Outcome::Connect, format!("no connection to {}{reason}", self.connector.authority())))
+    }
+}
+
+/// What to do where it is this machine that does not allow a connection.
+fn remedy(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE) => "; raise the limit of open files: ulimit -n",
+        Some(Errno::ADDRNOTAVAIL) => "; no local port is free: widen net.ipv4.ip_local_port_range, or keep connections",
+        _ => "",
+    }
+}
