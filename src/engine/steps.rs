@@ -15,20 +15,21 @@ use super::clock::Clock;
 use super::io::Read;
 use super::progress::Progress;
 use super::recorder::{Recorder, Sink, SinkError};
-use super::sse::{Event, Parser};
+use super::sse::Parser;
 use super::stamp::{self, Now};
 use super::tally::{Entry, Tally};
 use super::template::Template;
 
+/// What the bench's streams are made of.
+const SENSIBLE: &str = "events of a sensible size";
+
 /// Splits the pieces of one stream's body into events; hands over the data of each.
 pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl FnMut(&[u8])) {
     let mut parser = Parser::new();
-    for piece in pieces {
-        let fed = parser.feed(piece, &mut |event| {
+    for mut piece in pieces {
+        while let Some(event) = parser.next(&mut piece).expect(SENSIBLE) {
             on_data(event.data);
-            true
-        });
-        fed.expect("events of a sensible size");
+        }
     }
 }
 
@@ -62,8 +63,10 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     for piece in pieces {
         at += gap();
         tally.row.bytes += piece.len() as u64;
-        let mut on_event = |event: Event| tally.event(&event, Read { at, delay: Some(0) }).is_ok();
-        parser.feed(piece, &mut on_event).expect("events of a sensible size");
+        let mut rest = *piece;
+        while let Some(event) = parser.next(&mut rest).expect(SENSIBLE) {
+            tally.event(&event, Read { at, delay: Some(0) }).expect("events of a whole answer");
+        }
     }
     let result = tally.ended(at);
     tally.finish(result).0
@@ -71,8 +74,7 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
 
 /// The record of one stream.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
-    let Entry { row, gaps } = take(pieces, tokens, gap);
-    Record { row, gaps_ns: gaps.to_vec() }
+    take(pieces, tokens, gap).into_record()
 }
 
 /// Takes one stream `requests` times and hands each to the writer thread, as the executor does; ends when all are with

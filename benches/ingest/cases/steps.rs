@@ -45,6 +45,9 @@ pub fn steps(args: &Args, report: &mut Report) {
     let each: &[&str] = &["--write-per-event"];
     line("bare reader (HTTP), one write per event", &mut || of_process(streams::bare(args, each, TOKENS)));
     line("sweepline, all of it, one write per event", &mut || of_process(streams::ours(args, each, TOKENS)));
+    let bodies = super::bodies(&super::plan(1, TOKENS, "batch_size: [1]", "measure: 1s"));
+    let mut number = 0..;
+    line("making a request's text and body", &mut || per_stream(|| keep(number.next().map(&bodies))));
     let reads = recorded.events.len();
     line("stamping: read(2) for each event, no stamp", &mut || reading(reads, plain_read));
     line("stamping: recvmsg(2) with the kernel's stamp and both clocks", &mut || reading(reads, steps::receive));
