@@ -190,7 +190,7 @@ impl Client {
     }
 
     /// Keeps a connection that can carry another request.
-    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+    fn keep(&self, connection: Box<Connection>, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
             self.pool.keep(connection);
@@ -267,10 +267,12 @@ impl Client {
             match next {
                 Ok(Some(Ok(chunk))) => {
                     tally.row.bytes += chunk.len() as u64;
-                    self.take(tally, read, |on_event| parser.feed(&chunk, on_event))?;
+                    self.take(tally, &mut parser, &chunk, read)?;
                 }
                 Ok(None) => {
-                    self.take(tally, read, |on_event| parser.finish(on_event))?;
+                    if let Some(event) = parser.finish().map_err(too_large)? {
+                        self.progress.token_events.add(u64::from(tally.event(&event, read)?));
+                    }
                     return tally.ended(read.at).map(|()| Reusable(true));
                 }
                 // The answer was whole; what came after it does not matter.
@@ -287,31 +289,21 @@ impl Client {
         }
     }
 
-    /// Runs the parser over some bytes that came with `read` and tells `tally` of every event.
-    fn take(
-        &self,
-        tally: &mut Tally,
-        read: Read,
-        parse: impl FnOnce(&mut dyn FnMut(sse::Event) -> bool) -> Result<(), sse::TooLarge>,
-    ) -> Result<(), Failure> {
-        let mut failure = None;
+    /// Tells `tally` of every event that `bytes`, which came with `read`, complete.
+    fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
-        let parsed = parse(&mut |event| match tally.event(&event, read) {
-            Ok(has_text) => {
-                tokens += u64::from(has_text);
-                true
+        let result = loop {
+            match parser.next(&mut bytes) {
+                Ok(Some(event)) => match tally.event(&event, read) {
+                    Ok(has_text) => tokens += u64::from(has_text),
+                    Err(failure) => break Err(failure),
+                },
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(too_large(error)),
             }
-            Err(wrong) => {
-                failure = Some(wrong);
-                false
-            }
-        });
+        };
         self.progress.token_events.add(tokens);
-        match (failure, parsed) {
-            (Some(failure), _) => Err(failure),
-            (None, Err(sse::TooLarge)) => Err(Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")),
-            (None, Ok(())) => Ok(()),
-        }
+        result
     }
 
     async fn read_whole(
@@ -364,6 +356,10 @@ fn poll_chunk(
             }
         }
     }
+}
+
+fn too_large(_: sse::TooLarge) -> Failure {
+    Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")
 }
 
 /// A connection that broke under a request.

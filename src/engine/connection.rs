@@ -26,7 +26,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
 type Driver = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
 
-/// One HTTP/1.1 connection. Its driver runs only while a request that uses it polls it.
+/// One HTTP/1.1 connection. Large: to be moved in a box. Its driver runs only while a request that uses it polls it.
 pub struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: Option<Driver>,
@@ -79,7 +79,7 @@ impl Connector {
     }
 
     /// Opens a connection. Not bounded in time: the caller does that.
-    pub async fn open(&self) -> io::Result<(Connection, Opening)> {
+    pub async fn open(&self) -> io::Result<(Box<Connection>, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;
         let begin = self.clock.now();
@@ -98,7 +98,8 @@ impl Connector {
             }
         };
         let (sender, driver) = http1::handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        Ok((Connection { sender, driver: Some(driver), stamps, timer: None }, opening))
+        let connection = Connection { sender, driver: Some(driver), stamps, timer: None };
+        Ok((Box::new(connection), opening))
     }
 
     async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {

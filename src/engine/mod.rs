@@ -30,6 +30,7 @@ mod target;
 mod template;
 mod timer;
 mod tls;
+mod workers;
 
 use std::sync::Arc;
 

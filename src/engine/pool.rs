@@ -35,7 +35,7 @@ const MOST_OPENING: usize = 64;
 pub struct Pool {
     connector: Connector,
     /// Connections without a request, the last used on top.
-    idle: RefCell<Vec<Connection>>,
+    idle: RefCell<Vec<Box<Connection>>>,
     keeps: bool,
     /// The longest that opening one may take.
     limit: Nanos,
@@ -73,7 +73,7 @@ impl Pool {
     }
 
     /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
-    pub async fn kept(&self) -> Option<Connection> {
+    pub async fn kept(&self) -> Option<Box<Connection>> {
         loop {
             let mut connection = self.idle.borrow_mut().pop()?;
             if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
@@ -83,14 +83,14 @@ impl Pool {
     }
 
     /// Takes a connection back that could carry another request.
-    pub fn keep(&self, connection: Connection) {
+    pub fn keep(&self, connection: Box<Connection>) {
         if self.keeps {
             self.idle.borrow_mut().push(connection);
         }
     }
 
     /// A new connection, and what it cost.
-    pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
+    pub async fn open(&self) -> Result<(Box<Connection>, Opening), Failure> {
         let opened = tokio::time::timeout(Duration::from(self.limit), self.connector.open()).await;
         let reason = match opened {
             Ok(Ok(opened)) => return Ok(opened),
