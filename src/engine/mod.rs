@@ -28,6 +28,8 @@ mod recorder;
 mod schedule;
 mod sse;
 mod stamp;
+#[doc(hidden)]
+pub mod steps;
 mod tally;
 mod target;
 mod template;
