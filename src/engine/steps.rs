@@ -13,6 +13,7 @@ use crate::rows::{Phase, Record, RequestRow};
 use super::answer::Body;
 use super::clock::Clock;
 use super::io::Read;
+use super::observe::Observer;
 use super::progress::Progress;
 use super::recorder::{Recorder, Sink, SinkError};
 use super::sse::Parser;
@@ -89,7 +90,7 @@ pub fn hand_over(
     gap: &mut dyn FnMut() -> u64,
     sink: Box<dyn Sink>,
 ) -> Result<(), SinkError> {
-    let mut recorder = Recorder::start(sink, Arc::new(Progress::default()), Clock::start())?;
+    let mut recorder = Recorder::start(sink, Observer::new(Arc::new(Progress::default())), Clock::start())?;
     for _ in 0..requests {
         if !recorder.push(take(pieces, tokens, gap)) {
             break;
