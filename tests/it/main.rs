@@ -2,13 +2,16 @@
 
 mod architecture;
 mod bad;
+mod calibrate;
 mod commands;
+mod connections;
 mod identity;
 mod keepalive;
 mod kill;
 mod lab;
 mod memory;
 mod mock;
+mod observe;
 mod outcomes;
 mod readers;
 mod readme;
