@@ -290,8 +290,7 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     assert!(large.contains("\nwarning: generator: TTFT error p99 1.50 ms"), "{large}");
 
     let beyond = with(&|changed| changed["loads"][0]["pressure"]["events_per_second"] = 1.0.into());
-    let words =
-        "warning: 1 run is beyond what the generator was calibrated for; the hardest: demo · s · batch 2 (";
+    let words = "warning: 1 run is beyond what the generator was calibrated for; the hardest: demo · s · batch 2 (";
     assert!(beyond.contains(words) && hint(&beyond) && !beyond.contains("generator: TTFT"), "{beyond}");
 
     for (field, other, words) in [
