@@ -1,7 +1,10 @@
 //! The one loop that starts requests. Closed and open loops differ only in their pacer.
 
-use std::rc::Rc;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -9,8 +12,9 @@ use tokio::sync::watch;
 use crate::rows::{Outcome, Phase, RequestRow};
 
 use super::EngineError;
-use super::client::{Client, Ended, Order};
-use super::feed::{Feed, Ticket};
+use super::client::{Common, Order};
+use super::feed::Feed;
+use super::hands::{Hands, Told};
 use super::pacer::{Pacer, Start};
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
@@ -23,16 +27,22 @@ const REFUSED_IN_A_ROW: u32 = 20;
 const MOST_AT_ONCE: usize = 256;
 /// A request wanted so shortly before the end that its send could not be expected is not counted as missed.
 const END_TOLERANCE_NS: u64 = 10_000_000;
+/// A spinning wait looks at the clock from so long before the instant on, in nanoseconds; until then the kernel's timer
+/// waits, which is seldom later than that.
+const SPIN_NS: u64 = 200_000;
 
 /// The state of a run under way.
 pub struct Executor {
-    client: Rc<Client>,
+    common: Arc<Common>,
+    hands: Hands,
+    /// Whether the last moments before an instant are waited for by looking at the clock.
+    spins: bool,
     pacer: Pacer,
     phases: PhaseClock,
     feed: Feed,
     recorder: Recorder,
-    ended: UnboundedReceiver<(Ended, Ticket)>,
-    tell_ended: UnboundedSender<(Ended, Ticket)>,
+    ended: UnboundedReceiver<Told>,
+    tell_ended: UnboundedSender<Told>,
     counts: Counts,
 }
 
@@ -64,11 +74,38 @@ pub struct Done {
     pub recorder: Recorder,
 }
 
+/// What a run consists of.
+pub struct Parts {
+    /// What its requests share.
+    pub common: Arc<Common>,
+    /// Who performs them.
+    pub hands: Hands,
+    /// When each starts.
+    pub pacer: Pacer,
+    /// Whether the last moments before an instant are waited for by looking at the clock.
+    pub spins: bool,
+    /// Its phases.
+    pub phases: PhaseClock,
+    /// What is sent.
+    pub feed: Feed,
+    /// Where rows go.
+    pub recorder: Recorder,
+}
+
+/// What the executor waits for.
+enum Event {
+    Stopped,
+    Ended(Told),
+    Due,
+}
+
 impl Executor {
     /// A run that has not started.
-    pub fn new(client: Rc<Client>, pacer: Pacer, phases: PhaseClock, feed: Feed, recorder: Recorder) -> Executor {
+    pub fn new(parts: Parts) -> Executor {
+        let Parts { common, hands, pacer, spins, phases, feed, recorder } = parts;
         let (tell_ended, ended) = unbounded_channel();
-        Executor { client, pacer, phases, feed, recorder, ended, tell_ended, counts: Counts::default() }
+        let counts = Counts::default();
+        Executor { common, hands, spins, pacer, phases, feed, recorder, ended, tell_ended, counts }
     }
 
     /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
@@ -90,9 +127,10 @@ impl Executor {
     /// Starts requests until nothing is left to wait for, then ends the run. Gives the instant of the end.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
-        let origin = self.client.clock.origin();
+        // Dropping the sender stops the run too.
+        let mut stopped = pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
         loop {
-            let now = self.client.clock.now();
+            let now = self.common.clock.now();
             if self.is_over(now) {
                 break;
             }
@@ -109,19 +147,50 @@ impl Executor {
                 tokio::task::yield_now().await;
             }
             let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();
-            tokio::select! {
-                biased;
-                _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
-                Some(ended) = self.ended.recv() => {
-                    self.settle(ended).await?;
-                    while let Ok(ended) = self.ended.try_recv() {
-                        self.settle(ended).await?;
+            match self.wait(stopped.as_mut(), &mut timer, due, now).await? {
+                Event::Stopped => return Err(EngineError::Stopped),
+                Event::Due => {}
+                Event::Ended(told) => {
+                    self.settle(told).await?;
+                    while let Ok(told) = self.ended.try_recv() {
+                        self.settle(told).await?;
                     }
                 }
-                fired = timer.until(due.map(|due| due + origin)) => fired.map_err(EngineError::Setup)?,
             }
         }
         self.finish().await
+    }
+
+    /// Waits for the next thing to happen: a stop, the end of a request, or the instant `due` since the run's start.
+    async fn wait(
+        &mut self,
+        mut stopped: Pin<&mut impl Future<Output = ()>>,
+        timer: &mut Timer,
+        due: Option<u64>,
+        now: u64,
+    ) -> Result<Event, EngineError> {
+        let mut due = due;
+        if self.spins
+            && let Some(at) = due
+        {
+            if at.saturating_sub(now) <= SPIN_NS {
+                // The sockets are looked at in between.
+                tokio::task::yield_now().await;
+                return Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended));
+            }
+            due = Some(at - SPIN_NS);
+        }
+        let at = due.map(|due| due + self.common.clock.origin());
+        poll_fn(|cx| {
+            if stopped.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(Event::Stopped));
+            }
+            if let Poll::Ready(Some(told)) = self.ended.poll_recv(cx) {
+                return Poll::Ready(Ok(Event::Ended(told)));
+            }
+            timer.poll_until(at, cx).map_ok(|()| Event::Due).map_err(EngineError::Setup)
+        })
+        .await
     }
 
     /// Whether nothing is left to wait for.
@@ -148,11 +217,7 @@ impl Executor {
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
         let order = Order { start, body: content.body, tally: Tally::new(row) };
-        let (client, ended) = (Rc::clone(&self.client), self.tell_ended.clone());
-        tokio::task::spawn_local(async move {
-            // Nobody listens any longer when the run was stopped.
-            let _ = ended.send((client.perform(order).await, ticket));
-        });
+        self.hands.perform(order, ticket, &self.tell_ended);
         Ok(())
     }
 
@@ -170,17 +235,19 @@ impl Executor {
     }
 
     /// Takes a request that has ended; starts what it made room for.
-    async fn settle(&mut self, (ended, ticket): (Ended, Ticket)) -> Result<(), EngineError> {
+    async fn settle(&mut self, (ended, ticket): Told) -> Result<(), EngineError> {
         let outcome = ended.entry.row().outcome;
+        let refusal = if outcome == Outcome::Connect { ended.entry.row().error.clone() } else { None };
         let ok = self.keep(ended.entry)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
         }
         if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW {
-            return Err(EngineError::Refused { authority: self.client.target.authority.clone() });
+            let authority = self.common.target.authority.clone();
+            return Err(EngineError::Refused { authority, reason: refusal.unwrap_or_default() });
         }
-        if self.is_over(self.client.clock.now()) {
+        if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
         if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot) {
@@ -196,13 +263,13 @@ impl Executor {
         self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
         self.counts.in_flight -= 1;
         self.counts.measured_in_flight -= u64::from(entry.row().phase == Phase::Measure);
-        self.client.progress.ended.add(1);
-        self.client.progress.failed.add(u64::from(!ok));
+        self.common.progress.ended.add(1);
+        self.common.progress.failed.add(u64::from(!ok));
         if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
     }
 
     fn tell(&self, now: u64) {
-        let progress = &self.client.progress;
+        let progress = &self.common.progress;
         progress.at(self.phases.phase(now), now);
         progress.in_flight.set(self.counts.in_flight);
         progress.waiting.set(self.pacer.waiting());
@@ -210,8 +277,9 @@ impl Executor {
 
     /// Cuts what is under way and records what never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
-        let end = self.client.clock.now();
-        self.client.cut.now();
+        let end = self.common.clock.now();
+        self.tell(end);
+        self.common.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.keep(ended.entry)?;
@@ -228,7 +296,7 @@ impl Executor {
                 return Err(EngineError::WriterGone);
             }
         }
-        let alive = self.client.target.alive.as_ref().is_none_or(|alive| alive.load(Ordering::Relaxed));
+        let alive = self.common.target.alive.as_ref().is_none_or(|alive| alive.load(Ordering::Relaxed));
         if !alive {
             return Err(EngineError::ServerDied);
         }

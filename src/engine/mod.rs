@@ -4,16 +4,23 @@
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
 mod answer;
+mod canary;
 mod client;
 mod clock;
 mod connection;
+mod connector;
 mod demand;
 mod executor;
 mod feed;
 mod gaps;
+mod hands;
+mod histogram;
+mod http;
 mod io;
 mod limit;
+mod observe;
 mod pacer;
+mod pattern;
 mod phase;
 mod pool;
 mod progress;
@@ -21,20 +28,24 @@ mod recorder;
 mod schedule;
 mod sse;
 mod stamp;
+#[doc(hidden)]
+pub mod steps;
 mod tally;
 mod target;
 mod template;
+mod threads;
 mod timer;
 mod tls;
+mod watcher;
+mod workers;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::expand::{Load, RunSpec};
-use crate::plan::Api;
+use crate::plan::Timer;
 use crate::rows::{Facts, Sample};
 use crate::workload::NonceKey;
 
@@ -44,14 +55,16 @@ pub use progress::{Counter, Progress};
 pub use recorder::{Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
 
-use client::{Client, Cut};
+use client::{Common, Cut};
 use clock::Clock;
-use connection::Connector;
-use executor::{Done, Executor};
+use connector::Connector;
+use executor::{Done, Executor, Parts};
 use feed::Feed;
+use hands::Opened;
+use observe::{Observer, Watch};
 use pacer::Pacer;
+use pattern::Pattern;
 use phase::PhaseClock;
-use pool::Pool;
 use recorder::Recorder;
 use schedule::Schedule;
 
@@ -88,10 +101,12 @@ pub enum EngineError {
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
     /// Nobody listens.
-    #[error("20 connections in a row to {authority} failed; is the server still running?")]
+    #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
         /// Host and port.
         authority: String,
+        /// What became of the last.
+        reason: String,
     },
     /// The server process that sweepline started ended during the run.
     #[error("the server process ended during the run")]
@@ -110,63 +125,56 @@ pub enum EngineError {
 /// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's sink while it
 /// runs; `progress` may be read by anybody meanwhile.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Setup)?;
-    let local = tokio::task::LocalSet::new();
     stamp::keep_enabled();
-    local.block_on(&runtime, async move {
-        let Job { spec, target, id_prefix, nonce_key, sink } = job;
-        let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
-        let (pool, clock) = open_ahead(&spec, &target, stop.clone()).await?;
-        let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
-        let client = Rc::new(client(&spec, target, id_prefix, clock, progress, pool));
-        let executor = Executor::new(client, pacer(&spec), PhaseClock::new(&spec.phases), feed, recorder);
-        let done = executor.run(stop).await?;
-        let facts = facts(&spec, &done, clock);
-        let samples = done.recorder.finish().map_err(EngineError::Sink)?;
-        Ok(Finished { facts, samples })
-    })
+    hands::runtime().map_err(EngineError::Setup)?.block_on(perform(job, progress, stop))
 }
 
-/// Opens the connections that the run is to find open; then its clock starts.
-async fn open_ahead(
-    spec: &RunSpec,
-    target: &Target,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(Pool, Clock), EngineError> {
-    let connector = Connector::new(Arc::new(target.clone()), Clock::start()).map_err(EngineError::Setup)?;
-    let mut pool = Pool::new(spec, connector);
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
-        () = pool.open_ahead(demand::ahead(spec)) => {}
-    }
+async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
+    let Job { spec, target, id_prefix, nonce_key, sink } = job;
+    let observer = Observer::new(Arc::clone(&progress));
+    let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
+    let target = Arc::new(target);
+    let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
-    pool.begin(clock);
-    Ok((pool, clock))
-}
-
-fn client(
-    spec: &RunSpec,
-    target: Target,
-    id_prefix: String,
-    clock: Clock,
-    progress: Arc<Progress>,
-    pool: Pool,
-) -> Client {
-    let api = match spec.endpoint.api {
-        Api::Chat => "/chat/completions",
-        Api::Completions => "/completions",
-    };
-    Client {
+    let watch = Watch::start(observer.clone(), clock).map_err(EngineError::Setup)?;
+    let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
+    let common = Arc::new(Common {
         clock,
-        pool,
-        path: format!("{}{api}", target.base),
-        target: Arc::new(target),
+        pattern: Pattern::new(&spec, &target, &id_prefix),
+        target,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
-        id_prefix,
         cut: Cut::default(),
         progress,
+        observer,
+    });
+    let executor = Executor::new(Parts {
+        hands: opened.begin(&common),
+        common,
+        pacer: pacer(&spec),
+        spins: spec.engine.timer == Timer::Spin,
+        phases: PhaseClock::new(&spec.phases),
+        feed,
+        recorder,
+    });
+    let done = executor.run(stop).await?;
+    let facts = facts(&spec, &done, clock);
+    done.recorder.finish().map_err(EngineError::Sink)?;
+    let seen = watch.finish();
+    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples: seen.samples })
+}
+
+/// Opens the connections that the run is to find open, before its clock starts.
+async fn open_ahead(
+    spec: &Arc<RunSpec>,
+    target: &Arc<Target>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<Opened, EngineError> {
+    let connector = Connector::new(Arc::clone(target), Clock::start()).map_err(EngineError::Setup)?;
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
+        opened = Opened::open(spec, connector) => opened.map_err(EngineError::Setup),
     }
 }
 
@@ -211,9 +219,10 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         wall_ns: passed.wall,
         boottime_ns: passed.boottime,
         client_cpu_ns: Some(passed.cpu),
-        client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        client_cores: threads::usable_cores(),
         max_in_flight: done.counts.max_in_flight,
-        client_threads: 1,
-        client_timer: crate::plan::Timer::Timerfd.name().to_owned(),
+        observed: None,
+        client_threads: spec.engine.threads,
+        client_timer: spec.engine.timer.name().to_owned(),
     }
 }

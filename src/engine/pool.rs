@@ -25,7 +25,8 @@ use crate::rows::Outcome;
 use crate::units::Nanos;
 
 use super::clock::Clock;
-use super::connection::{Connection, Connector, Opening};
+use super::connection::Connection;
+use super::connector::{Connector, Opening};
 use super::tally::Failure;
 
 /// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
@@ -91,7 +92,8 @@ impl Pool {
 
     /// A new connection, and what it cost.
     pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
-        let opened = tokio::time::timeout(Duration::from(self.limit), self.connector.open()).await;
+        // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
+        let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         let reason = match opened {
             Ok(Ok(opened)) => return Ok(opened),
             Ok(Err(error)) => format!(": {error}{}", remedy(&error)),

@@ -34,6 +34,8 @@ pub struct Parser {
     /// The last byte was a CR: a LF that follows belongs to it.
     after_cr: bool,
     started: bool,
+    /// `data` and `name` belong to an event that was handed out.
+    handed_out: bool,
 }
 
 impl Parser {
@@ -42,46 +44,75 @@ impl Parser {
         Parser::default()
     }
 
-    /// Takes the next bytes and hands every event that they complete to `on_event`, until that says stop (false).
-    pub fn feed(&mut self, mut bytes: &[u8], on_event: &mut dyn FnMut(Event) -> bool) -> Result<(), TooLarge> {
+    /// The next event out of `bytes`, which it leaves with what comes after it. None: all bytes are taken, and the
+    /// beginning of an event is kept for those that follow.
+    pub fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
+        self.release();
+        if let Some((data, rest)) = self.whole(bytes) {
+            *bytes = rest;
+            return Ok(Some(Event { name: &[], data }));
+        }
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
-                bytes = &bytes[1..];
+                *bytes = &bytes[1..];
                 continue;
             }
             let Some(end) = memchr2(b'\n', b'\r', bytes) else {
-                return self.keep(bytes);
+                let kept = self.keep(bytes);
+                *bytes = &[];
+                return kept.map(|()| None);
             };
             self.after_cr = bytes[end] == b'\r';
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
-            bytes = rest;
-            let goes_on = if self.line.is_empty() {
-                self.take_line(line, on_event)?
-            } else {
-                self.keep(line)?;
-                let whole = std::mem::take(&mut self.line);
-                let goes_on = self.take_line(&whole, on_event);
-                self.line = whole;
-                self.line.clear();
-                goes_on?
-            };
-            if !goes_on {
-                return Ok(());
+            *bytes = rest;
+            if self.end_line(line)? {
+                return Ok(Some(Event { name: &self.name, data: &self.data }));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// The stream has ended: hands over the event that no blank line closed, if there is one.
-    pub fn finish(&mut self, on_event: &mut dyn FnMut(Event) -> bool) -> Result<(), TooLarge> {
+    /// The stream has ended: the event that no blank line closed, if there is one.
+    pub fn finish(&mut self) -> Result<Option<Event<'_>>, TooLarge> {
+        self.release();
         if !self.line.is_empty() {
-            let whole = std::mem::take(&mut self.line);
-            if !self.take_line(&whole, on_event)? {
-                return Ok(());
-            }
+            self.end_line(&[])?;
         }
-        self.dispatch(on_event);
-        Ok(())
+        Ok(self.dispatch().then_some(Event { name: &self.name, data: &self.data }))
+    }
+
+    /// The shape that nearly all events have, without a copy: nothing is kept, and `bytes` begin with one data line and the
+    /// blank line behind it.
+    fn whole<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        if !self.started || self.after_cr || self.has_data || !self.line.is_empty() || !self.name.is_empty() {
+            return None;
+        }
+        let value = bytes.strip_prefix(b"data:")?;
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let (data, rest) = value.split_at(memchr2(b'\n', b'\r', value)?);
+        let rest = rest.strip_prefix(b"\n\n").or_else(|| rest.strip_prefix(b"\r\n\r\n"))?;
+        (data.len() <= MAX_EVENT).then_some((data, rest))
+    }
+
+    /// Forgets the event that was handed out last.
+    fn release(&mut self) {
+        if std::mem::take(&mut self.handed_out) {
+            self.data.clear();
+            self.name.clear();
+        }
+    }
+
+    /// The line that was kept so far and `end` are a line. True when it closed an event.
+    fn end_line(&mut self, end: &[u8]) -> Result<bool, TooLarge> {
+        if self.line.is_empty() {
+            return self.take_line(end);
+        }
+        self.keep(end)?;
+        let whole = std::mem::take(&mut self.line);
+        let closed = self.take_line(&whole);
+        self.line = whole;
+        self.line.clear();
+        closed
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
@@ -92,13 +123,13 @@ impl Parser {
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8], on_event: &mut dyn FnMut(Event) -> bool) -> Result<bool, TooLarge> {
+    fn take_line(&mut self, line: &[u8]) -> Result<bool, TooLarge> {
         let line = match std::mem::replace(&mut self.started, true) {
             false => line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line),
             true => line,
         };
         if line.is_empty() {
-            return Ok(self.dispatch(on_event));
+            return Ok(self.dispatch());
         }
         let (field, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], line[colon + 1..].strip_prefix(b" ").unwrap_or(&line[colon + 1..])),
@@ -110,7 +141,7 @@ impl Parser {
             // A comment (empty field), `id`, `retry`, or what the standard tells us to ignore.
             _ => {}
         }
-        Ok(true)
+        Ok(false)
     }
 
     fn add_data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
@@ -124,11 +155,14 @@ impl Parser {
         Ok(())
     }
 
-    fn dispatch(&mut self, on_event: &mut dyn FnMut(Event) -> bool) -> bool {
-        let goes_on = !std::mem::take(&mut self.has_data) || on_event(Event { name: &self.name, data: &self.data });
-        self.data.clear();
-        self.name.clear();
-        goes_on
+    /// A blank line, or the end: says whether there is an event, which is then handed out. Without data there is none.
+    fn dispatch(&mut self) -> bool {
+        if !std::mem::take(&mut self.has_data) {
+            self.name.clear();
+            return false;
+        }
+        self.handed_out = true;
+        true
     }
 }
 
@@ -139,14 +173,18 @@ mod tests {
 
     fn events(chunks: &[&[u8]]) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        let mut keep = |event: Event| {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            found.push((text(event.name), text(event.data)));
-            true
-        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut keep = |event: Event| found.push((text(event.name), text(event.data)));
         let mut parser = Parser::new();
-        chunks.iter().for_each(|chunk| parser.feed(chunk, &mut keep).unwrap());
-        parser.finish(&mut keep).unwrap();
+        for mut chunk in chunks.iter().copied() {
+            while let Some(event) = parser.next(&mut chunk).unwrap() {
+                keep(event);
+            }
+            assert!(chunk.is_empty());
+        }
+        if let Some(event) = parser.finish().unwrap() {
+            keep(event);
+        }
         found
     }
 
@@ -169,8 +207,8 @@ mod tests {
     fn a_line_without_end_is_refused() {
         let mut parser = Parser::new();
         let chunk = vec![b'x'; 1 << 20];
-        let refused = (0..17).map(|_| parser.feed(&chunk, &mut |_| true)).find(Result::is_err);
-        assert_eq!(refused, Some(Err(TooLarge)));
+        let refused = (0..17).any(|_| parser.next(&mut &chunk[..]) == Err(TooLarge));
+        assert!(refused);
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::task::{Context, Poll, ready};
 
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -26,9 +27,9 @@ impl Timer {
         Ok(Timer { fd, armed: None })
     }
 
-    /// Waits until the monotonic clock reads `at` nanoseconds; forever where `at` is none. Cancel-safe.
-    pub async fn until(&mut self, at: Option<u64>) -> io::Result<()> {
-        let Some(at) = at else { return std::future::pending().await };
+    /// Ready once the monotonic clock reads `at` nanoseconds; never where `at` is none.
+    pub fn poll_until(&mut self, at: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(at) = at else { return Poll::Pending };
         if self.armed != Some(at) {
             let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
             // A zero value would disarm the timer; an instant of 1 ns is long past and fires at once.
@@ -40,15 +41,11 @@ impl Timer {
             self.armed = Some(at);
         }
         loop {
-            let mut guard = self.fd.readable().await?;
+            let mut guard = ready!(self.fd.poll_read_ready(cx))?;
             let mut expirations = [0u8; 8];
-            match guard.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), &mut expirations)?)) {
-                Ok(result) => {
-                    result?;
-                    self.armed = None;
-                    return Ok(());
-                }
-                Err(_would_block) => continue,
+            if let Ok(result) = guard.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), &mut expirations)?)) {
+                self.armed = None;
+                return Poll::Ready(result.map(drop));
             }
         }
     }

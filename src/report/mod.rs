@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod format;
+mod generator;
 pub mod grid;
 pub mod progress;
 mod run;

@@ -1,0 +1,68 @@
+//! The tasks that perform requests on one thread. A task takes one request after the other: to make one for each costs
+//! more than many a request does.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use super::client::Client;
+use super::hands::Handed;
+
+/// As many tasks as were ever busy at once.
+pub struct Workers {
+    client: Client,
+    idle: RefCell<Vec<Rc<Worker>>>,
+}
+
+/// A task without a request.
+#[derive(Default)]
+struct Worker {
+    handed: RefCell<Option<Handed>>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Workers {
+    /// No tasks yet.
+    pub fn new(client: Client) -> Rc<Workers> {
+        Rc::new(Workers { client, idle: RefCell::default() })
+    }
+
+    /// Has a task perform a request. To be called within the runtime.
+    pub fn perform(self: &Rc<Self>, handed: Handed) {
+        let idle = self.idle.borrow_mut().pop();
+        let worker = idle.unwrap_or_else(|| {
+            let worker = Rc::new(Worker::default());
+            tokio::task::spawn_local(Rc::clone(self).work(Rc::clone(&worker)));
+            worker
+        });
+        *worker.handed.borrow_mut() = Some(handed);
+        if let Some(waker) = worker.waker.take() {
+            waker.wake();
+        }
+    }
+
+    async fn work(self: Rc<Self>, worker: Rc<Worker>) {
+        loop {
+            let (order, ticket, ended) = worker.next().await;
+            let told = (self.client.perform(order).await, ticket);
+            self.idle.borrow_mut().push(Rc::clone(&worker));
+            // Nobody listens any longer when the run was stopped.
+            let _ = ended.send(told);
+        }
+    }
+}
+
+impl Worker {
+    /// The next request that is handed to it.
+    async fn next(&self) -> Handed {
+        poll_fn(|cx| match self.handed.borrow_mut().take() {
+            Some(handed) => Poll::Ready(handed),
+            None => {
+                self.waker.set(Some(cx.waker().clone()));
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
