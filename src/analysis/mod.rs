@@ -6,6 +6,8 @@
 
 pub mod binomial;
 pub mod bootstrap;
+pub mod calibration;
+pub mod generator;
 pub mod goodput;
 pub mod measure;
 pub mod metric;

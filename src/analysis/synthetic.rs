@@ -3,7 +3,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::rows::{Facts, Outcome, Phase, Record, RequestRow, Stamp, TokenSource, Windows};
+use crate::rows::{
+    Facts, MachineTime, Observed, Outcome, Phase, Record, RequestRow, Spread, Stamp, ThreadTime, TokenSource, Windows,
+};
 
 /// A server and a load.
 #[derive(Debug, Clone)]
@@ -182,7 +184,33 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         client_cpu_ns: Some(windows.end_ns / 10),
         client_cores: 2,
         max_in_flight: 8,
+        observed: Some(observed(windows)),
         client_threads: 1,
         client_timer: "timerfd".to_owned(),
+    }
+}
+
+/// A generator that is far from its limits, on a machine that others use too.
+fn observed(windows: Windows) -> Observed {
+    let for_ns = windows.measure_end_ns - windows.measure_start_ns;
+    let percent = |share: u64| for_ns * share / 100;
+    let thread = |name: &str, cpu, wait| ThreadTime { name: name.into(), cpu_ns: cpu, wait_ns: Some(wait) };
+    let late = |p50_ns, p99_ns, max_ns| Some(Spread { count: for_ns / 10_000_000, p50_ns, p99_ns, max_ns });
+    Observed {
+        for_ns,
+        process_cpu_ns: percent(10),
+        threads: vec![
+            thread("io", percent(8), percent(1)),
+            thread("canary", percent(1) / 5, 0),
+            thread("writer", percent(1), 0),
+            thread("content", percent(1) / 2, 0),
+        ],
+        machine: Some(MachineTime { cores: 2, busy_ns: percent(40), stolen_ns: 0 }),
+        lateness: late(20_000, 21_000, 25_000),
+        read_delay: None,
+        wakes: late(8_000, 90_000, 2_500_000),
+        turns: late(30_000, 200_000, 4_000_000),
+        writer_backlog_max: 2,
+        writer_backlog_limit: 1024,
     }
 }

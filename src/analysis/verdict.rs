@@ -7,6 +7,7 @@ use std::fmt;
 use crate::plan::{Limits, Percentile, Slo, Validity};
 use crate::rows::{Facts, Outcome, Record, TokenSource};
 
+use super::generator::Generator;
 use super::request::Metric;
 use super::stats::Ordered;
 use super::window::{self, Counts};
@@ -77,13 +78,15 @@ struct Evidence<'a> {
     records: &'a [Record],
     facts: &'a Facts,
     counts: Counts,
+    generator: Generator<'a>,
     saturated: Option<String>,
 }
 
 /// Judges one run under the plan's thresholds.
 pub fn judge(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
     let counts = Counts::of(records, facts);
-    let evidence = Evidence { records, facts, counts, saturated: saturated(records, facts) };
+    let generator = Generator::new(facts, read_delays(records, facts));
+    let evidence = Evidence { records, facts, counts, generator, saturated: saturated(records, facts) };
     let findings = [
         ("empty_window", evidence.empty_window()),
         ("client_late", evidence.client_late(validity.client_late)),
@@ -132,7 +135,10 @@ impl Evidence<'_> {
         let allowed = median.map_or(1.0, |median| (median / 100.0).max(1.0));
         let late = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).count();
         let sent = self.values(Metric::Lateness).count();
-        let text = |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late");
+        let cause = || self.generator.cause().map_or(String::new(), |cause| format!(": {cause}"));
+        let text = |share| {
+            format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{}", cause())
+        };
         Ok(judge_share((late, sent), limits, (1, Some(10)), text))
     }
 
@@ -144,37 +150,15 @@ impl Evidence<'_> {
     }
 
     fn client_saturated(&self) -> Finding {
-        let facts = self.facts;
-        let capacity = facts.monotonic_ns as f64 * f64::from(facts.client_cores);
-        let busy = facts.client_cpu_ns.filter(|_| capacity > 0.0).map(|cpu| cpu as f64 / capacity);
-        let stalls = self.read_delay_p99();
-        let mut found = Vec::new();
-        if let Some(busy) = busy.filter(|busy| *busy > 0.9) {
-            found.push(format!("sweepline used {:.0}% of its {} cores", busy * 100.0, facts.client_cores));
-        }
-        if let Some(delay) = stalls.filter(|delay| *delay > 10.0) {
-            found.push(format!("p99 of the read delay was {delay:.1} ms"));
-        }
-        match (busy, stalls) {
-            (None, None) => Err("neither CPU time nor read delays are known".into()),
-            _ => Ok((!found.is_empty()).then(|| (State::Suspect, found.join("; ")))),
-        }
+        Ok(self.generator.saturated()?.map(|text| (State::Suspect, text)))
     }
 
     /// Halves of reasons that could not be looked at.
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let (cpu, delays) = (self.facts.client_cpu_ns.is_some(), self.read_delay_p99().is_some());
-        let no_delays = (cpu && !delays).then_some("read delays are not known: only the CPU was looked at");
-        let no_cpu = (delays && !cpu).then_some("CPU time is not known: only read delays were looked at");
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
         let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was looked at");
-        let client = no_delays.or(no_cpu).map(|why| ("client_saturated", why.to_string()));
+        let client = self.generator.unchecked().map(|why| ("client_saturated", why.to_string()));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
-    }
-
-    fn read_delay_p99(&self) -> Option<f64> {
-        let delays = self.members().filter_map(|record| record.row.read_delay_ns);
-        raw_quantile(delays.map(|nanos| nanos as f64 / 1e6).collect(), 990)
     }
 
     fn errors(&self, limits: Limits) -> Finding {
@@ -302,8 +286,13 @@ fn median(values: Vec<f64>) -> Option<f64> {
     raw_quantile(values, 500)
 }
 
+/// Read delays of the window's requests, in ms.
+fn read_delays(records: &[Record], facts: &Facts) -> Vec<f64> {
+    window::members(records, facts).filter_map(|record| record.row.read_delay_ns).map(|ns| ns as f64 / 1e6).collect()
+}
+
 /// The type 7 quantile of however few values.
-fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
+pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: values.len() as u64, at: &at, failures: 0, largest: None };

@@ -47,8 +47,18 @@ fn a_clean_run_is_valid() {
         let verdict = judged(&records, &facts);
         assert_eq!(verdict.to_string(), "valid", "{verdict:?}");
         let unchecked: Vec<&str> = verdict.not_checked.iter().map(|(name, _)| *name).collect();
-        assert_eq!(unchecked, ["prompt_length", "warm_cache", "client_saturated"]);
+        assert_eq!(unchecked, ["prompt_length", "warm_cache"]);
     }
+}
+
+#[test]
+fn runs_from_before_the_generator_observed_itself_are_judged_by_their_cpu() {
+    let (records, facts) = clean();
+    let old = Facts { observed: None, ..facts };
+    let verdict = judged(&records, &old);
+    assert_eq!(verdict.to_string(), "valid", "{verdict:?}");
+    let (_, why) = verdict.not_checked.into_iter().find(|(name, _)| *name == "client_saturated").unwrap();
+    assert_eq!(why, "read delays are not known: only the CPU was looked at");
 }
 
 #[test]
@@ -121,7 +131,8 @@ fn rate_missed() {
 
 #[test]
 fn client_saturated() {
-    let (mut records, mut facts) = clean();
+    let (mut records, facts) = clean();
+    let mut facts = Facts { observed: None, ..facts };
     let cores = u64::from(facts.client_cores);
     facts.client_cpu_ns = Some(facts.monotonic_ns * cores * 90 / 100);
     assert_eq!(judged(&records, &facts).to_string(), "valid");

@@ -52,7 +52,7 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => {
             let line = Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict };
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(&line, &answered.plan_metrics, detail))?;
+            output::print(&page(&line, &record.facts, &answered.plan_metrics, detail))?;
             let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
             let lines: Vec<String> = answered.slo.iter().map(slo_line).chain(cost).collect();

@@ -97,6 +97,11 @@ impl Clock {
         self.start.monotonic
     }
 
+    /// CPU time of this process since it began, in nanoseconds.
+    pub fn cpu(&self) -> u64 {
+        read(ClockId::ProcessCPUTime) as u64
+    }
+
     /// How far each clock moved since the start.
     pub fn passed(&self) -> Passed {
         let now = Reading::now();

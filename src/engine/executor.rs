@@ -278,6 +278,7 @@ impl Executor {
     /// Cuts what is under way and records what never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
         let end = self.common.clock.now();
+        self.tell(end);
         self.common.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };

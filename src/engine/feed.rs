@@ -10,6 +10,8 @@ use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
 use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
 
+use super::observe::Observer;
+
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 /// Contents that change hands at once: each hand-over may wake the thread that makes them.
@@ -69,7 +71,7 @@ struct Conversations {
 
 impl Feed {
     /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: NonceKey) -> std::io::Result<Feed> {
+    pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
         let nonce = spec.shaping.nonce.then_some(nonce_key);
         let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
         let shape = shape(spec);
@@ -81,7 +83,10 @@ impl Feed {
                 by_slot: HashMap::new(),
                 waiting: VecDeque::new(),
             })),
-            _ => Source::Ahead { batch: Vec::new().into_iter(), batches: make_ahead(generator, shape)? },
+            _ => {
+                let batches = make_ahead(generator, shape, observer.clone())?;
+                Source::Ahead { batch: Vec::new().into_iter(), batches }
+            }
         };
         Ok(Feed {
             requested_tokens: spec.scenario.output_tokens,
@@ -161,7 +166,7 @@ impl Conversations {
     }
 }
 
-fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Vec<Content>>> {
+fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -173,9 +178,12 @@ fn make_ahead(generator: Generator, shape: Shape) -> std::io::Result<Receiver<Ve
     };
     let first = make(0);
     // Short prompts in large batches, long ones one by one.
-    let in_batch = (AHEAD_BYTES / AHEAD / first.body.len().max(1)).clamp(1, MOST_IN_BATCH) as u64;
-    let (sender, receiver) = channel(AHEAD);
+    let size = first.body.len().max(1);
+    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH) as u64;
+    // One that is itself a large part of what may be made ahead leaves room for fewer.
+    let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
+        observer.enlist("content");
         // The run is over when nobody takes contents any longer.
         let _ = sender.blocking_send(vec![first]);
         let mut next = 1;

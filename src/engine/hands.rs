@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 
 use crate::expand::RunSpec;
 
+use super::canary;
 use super::client::{Client, Common, Ended, Order};
-use super::connection::Connector;
+use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::pool::Pool;
@@ -100,18 +101,18 @@ impl Opened {
         match self {
             Opened::Here(mut pool) => {
                 pool.begin(common.clock);
+                canary::attend(&common.observer, common.clock, "io");
                 Hands::Here(Workers::new(Client { common: Arc::clone(common), pool }))
             }
-            Opened::Threads(threads) => Hands::Threads(Threads {
-                threads: threads
-                    .into_iter()
-                    .map(|(thread, begin)| {
-                        // A thread that has ended meanwhile shows in its requests.
-                        let _ = begin.send(Arc::clone(common));
-                        thread
-                    })
-                    .collect(),
-            }),
+            Opened::Threads(threads) => {
+                common.observer.enlist("executor");
+                let begun = |(thread, begin): (Thread, oneshot::Sender<Arc<Common>>)| {
+                    // A thread that has ended meanwhile shows in its requests.
+                    let _ = begin.send(Arc::clone(common));
+                    thread
+                };
+                Hands::Threads(Threads { threads: threads.into_iter().map(begun).collect() })
+            }
         }
     }
 }
@@ -158,6 +159,7 @@ fn work(
         let _ = ready.send(Ok(()));
         let Ok(common) = begun.await else { return };
         pool.begin(common.clock);
+        canary::attend(&common.observer, common.clock, std::thread::current().name().unwrap_or("io"));
         let workers = Workers::new(Client { common, pool });
         while let Some(handed) = orders.recv().await {
             workers.perform(handed);

@@ -95,6 +95,20 @@ impl Stamps {
         self.by_kernel.get()
     }
 
+    /// Writes, and stamps the first write that succeeds after `arm` with the instant before its call.
+    fn stamp_write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if !self.armed.get() {
+            return write();
+        }
+        let at = self.clock.get().now();
+        let written = write();
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.armed.set(false);
+            self.sent.set(Some(at));
+        }
+        written
+    }
+
     /// So many bytes were read just now; none: the end of the connection, which no kernel stamps.
     fn came(&self, bytes: usize, kernel: Option<i64>) {
         let origin = self.clock.get().origin();
@@ -118,12 +132,6 @@ impl Stamped {
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps }
-    }
-
-    fn leaving(&self) {
-        if self.stamps.armed.replace(false) {
-            self.stamps.sent.set(Some(self.stamps.clock.get().now()));
-        }
     }
 
     /// Reads without waiting.
@@ -180,18 +188,18 @@ impl AsyncRead for Stamped {
 }
 
 impl AsyncWrite for Stamped {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.leaving();
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let Stamped { stream, stamps } = self.get_mut();
+        stamps.stamp_write(|| Pin::new(stream).poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.leaving();
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let Stamped { stream, stamps } = self.get_mut();
+        stamps.stamp_write(|| Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {

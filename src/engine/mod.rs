@@ -4,16 +4,21 @@
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
 mod answer;
+mod canary;
 mod client;
 mod clock;
 mod connection;
+mod connector;
 mod demand;
 mod executor;
 mod feed;
 mod gaps;
 mod hands;
+mod histogram;
+mod http;
 mod io;
 mod limit;
+mod observe;
 mod pacer;
 mod pattern;
 mod phase;
@@ -23,11 +28,15 @@ mod recorder;
 mod schedule;
 mod sse;
 mod stamp;
+#[doc(hidden)]
+pub mod steps;
 mod tally;
 mod target;
 mod template;
+mod threads;
 mod timer;
 mod tls;
+mod watcher;
 mod workers;
 
 use std::sync::Arc;
@@ -48,10 +57,11 @@ pub use target::{Secret, Target, TargetError};
 
 use client::{Common, Cut};
 use clock::Clock;
-use connection::Connector;
+use connector::Connector;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
+use observe::{Observer, Watch};
 use pacer::Pacer;
 use pattern::Pattern;
 use phase::PhaseClock;
@@ -121,19 +131,22 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let Job { spec, target, id_prefix, nonce_key, sink } = job;
-    let feed = Feed::start(&spec, nonce_key).map_err(EngineError::Setup)?;
+    let observer = Observer::new(Arc::clone(&progress));
+    let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
-    let recorder = Recorder::start(sink, Arc::clone(&progress), clock).map_err(EngineError::Setup)?;
+    let watch = Watch::start(observer.clone(), clock).map_err(EngineError::Setup)?;
+    let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
-        pattern: Pattern::new(&spec, &target, id_prefix),
+        pattern: Pattern::new(&spec, &target, &id_prefix),
         target,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
         cut: Cut::default(),
         progress,
+        observer,
     });
     let executor = Executor::new(Parts {
         hands: opened.begin(&common),
@@ -146,8 +159,9 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     });
     let done = executor.run(stop).await?;
     let facts = facts(&spec, &done, clock);
-    let samples = done.recorder.finish().map_err(EngineError::Sink)?;
-    Ok(Finished { facts, samples })
+    done.recorder.finish().map_err(EngineError::Sink)?;
+    let seen = watch.finish();
+    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples: seen.samples })
 }
 
 /// Opens the connections that the run is to find open, before its clock starts.
@@ -205,8 +219,9 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         wall_ns: passed.wall,
         boottime_ns: passed.boottime,
         client_cpu_ns: Some(passed.cpu),
-        client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        client_cores: threads::usable_cores(),
         max_in_flight: done.counts.max_in_flight,
+        observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
     }

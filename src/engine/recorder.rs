@@ -1,18 +1,15 @@
-//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that writes them, and that
-//! thread looks at the run's counters once a second.
+//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that writes them.
 //!
 //! The hot path never wakes the writer but when much has gathered: it looks by itself every 20 ms.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::rows::{Record, Sample};
+use crate::rows::Record;
 
 use super::clock::Clock;
-use super::progress::Progress;
+use super::observe::Observer;
 use super::tally::Entry;
 
 /// Entries in one hand-over: one at a time costs a quarter more (CRATES).
@@ -21,17 +18,15 @@ const BATCH: usize = 16;
 const BATCH_BYTES: usize = 32 << 10;
 /// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which its lateness then
 /// shows; nothing is lost.
-const BACKLOG: usize = 1024;
+pub const BACKLOG: usize = 1024;
 /// Batches that wait before the writer is woken.
-const WAKE_AT: usize = BACKLOG / 4;
+const WAKE_AT: u64 = BACKLOG as u64 / 4;
 /// How often the writer looks for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Records, or gaps of records, that make one batch of the file.
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
 /// How long a record waits for others to be written with, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
-/// Time between two samples, in nanoseconds.
-const SAMPLE_EVERY: u64 = 1_000_000_000;
 
 /// Why a sink cannot take rows.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
@@ -49,34 +44,31 @@ pub struct Recorder {
     batch: Vec<Entry>,
     batch_bytes: usize,
     sender: Option<SyncSender<Vec<Entry>>>,
-    /// Batches that wait for the writer.
-    backlog: Arc<AtomicUsize>,
-    writer: Option<JoinHandle<Result<Vec<Sample>, SinkError>>>,
+    writer: Option<JoinHandle<Result<(), SinkError>>>,
+    observer: Observer,
 }
 
 impl Recorder {
     /// Starts the writer thread.
-    pub fn start(sink: Box<dyn Sink>, progress: Arc<Progress>, clock: Clock) -> std::io::Result<Recorder> {
+    pub fn start(sink: Box<dyn Sink>, observer: Observer, clock: Clock) -> std::io::Result<Recorder> {
         let (sender, receiver) = sync_channel(BACKLOG);
-        let backlog = Arc::new(AtomicUsize::new(0));
         let writer = Writer {
             sink,
             receiver,
-            backlog: Arc::clone(&backlog),
-            progress,
+            observer: observer.clone(),
             clock,
             records: Vec::with_capacity(WRITE_AT.0),
             gaps: 0,
             oldest: 0,
-            samples: Vec::new(),
         };
         let writer = std::thread::Builder::new().name("writer".to_owned()).spawn(move || writer.run())?;
         let batch = Vec::with_capacity(BATCH);
-        Ok(Recorder { batch, batch_bytes: 0, sender: Some(sender), backlog, writer: Some(writer) })
+        Ok(Recorder { batch, batch_bytes: 0, sender: Some(sender), writer: Some(writer), observer })
     }
 
     /// Takes one entry. False once the writer has given up: `finish` says why.
     pub fn push(&mut self, entry: Entry) -> bool {
+        self.observer.ended(entry.row());
         self.batch_bytes += entry.size();
         self.batch.push(entry);
         (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
@@ -85,7 +77,7 @@ impl Recorder {
     fn flush(&mut self) -> bool {
         self.batch_bytes = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        if self.backlog.fetch_add(1, Relaxed) >= WAKE_AT {
+        if self.observer.backlog().put() > WAKE_AT {
             self.wake();
         }
         self.sender.as_ref().is_some_and(|sender| sender.send(batch).is_ok())
@@ -97,8 +89,8 @@ impl Recorder {
         }
     }
 
-    /// Hands over what is left and waits until it is written. Gives the samples of the run.
-    pub fn finish(mut self) -> Result<Vec<Sample>, SinkError> {
+    /// Hands over what is left and waits until it is written.
+    pub fn finish(mut self) -> Result<(), SinkError> {
         self.flush();
         self.sender = None;
         self.wake();
@@ -111,8 +103,7 @@ impl Recorder {
 struct Writer {
     sink: Box<dyn Sink>,
     receiver: Receiver<Vec<Entry>>,
-    backlog: Arc<AtomicUsize>,
-    progress: Arc<Progress>,
+    observer: Observer,
     clock: Clock,
     /// What came and is not written yet.
     records: Vec<Record>,
@@ -120,28 +111,16 @@ struct Writer {
     gaps: usize,
     /// When the first of them came.
     oldest: u64,
-    samples: Vec<Sample>,
 }
 
 impl Writer {
-    fn run(mut self) -> Result<Vec<Sample>, SinkError> {
-        let mut next_sample = 0;
-        loop {
-            let now = self.clock.now();
-            if now >= next_sample {
-                sample(&mut self.samples, &self.progress, self.clock);
-                next_sample = (now / SAMPLE_EVERY + 1) * SAMPLE_EVERY;
-            }
-            let ended = self.take(now)?;
-            if ended {
-                break;
-            }
+    fn run(mut self) -> Result<(), SinkError> {
+        self.observer.enlist("writer");
+        while !self.take(self.clock.now())? {
             std::thread::park_timeout(LOOK_EVERY);
         }
         self.write()?;
-        sample(&mut self.samples, &self.progress, self.clock);
-        self.sink.finish()?;
-        Ok(self.samples)
+        self.sink.finish()
     }
 
     /// Takes what has come, and writes where that is enough or has waited for long. True when no more can come.
@@ -149,7 +128,7 @@ impl Writer {
         let ended = loop {
             match self.receiver.try_recv() {
                 Ok(batch) => {
-                    self.backlog.fetch_sub(1, Relaxed);
+                    self.observer.backlog().took();
                     if self.records.is_empty() {
                         self.oldest = now;
                     }
@@ -180,27 +159,4 @@ impl Writer {
         self.gaps += record.gaps_ns.len();
         self.records.push(record);
     }
-}
-
-fn sample(samples: &mut Vec<Sample>, progress: &Progress, clock: Clock) {
-    let at_ns = clock.now();
-    let mut add = |name: &str, value: f64| {
-        samples.push(Sample { at_ns, source: "generator".to_owned(), name: name.to_owned(), value });
-    };
-    add("in_flight", progress.in_flight.get() as f64);
-    add("waiting", progress.waiting.get() as f64);
-    add("requests_ended_total", progress.ended.get() as f64);
-    add("requests_failed_total", progress.failed.get() as f64);
-    add("token_events_total", progress.token_events.get() as f64);
-    add("cpu_seconds_total", clock.passed().cpu as f64 / 1e9);
-    if let Some(bytes) = resident_bytes() {
-        add("resident_bytes", bytes as f64);
-    }
-}
-
-/// Memory of this process, where the platform says it.
-fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
 }

@@ -40,6 +40,28 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// The words of `text` behind `first`, in lines of at most [`WIDTH`] columns, later ones indented by `indent`.
+pub fn fill(first: &str, indent: usize, text: &str) -> String {
+    let mut out = first.to_owned();
+    let (mut column, mut fresh) = (first.chars().count(), true);
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if !fresh && column + 1 + width > usize::from(WIDTH) {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            (column, fresh) = (indent, true);
+        }
+        if !std::mem::take(&mut fresh) {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
 /// An empty table that fits the width and draws no lines.
 pub fn table() -> Table {
     let mut table = Table::new();

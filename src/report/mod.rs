@@ -1,6 +1,8 @@
 //! What people read while and after a sweep runs.
 
+pub mod calibration;
 pub mod format;
+mod generator;
 pub mod grid;
 pub mod progress;
 mod run;

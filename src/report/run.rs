@@ -5,8 +5,10 @@ use comfy_table::{Cell, CellAlignment, Table};
 use crate::analysis::metric::{Get, METRICS, Metric, Unit};
 use crate::analysis::{Estimate, Interval, PlanMetrics, Summary, Verdict, quantile};
 use crate::plan::Percentile;
+use crate::rows::Facts;
 
 use super::format::{self, digits, estimate, plain, value};
+use super::generator;
 use super::table::{Line, coloured, load};
 
 /// How much of a run is shown.
@@ -19,12 +21,13 @@ pub struct Detail {
 }
 
 /// One run as text, at most 100 columns wide.
-pub fn run(line: &Line, plan: &PlanMetrics, detail: Detail) -> String {
+pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, detail: Detail) -> String {
     let sections = [
         head(line),
         verdict(line.verdict, detail.colour),
         distributions(line),
         scalars(line, plan),
+        generator::block(facts),
         if detail.definitions { definitions() } else { String::new() },
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
@@ -156,26 +159,7 @@ fn definitions() -> String {
 /// The text in lines of at most 100 columns, later ones indented.
 fn wrapped(text: &str) -> String {
     let indent = text.len() - text.trim_start().len();
-    let (mut out, mut column) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > usize::from(format::WIDTH) {
-            out.push('\n');
-            column = 0;
-            out.push_str(&" ".repeat(indent + 2));
-            column += indent + 2;
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        } else {
-            out.push_str(&" ".repeat(indent));
-            column += indent;
-        }
-        out.push_str(word);
-        column += width;
-    }
-    out.push('\n');
-    out
+    format::fill(&" ".repeat(indent), indent + 2, text)
 }
 
 #[cfg(test)]
@@ -203,7 +187,7 @@ mod tests {
         let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
         let plan = PlanMetrics { goodput: goodput(&records, &facts, &thresholds), ..PlanMetrics::default() };
-        run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &plan, detail)
+        run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
 
     #[test]
@@ -219,7 +203,6 @@ mod tests {
           errors (suspect): 1.7% of requests failed (20 reset)
           not checked: prompt_length: needs exact prompt lengths from the model's tokenizer
           not checked: warm_cache: needs the cache hits that the scenario declares
-          not checked: client_saturated: read delays are not known: only the CPU was looked at
 
                        mean         p50         p75         p90         p95         p99     p99.9    max
         TTFT ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
@@ -269,6 +252,16 @@ mod tests {
         goodput rate             44.5 req/s
         cost per million tokens  n/a (no price, or no throughput)
         tokens per money         n/a (no price)
+
+        generator in the window
+          cpu         io 8.00%, canary 0.200%, writer 1.00%, content 0.500% of a core; in all 5.00% of 2
+                      cores
+          waited      io 1.00%, canary 0.000%, writer 0.000%, content 0.000% of the time for a core
+          others      used 15.0% of the machine's 2 cores
+          loop        p50 0.030, p99 0.200, max 4.00 ms late
+          wake-ups    p50 0.008, p99 0.090, max 2.50 ms late
+          lateness    p50 0.020, p99 0.021, max 0.025 ms
+          writer      at most 2 of 1024 batches waited
         "#);
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::observed::Observed;
+
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
@@ -59,6 +61,10 @@ pub struct Facts {
     pub client_cores: u32,
     /// Most requests in flight at once.
     pub max_in_flight: u64,
+    /// What the generator saw of itself; none in runs of versions that did not look, and where the window was too short
+    /// to be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// Threads of the load generator that sent and received.
     #[serde(default = "one")]
     pub client_threads: u32,

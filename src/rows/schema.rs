@@ -265,7 +265,7 @@ table! {
         at_ns: u64 [Delta "ns"],
         /// Who was observed: generator, server or gpu.
         source: String [Dictionary ""],
-        /// What, with its unit in the name: `in_flight`, `cpu_share`, `resident_bytes`.
+        /// What, with its unit in the name: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS lists them.
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],

@@ -1,6 +1,8 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod bad;
+mod calibrate;
 mod commands;
 mod connections;
 mod identity;
@@ -9,6 +11,7 @@ mod kill;
 mod lab;
 mod memory;
 mod mock;
+mod observe;
 mod outcomes;
 mod readers;
 mod readme;

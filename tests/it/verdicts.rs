@@ -64,6 +64,13 @@ fn run(lab: &Lab, plan: &str) -> Judged {
     judged(lab, ended)
 }
 
+/// Whether the facts of a run, apart from its verdict, show that its generator was kept from its work.
+fn was_stalled(run: &Run) -> bool {
+    let observed = &run.json["facts"]["observed"];
+    let stalled = |name: &str| observed[name]["p99_ns"].as_u64().is_some_and(|p99| p99 > 9_500_000);
+    ["read_delay", "turns", "wakes"].into_iter().any(stalled)
+}
+
 const SHORT: &str = "fill: 0s, stabilize: 0s, measure: { for: 100ms, min_requests: 60, at_most: 90s }, drain: 60s";
 
 #[test]
@@ -72,8 +79,13 @@ fn a_clean_run_has_no_reason() {
     let lab = Lab::new();
     let phases = "fill: 300ms, stabilize: 300ms, measure: { for: 4s, min_requests: 80, at_most: 90s }, drain: 60s";
     let judged = run(&lab, &one(mock.port, "batch_size: [4]", "", phases, "slo: { ttft: { p90: 10s } }\n"));
-    // Tests share the machine: the generator may honestly be late, and say so.
-    assert!(judged.reasons.iter().all(|name| name == "client_late"), "{}", judged.text);
+    // Tests share the machine: the generator may honestly be late or stalled, and say so; what it saw of itself backs it.
+    let honest = |name: &String| match name.as_str() {
+        "client_late" => true,
+        "client_saturated" => was_stalled(&judged.run),
+        _ => false,
+    };
+    assert!(judged.reasons.iter().all(honest), "{}", judged.text);
     assert!(judged.run.records.iter().filter(|record| record.row.outcome.is_ok()).count() >= 80);
 }
 
@@ -221,6 +233,20 @@ fn a_generator_that_is_held_up_is_late() {
         .iter()
         .filter(|record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 200_000_000);
     assert!(late.count() >= 40, "late requests are sent late, not left out");
+}
+
+#[test]
+fn a_closed_loop_that_is_held_up_is_late() {
+    let mock = Mock::start(&["--ttft", "80ms"]);
+    let lab = Lab::new();
+    // Four slots with some forty requests each: those that came to their ends in the pause are followed two seconds late.
+    let plan = one(mock.port, "batch_size: [4]", "", "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s", "");
+    let judged = hold_up(&lab, &mock, &plan, 8, Duration::from_secs(2));
+    let told = ["client_late", "clock"].iter().any(|name| judged.reasons.iter().any(|reason| reason == name));
+    assert!(told && judged.state != "valid", "{}", judged.text);
+    let late =
+        |record: &&sweepline::rows::Record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 500_000_000;
+    assert!(judged.run.records.iter().filter(late).count() >= 4, "each slot was late once");
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! Whether the generator itself stood in the way, from what it saw of itself, and what held it up.
+
+use crate::plan::Percentile;
+use crate::rows::{Facts, Observed, Spread, ThreadTime};
+
+use super::quantile;
+
+/// Share of its cores, or of one core for a thread that sends and reads, above which the generator is saturated.
+const BUSY: f64 = 0.9;
+/// Stalls at p99, in milliseconds, above which it is.
+const STALLED_MS: f64 = 10.0;
+/// Share of the window that a thread must have waited for a core before that is named as the cause of a delay.
+const WAITED: f64 = 0.02;
+/// Share of the machine that a hypervisor must have taken before that is named as the cause.
+const STOLEN: f64 = 0.05;
+/// The longest sleep, in milliseconds, above which the process or the machine stood still.
+const STOOD_STILL_MS: f64 = 100.0;
+
+/// The thread that starts requests where others send and read them.
+const EXECUTOR: &str = "executor";
+
+/// The generator of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Generator<'a> {
+    facts: &'a Facts,
+    /// p99 of the read delays in the rows, in ms, where there are enough of them.
+    read_delay_p99: Option<f64>,
+}
+
+/// How long the generator was kept from its work, at p99.
+struct Stalls {
+    millis: f64,
+    what: &'static str,
+}
+
+impl<'a> Generator<'a> {
+    /// The generator of a run with these facts and the read delays of its measured requests, in ms.
+    pub fn new(facts: &'a Facts, read_delays: Vec<f64>) -> Generator<'a> {
+        let enough = is_enough(read_delays.len() as u64);
+        let p99 = super::verdict::raw_quantile(read_delays, quantile::permille(Percentile::P99));
+        Generator { facts, read_delay_p99: p99.filter(|_| enough) }
+    }
+
+    fn observed(&self) -> Option<&'a Observed> {
+        self.facts.observed.as_ref().filter(|observed| observed.for_ns > 0)
+    }
+
+    /// CPU time of the process as a share of the cores it may use: of the window, or of the whole run where that is all
+    /// that is known.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let cores = f64::from(self.facts.client_cores);
+        let whole_run = self.facts.client_cpu_ns.map(|cpu| cpu as f64 / self.facts.monotonic_ns as f64);
+        let used = self.observed().map(|observed| observed.share(observed.process_cpu_ns)).or(whole_run);
+        used.map(|used| used / cores).filter(|share| share.is_finite())
+    }
+
+    /// The read delay where it is known, because it is what the results suffer; else the canaries.
+    fn stalls(&self) -> Option<Stalls> {
+        let read_delay = self.read_delay_p99.map(|millis| Stalls { millis, what: "the read delay" });
+        let canary = |spread: Option<Spread>, what| {
+            let p99 = spread.filter(|spread| is_enough(spread.count)).map(|spread| spread.p99_ns);
+            p99.map(|nanos| Stalls { millis: millis(nanos), what })
+        };
+        let observed = self.observed();
+        read_delay
+            .or_else(|| canary(observed?.turns, "the delay of the I/O thread's loop"))
+            .or_else(|| canary(observed?.wakes, "the delay of a thread that only sleeps"))
+    }
+
+    /// What speaks for saturation, in words; an error where nothing is known.
+    pub fn saturated(&self) -> Result<Option<String>, String> {
+        let (busy, stalls) = (self.cpu_share(), self.stalls());
+        if busy.is_none() && stalls.is_none() {
+            return Err("neither CPU time nor read delays are known".into());
+        }
+        let whole = busy.filter(|busy| *busy > BUSY);
+        let cores = self.facts.client_cores;
+        let whole = whole.map(|busy| format!("sweepline used {:.0}% of its {cores} cores", busy * 100.0));
+        let thread = self.observed().and_then(|observed| self.busy_thread(observed));
+        let stalled = stalls.filter(|stalls| stalls.millis > STALLED_MS);
+        let stalled = stalled.map(|Stalls { millis, what }| match (&thread, self.cause()) {
+            // A busy thread stands for itself.
+            (None, Some(cause)) => format!("p99 of {what} was {millis:.1} ms: {cause}"),
+            _ => format!("p99 of {what} was {millis:.1} ms"),
+        });
+        let found: Vec<String> = [whole, thread, stalled].into_iter().flatten().collect();
+        Ok((!found.is_empty()).then(|| found.join("; ")))
+    }
+
+    /// Which half of saturation could not be looked at.
+    pub fn unchecked(&self) -> Option<&'static str> {
+        match (self.cpu_share(), self.stalls()) {
+            (Some(_), None) if self.observed().is_some() => {
+                Some("the window is too short to judge stalls: only the CPU was looked at")
+            }
+            (Some(_), None) => Some("read delays are not known: only the CPU was looked at"),
+            (None, Some(_)) => Some("CPU time is not known: only read delays were looked at"),
+            (Some(_), Some(_)) if self.spins() => {
+                Some("a thread that waits by spinning is always busy: only stalls were looked at")
+            }
+            _ => None,
+        }
+    }
+
+    /// What kept the generator from its work, in words; the strongest cause that the facts show, if any.
+    pub fn cause(&self) -> Option<String> {
+        let observed = self.observed()?;
+        self.busy_thread(observed)
+            .or_else(|| writer_behind(observed))
+            .or_else(|| no_core(observed))
+            .or_else(|| stolen(observed))
+            .or_else(|| stood_still(observed))
+            .or_else(|| long_turns(observed))
+    }
+
+    /// A thread that starts, sends or reads and has no core left to use, however many the machine has.
+    fn busy_thread(&self, observed: &Observed) -> Option<String> {
+        let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
+        let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
+        // More threads cannot help the one that hands requests to all of them.
+        let better = (threads * 2).min(cores).max(threads);
+        let more = if thread.is_io() && better > threads {
+            format!("engine: {{ threads: {better} }} or ")
+        } else {
+            String::new()
+        };
+        let text = || format!("{} used {:.0}% of a core: use {more}a second client", called(thread), share * 100.0);
+        (share > BUSY).then(text)
+    }
+
+    /// The threads whose CPU time is work: of those that start, send and read, the ones that do not wait by spinning.
+    fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
+        let starts = observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| self.spins());
+        hot(observed).filter(move |thread| starts.is_none_or(|starts| starts.name != thread.name))
+    }
+
+    fn spins(&self) -> bool {
+        self.facts.client_timer == "spin"
+    }
+}
+
+/// The threads that start, send and read: what delays them delays requests.
+fn hot(observed: &Observed) -> impl Iterator<Item = &ThreadTime> {
+    observed.threads.iter().filter(|thread| thread.is_io() || thread.name == EXECUTOR)
+}
+
+/// The thread with the most of something, and how much that is as a share of the window.
+fn most<'o>(
+    observed: &Observed,
+    threads: impl Iterator<Item = &'o ThreadTime>,
+    of: impl Fn(&ThreadTime) -> Option<u64>,
+) -> Option<(&'o ThreadTime, f64)> {
+    let amounts = threads.filter_map(|thread| Some((thread, of(thread)?)));
+    amounts.max_by_key(|(_, nanos)| *nanos).map(|(thread, nanos)| (thread, observed.share(nanos)))
+}
+
+fn called(thread: &ThreadTime) -> String {
+    match thread.name.as_str() {
+        "io" => "the I/O thread".to_owned(),
+        EXECUTOR => "the thread that starts requests".to_owned(),
+        name => format!("I/O thread {name}"),
+    }
+}
+
+fn writer_behind(observed: &Observed) -> Option<String> {
+    let full = observed.writer_backlog_limit > 0 && observed.writer_backlog_max >= observed.writer_backlog_limit;
+    let busy = observed.thread("writer").map(|writer| writer.cpu_ns);
+    let busy = busy.map_or(String::new(), |cpu| format!(" and used {:.0}% of a core", observed.share(cpu) * 100.0));
+    full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
+}
+
+fn no_core(observed: &Observed) -> Option<String> {
+    let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
+    let who = match observed.others_ns() {
+        Some(others) if others >= observed.process_cpu_ns => "other processes held the cores",
+        Some(_) => "sweepline's own threads held the cores that it may use",
+        None => "the cores were taken",
+    };
+    let text = || format!("{who}: {} waited {:.0}% of the window for a core", called(thread), share * 100.0);
+    (share >= WAITED).then(text)
+}
+
+fn stolen(observed: &Observed) -> Option<String> {
+    let machine = observed.machine?;
+    let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
+    (share > STOLEN).then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
+}
+
+/// Stalls too rare to be a share of the window. Waiting for a core counts as such; a stopped thread does not wait.
+fn stood_still(observed: &Observed) -> Option<String> {
+    let longest = observed.wakes?.max_ns;
+    let canary = observed.thread("canary").and_then(|thread| thread.wait_ns);
+    let what = match canary {
+        Some(waited) if waited >= longest / 2 => "other processes held the cores",
+        Some(_) => "the process or the machine was stopped",
+        None => "nothing of sweepline ran",
+    };
+    (millis(longest) > STOOD_STILL_MS).then(|| format!("{what} for up to {:.0} ms at a time", millis(longest)))
+}
+
+fn long_turns(observed: &Observed) -> Option<String> {
+    let longest = millis(observed.turns?.max_ns);
+    (longest > STALLED_MS).then(|| format!("bursts kept the I/O thread busy for up to {longest:.0} ms at a time"))
+}
+
+fn is_enough(count: u64) -> bool {
+    count >= quantile::need(Percentile::P99)
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+mod tests;

@@ -1,0 +1,184 @@
+//! Each sign of a generator in its own way, on both sides of its threshold, and the cause that is named.
+
+use super::*;
+use crate::analysis::synthetic::Run;
+use crate::analysis::verdict::{State, judge};
+use crate::plan::Validity;
+use crate::rows::{MachineTime, Record};
+
+const MS: u64 = 1_000_000;
+
+/// A clean run whose observations are changed.
+fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
+    let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
+    change(facts.observed.as_mut().unwrap());
+    (records, facts)
+}
+
+/// What the verdict says of a clean run whose observations are changed: nothing, or why it is `client_saturated`.
+fn said(change: impl FnOnce(&mut Observed)) -> Option<String> {
+    let (records, facts) = run(change);
+    let verdict = judge(&records, &facts, &Validity::default(), None);
+    let reason = verdict.reasons.into_iter().next()?;
+    assert_eq!((reason.name, reason.state), ("client_saturated", State::Suspect));
+    Some(reason.text)
+}
+
+fn io(observed: &mut Observed) -> &mut ThreadTime {
+    observed.threads.iter_mut().find(|thread| thread.is_io()).unwrap()
+}
+
+fn percent(observed: &Observed, share: u64) -> u64 {
+    observed.for_ns * share / 100
+}
+
+fn slow_turns(observed: &mut Observed) {
+    observed.turns.as_mut().unwrap().p99_ns = 23 * MS;
+}
+
+#[test]
+fn one_io_thread_without_a_core_left_is_saturated_on_any_machine() {
+    let busy = |share| {
+        move |observed: &mut Observed| {
+            io(observed).cpu_ns = percent(observed, share);
+            observed.process_cpu_ns = percent(observed, share + 3);
+        }
+    };
+    assert_eq!(said(busy(90)), None);
+    let text = "the I/O thread used 97% of a core: use engine: { threads: 2 } or a second client";
+    assert_eq!(said(busy(97)).as_deref(), Some(text));
+    let large = |cores, threads: usize| {
+        let (_, mut facts) = run(busy(97));
+        facts.client_cores = cores;
+        let observed = facts.observed.as_mut().unwrap();
+        let thread = io(observed).clone();
+        observed.threads.retain(|thread| !thread.is_io());
+        let named = |n| ThreadTime { name: format!("io-{n}"), cpu_ns: thread.cpu_ns - n as u64, ..thread.clone() };
+        observed.threads.extend((1..=threads).map(named));
+        Generator::new(&facts, vec![]).saturated().unwrap().unwrap()
+    };
+    assert_eq!(large(64, 4), "I/O thread io-1 used 97% of a core: use engine: { threads: 8 } or a second client");
+    assert!(large(4, 4).ends_with("use a second client"));
+    let starts = said(|observed| {
+        let executor = ThreadTime { name: "executor".into(), cpu_ns: percent(observed, 95), wait_ns: None };
+        observed.threads.push(executor);
+    });
+    assert_eq!(starts.as_deref(), Some("the thread that starts requests used 95% of a core: use a second client"));
+}
+
+#[test]
+fn a_thread_that_spins_is_judged_by_its_stalls() {
+    let spinning = |change: fn(&mut Observed)| {
+        let (_, mut facts) = run(|observed| io(observed).cpu_ns = percent(observed, 99));
+        facts.client_timer = "spin".into();
+        change(facts.observed.as_mut().unwrap());
+        let generator = Generator::new(&facts, vec![]);
+        (generator.saturated().unwrap(), generator.unchecked())
+    };
+    let (saturated, unchecked) = spinning(|_| ());
+    assert_eq!(saturated, None);
+    assert!(unchecked.unwrap().starts_with("a thread that waits by spinning"));
+    assert!(spinning(slow_turns).0.unwrap().starts_with("p99 of the delay of the I/O thread's loop"));
+}
+
+#[test]
+fn all_cores_together() {
+    let busy = |share| move |observed: &mut Observed| observed.process_cpu_ns = percent(observed, share);
+    assert_eq!(said(busy(180)), None);
+    assert_eq!(said(busy(190)).as_deref(), Some("sweepline used 95% of its 2 cores"));
+}
+
+#[test]
+fn stalls_name_what_held_the_cores() {
+    assert_eq!(said(|observed| observed.turns.as_mut().unwrap().p99_ns = 10 * MS), None);
+    let hog = said(|observed| {
+        slow_turns(observed);
+        io(observed).wait_ns = Some(percent(observed, 23));
+        observed.machine = Some(MachineTime { cores: 2, busy_ns: percent(observed, 200), stolen_ns: 0 });
+    });
+    let text = "p99 of the delay of the I/O thread's loop was 23.0 ms: other processes held the cores: the I/O thread \
+                waited 23% of the window for a core";
+    assert_eq!(hog.as_deref(), Some(text));
+    let own = said(|observed| {
+        slow_turns(observed);
+        io(observed).wait_ns = Some(percent(observed, 23));
+        observed.process_cpu_ns = percent(observed, 100);
+        observed.machine = Some(MachineTime { cores: 2, busy_ns: percent(observed, 110), stolen_ns: 0 });
+    });
+    assert!(own.unwrap().contains("sweepline's own threads held the cores"));
+    let unknown = said(|observed| {
+        slow_turns(observed);
+        io(observed).wait_ns = Some(percent(observed, 23));
+        observed.machine = None;
+    });
+    assert!(unknown.unwrap().contains("the cores were taken: the I/O thread waited"));
+}
+
+#[test]
+fn stalls_name_other_causes_too() {
+    let full = |observed: &mut Observed| observed.writer_backlog_max = observed.writer_backlog_limit;
+    let stolen = |observed: &mut Observed| observed.machine.as_mut().unwrap().stolen_ns = percent(observed, 50);
+    let stopped = |observed: &mut Observed| observed.wakes.as_mut().unwrap().max_ns = 2000 * MS;
+    let held = |observed: &mut Observed| {
+        observed.wakes.as_mut().unwrap().max_ns = 150 * MS;
+        let canary = observed.threads.iter_mut().find(|thread| thread.name == "canary");
+        canary.unwrap().wait_ns = Some(140 * MS);
+    };
+    let burst = |observed: &mut Observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS;
+    let causes: [(&dyn Fn(&mut Observed), &str); 5] = [
+        (&full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
+        (&stolen, "the hypervisor took 25% of the machine's CPU time"),
+        (&stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
+        (&held, "other processes held the cores for up to 150 ms at a time"),
+        (&burst, "bursts kept the I/O thread busy for up to 300 ms at a time"),
+    ];
+    for (cause, text) in causes {
+        let said = said(|observed| {
+            slow_turns(observed);
+            io(observed).wait_ns = None;
+            cause(observed);
+        });
+        assert_eq!(said.unwrap().split_once(" ms: ").unwrap().1, text);
+        // A cause is no reason by itself.
+        assert_eq!(self::said(cause), None);
+    }
+}
+
+#[test]
+fn lateness_names_its_cause() {
+    let (mut records, facts) = run(|observed| io(observed).wait_ns = Some(percent(observed, 40)));
+    records.iter_mut().step_by(20).for_each(|record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS));
+    let verdict = judge(&records, &facts, &Validity::default(), None);
+    assert_eq!(verdict.to_string(), "suspect: client_late");
+    let text = &verdict.reasons[0].text;
+    assert!(
+        text.ends_with("ms late: other processes held the cores: the I/O thread waited 40% of the window for a core")
+    );
+}
+
+#[test]
+fn the_read_delay_goes_before_the_canaries_where_there_is_enough_of_it() {
+    let (_, facts) = run(slow_turns);
+    let stalled = |delays: Vec<f64>| Generator::new(&facts, delays).saturated().unwrap();
+    assert_eq!(stalled(vec![9.9; 368]), None);
+    assert!(stalled(vec![10.1; 368]).unwrap().starts_with("p99 of the read delay was 10.1 ms"));
+    assert!(stalled(vec![9.9; 367]).unwrap().starts_with("p99 of the delay of the I/O thread's loop was 23.0 ms"));
+}
+
+#[test]
+fn what_is_not_known_is_not_checked() {
+    let unchecked = |change: &dyn Fn(&mut Facts)| {
+        let (_, mut facts) = run(|_| ());
+        change(&mut facts);
+        Generator::new(&facts, vec![]).unchecked()
+    };
+    assert_eq!(unchecked(&|_| ()), None);
+    let no_canary = |facts: &mut Facts| {
+        let observed = facts.observed.as_mut().unwrap();
+        (observed.turns, observed.wakes) = (None, observed.wakes.map(|wakes| Spread { count: 367, ..wakes }));
+    };
+    assert!(unchecked(&no_canary).unwrap().starts_with("the window is too short to judge stalls"));
+    assert!(unchecked(&|facts| facts.observed = None).unwrap().starts_with("read delays are not known"));
+    let nothing = Facts::default();
+    assert!(Generator::new(&nothing, vec![]).saturated().is_err());
+}

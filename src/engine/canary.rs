@@ -1,0 +1,105 @@
+//! Canaries: something that has nothing to do but to be on time, every 10 ms. How late it is says for how long nothing else
+//! could have been on time either: on a thread of its own, that the machine or the process stood still; in an I/O
+//! thread's loop, that this thread had no core or was busy with what came before.
+//!
+//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second is a hundred
+//! late ticks, not one.
+
+use std::future::poll_fn;
+
+use rustix::io::Errno;
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec};
+
+use crate::rows::Phase;
+
+use super::clock::Clock;
+use super::observe::Observer;
+use super::timer::Timer;
+
+/// Time between two ticks, in nanoseconds.
+pub const TICK_NS: u64 = 10_000_000;
+
+/// The ticks of one canary, in nanoseconds since the run's start.
+#[derive(Debug)]
+pub struct Ticks {
+    next: u64,
+}
+
+impl Ticks {
+    /// Ticks from `now` on.
+    pub fn from(now: u64) -> Ticks {
+        Ticks { next: now + TICK_NS }
+    }
+
+    /// When the next one is due.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How late each tick is that was due at `now` or before, in nanoseconds.
+    pub fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
+        std::iter::from_fn(move || {
+            let late = now.checked_sub(self.next)?;
+            self.next += TICK_NS;
+            Some(late)
+        })
+    }
+}
+
+/// Asks the kernel to wake the calling thread as exactly as it can, not together with others up to 50 µs later.
+pub fn be_exact() {
+    // Where it is refused, wakes are 50 µs late, which is still far below what is looked for.
+    let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Sleeps until the run's clock reads `at`.
+pub fn sleep_until(clock: Clock, at: u64) {
+    let at = clock.origin() + at;
+    let time = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as i64 };
+    while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
+}
+
+/// The calling thread sends and reads from here on; its loop is watched for as long as its runtime is polled.
+pub fn attend(observer: &Observer, clock: Clock, name: &str) {
+    observer.enlist(name);
+    tokio::task::spawn_local(watch_loop(observer.clone(), clock));
+}
+
+async fn watch_loop(observer: Observer, clock: Clock) {
+    // Without a free file descriptor the run goes on unwatched here, and its verdict uses the other canary.
+    let Ok(mut timer) = Timer::new() else { return };
+    let mut ticks = Ticks::from(clock.now());
+    loop {
+        let at = Some(clock.origin() + ticks.next());
+        if poll_fn(|cx| timer.poll_until(at, cx)).await.is_err() {
+            return;
+        }
+        let measured = observer.phase() == Phase::Measure;
+        ticks.take_due(clock.now()).for_each(|late| observer.turns().add(late, measured));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_as_many_late_ticks_as_it_lasted() {
+        let mut ticks = Ticks::from(5);
+        assert_eq!(ticks.take_due(TICK_NS).count(), 0);
+        assert_eq!(ticks.take_due(TICK_NS + 5).collect::<Vec<_>>(), [0]);
+        let late: Vec<u64> = ticks.take_due(5 * TICK_NS).collect();
+        assert_eq!(late, [3 * TICK_NS - 5, 2 * TICK_NS - 5, TICK_NS - 5]);
+        assert_eq!(ticks.next(), 5 * TICK_NS + 5);
+    }
+
+    #[test]
+    fn nobody_is_woken_early() {
+        let clock = Clock::start();
+        be_exact();
+        sleep_until(clock, 3_000_000);
+        assert!(clock.now() >= 3_000_000);
+        sleep_until(clock, 0);
+    }
+}

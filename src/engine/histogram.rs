@@ -1,0 +1,141 @@
+//! Durations counted in buckets: bounded memory, no lock and no allocation where values are taken.
+//!
+//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. Percentiles give the middle of their
+//! bucket and so are exact within 4 %; the largest value is kept as it is. What is counted here is about the generator
+//! itself: metrics of requests come from the rows, which are exact.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::rows::Spread;
+
+/// Binary digits of a value, behind its first, that choose its bucket.
+const DIGITS: u32 = 4;
+/// Buckets of one octave.
+const PER_OCTAVE: usize = 1 << DIGITS;
+/// Buckets for every 64-bit value.
+const BUCKETS: usize = (64 - DIGITS as usize + 1) * PER_OCTAVE;
+
+/// Durations in nanoseconds. Any thread may add.
+#[derive(Debug)]
+pub struct Histogram {
+    counts: Box<[AtomicU64]>,
+    largest: AtomicU64,
+}
+
+impl Histogram {
+    /// An empty one.
+    pub fn new() -> Histogram {
+        Histogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), largest: AtomicU64::new(0) }
+    }
+
+    /// Counts one value.
+    pub fn add(&self, nanos: u64) {
+        self.counts[bucket(nanos)].fetch_add(1, Relaxed);
+        self.largest.fetch_max(nanos, Relaxed);
+    }
+
+    /// What was counted since the last time.
+    pub fn take(&self) -> Counted {
+        let counts = self.counts.iter().map(|count| count.swap(0, Relaxed)).collect();
+        Counted { counts, largest: self.largest.swap(0, Relaxed) }
+    }
+}
+
+/// The counts of a histogram at one moment.
+#[derive(Debug, Clone)]
+pub struct Counted {
+    counts: Vec<u64>,
+    largest: u64,
+}
+
+impl Counted {
+    /// Its percentiles (nearest rank); none where nothing was counted.
+    pub fn spread(&self) -> Option<Spread> {
+        let count: u64 = self.counts.iter().sum();
+        (count > 0).then(|| Spread {
+            count,
+            p50_ns: self.at_rank(count.div_ceil(2)),
+            p99_ns: self.at_rank((count * 99).div_ceil(100)),
+            max_ns: self.largest,
+        })
+    }
+
+    fn at_rank(&self, rank: u64) -> u64 {
+        let mut below = 0;
+        let found = self.counts.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        found.map_or(self.largest, middle).min(self.largest)
+    }
+
+    /// How many values lay in each octave that has any: the power of two that they lie below, and their number.
+    pub fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
+        let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
+        self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)
+    }
+}
+
+/// Small values have a bucket each; of larger ones the first digits choose.
+fn bucket(nanos: u64) -> usize {
+    if nanos < PER_OCTAVE as u64 {
+        return nanos as usize;
+    }
+    let octave = 63 - nanos.leading_zeros();
+    let place = (nanos >> (octave - DIGITS)) as usize - PER_OCTAVE;
+    (octave - DIGITS + 1) as usize * PER_OCTAVE + place
+}
+
+/// The middle of a bucket.
+fn middle(bucket: usize) -> u64 {
+    let (octave, place) = (bucket / PER_OCTAVE, (bucket % PER_OCTAVE) as u64);
+    if octave == 0 {
+        return place;
+    }
+    let shift = octave as u32 - 1;
+    ((place + PER_OCTAVE as u64) << shift) + ((1 << shift) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_rise_without_gap() {
+        assert_eq!([0, 15, 16, 31, 32, 33, 34, u64::MAX].map(bucket), [0, 15, 16, 31, 32, 32, 33, BUCKETS - 1]);
+        let starts: Vec<u64> = (0..BUCKETS - 1).map(middle).collect();
+        assert!(starts.is_sorted_by(|a, b| a < b));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_knows_its_values_within_4_percent(nanos: u64) {
+            let (known, shift) = (middle(bucket(nanos)), nanos.checked_ilog2().unwrap_or(0));
+            prop_assert!(known.abs_diff(nanos) <= nanos / 25, "{nanos} in 2^{shift} reads as {known}");
+        }
+    }
+
+    #[test]
+    fn percentiles_are_by_nearest_rank_and_taking_empties() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.take().spread(), None);
+        (1..=100).for_each(|value| histogram.add(value * 1_000_000));
+        let counted = histogram.take();
+        let spread = counted.spread().unwrap();
+        assert_eq!((spread.count, spread.max_ns), (100, 100_000_000));
+        assert!(spread.p50_ns.abs_diff(50_000_000) <= 2_000_000, "{spread:?}");
+        assert!(spread.p99_ns.abs_diff(99_000_000) <= 4_000_000, "{spread:?}");
+        assert_eq!(counted.octaves().map(|(_, count)| count).sum::<u64>(), 100);
+        assert_eq!(histogram.take().spread(), None);
+    }
+
+    #[test]
+    fn octaves_end_at_powers_of_two() {
+        let histogram = Histogram::new();
+        [0, 15, 16, 1023, 1024, u64::MAX].into_iter().for_each(|value| histogram.add(value));
+        let octaves: Vec<(u128, u64)> = histogram.take().octaves().collect();
+        assert_eq!(octaves, [(16, 2), (32, 1), (1024, 1), (2048, 1), (1 << 64, 1)]);
+    }
+}

@@ -1,0 +1,221 @@
+//! The generator observes itself: who used the cores and who waited for one, stalls, lateness, read delays, the writer's
+//! backlog. Threads and requests tell an `Observer`, at the cost of a few atomic additions for each request and of none
+//! for each event; a thread of its own looks once a second and at the borders of the measure window.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::rows::{Observed, Phase, RequestRow, Sample};
+
+use super::clock::Clock;
+use super::histogram::Histogram;
+use super::progress::Progress;
+use super::threads::{Thread, Used};
+use super::watcher::Watcher;
+
+/// What the threads of a run tell, and what is told to whoever looks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Observer(Arc<Told>);
+
+#[derive(Debug)]
+struct Told {
+    progress: Arc<Progress>,
+    threads: Mutex<Vec<Enlisted>>,
+    lateness: Gauge,
+    read_delay: Gauge,
+    wakes: Gauge,
+    turns: Gauge,
+    backlog: Backlog,
+    over: AtomicBool,
+}
+
+/// A thread of the run and what it had used when the run became its work.
+#[derive(Debug)]
+pub struct Enlisted {
+    /// The thread.
+    pub thread: Thread,
+    /// What it had used before.
+    pub before: Used,
+}
+
+/// Durations, twice: since somebody last looked, and of the measure window.
+#[derive(Debug)]
+pub struct Gauge {
+    /// Since the last look.
+    pub recent: Histogram,
+    /// Of the window.
+    pub window: Histogram,
+}
+
+impl Gauge {
+    fn new() -> Gauge {
+        Gauge { recent: Histogram::new(), window: Histogram::new() }
+    }
+
+    /// Counts a duration in nanoseconds.
+    pub fn add(&self, nanos: u64, in_window: bool) {
+        self.recent.add(nanos);
+        if in_window {
+            self.window.add(nanos);
+        }
+    }
+}
+
+/// Batches on their way to the writer.
+#[derive(Debug, Default)]
+pub struct Backlog {
+    waiting: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Backlog {
+    /// A batch is handed over now; the engine may have to wait until there is room for it. Gives how many wait with it.
+    pub fn put(&self) -> u64 {
+        let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
+        self.most.fetch_max(waiting, Relaxed);
+        waiting
+    }
+
+    /// The writer took a batch.
+    pub fn took(&self) {
+        self.waiting.fetch_sub(1, Relaxed);
+    }
+
+    /// Batches waiting now.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// Most batches that waited since the last look.
+    pub fn take_most(&self) -> u64 {
+        self.most.swap(self.waiting(), Relaxed)
+    }
+}
+
+impl Observer {
+    /// Nothing has been told yet of the run that `progress` tells of.
+    pub fn new(progress: Arc<Progress>) -> Observer {
+        Observer(Arc::new(Told {
+            progress,
+            threads: Mutex::default(),
+            lateness: Gauge::new(),
+            read_delay: Gauge::new(),
+            wakes: Gauge::new(),
+            turns: Gauge::new(),
+            backlog: Backlog::default(),
+            over: AtomicBool::new(false),
+        }))
+    }
+
+    /// The calling thread works for the run from here on. I/O threads are `io`, or `io-1`, `io-2`, … where there are several.
+    pub fn enlist(&self, name: impl Into<String>) {
+        let thread = Thread::current(name.into());
+        let before = thread.used().unwrap_or_default();
+        self.threads().push(Enlisted { thread, before });
+    }
+
+    /// A request has ended. Neither locks nor allocates.
+    pub fn ended(&self, row: &RequestRow) {
+        let in_window = row.phase == Phase::Measure;
+        if let Some(late) = lateness(row) {
+            self.0.lateness.add(late, in_window);
+        }
+        if let Some(delay) = row.read_delay_ns {
+            self.0.read_delay.add(delay, in_window);
+        }
+    }
+
+    /// The run's live counters.
+    pub fn progress(&self) -> &Progress {
+        &self.0.progress
+    }
+
+    /// The phase that the run is in.
+    pub fn phase(&self) -> Phase {
+        self.0.progress.phase()
+    }
+
+    /// The threads of the run so far, in the order in which they enlisted.
+    pub fn threads(&self) -> MutexGuard<'_, Vec<Enlisted>> {
+        // A thread that panicked while it enlisted left the list whole.
+        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lateness of requests.
+    pub fn lateness(&self) -> &Gauge {
+        &self.0.lateness
+    }
+
+    /// Read delays of requests.
+    pub fn read_delay(&self) -> &Gauge {
+        &self.0.read_delay
+    }
+
+    /// How late the canary of its own thread was woken.
+    pub fn wakes(&self) -> &Gauge {
+        &self.0.wakes
+    }
+
+    /// How late the canaries in the I/O threads got their turn.
+    pub fn turns(&self) -> &Gauge {
+        &self.0.turns
+    }
+
+    /// Batches on their way to the writer.
+    pub fn backlog(&self) -> &Backlog {
+        &self.0.backlog
+    }
+
+    /// Whether nothing comes any longer.
+    pub fn is_over(&self) -> bool {
+        self.0.over.load(Relaxed)
+    }
+}
+
+/// How late the generator itself was: sent − released − connecting.
+fn lateness(row: &RequestRow) -> Option<u64> {
+    let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
+    Some(row.sent_ns?.saturating_sub(row.released_ns? + connecting))
+}
+
+/// What was seen of a run.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The time series, in the order in which they were taken.
+    pub samples: Vec<Sample>,
+    /// The measure window; none where it was too short to be seen.
+    pub window: Option<Observed>,
+}
+
+/// The thread that looks. It ends with this guard.
+pub struct Watch {
+    observer: Observer,
+    thread: Option<JoinHandle<Seen>>,
+}
+
+impl Watch {
+    /// Starts looking.
+    pub fn start(observer: Observer, clock: Clock) -> std::io::Result<Watch> {
+        let watcher = Watcher::new(observer.clone(), clock);
+        let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
+        Ok(Watch { observer, thread: Some(thread) })
+    }
+
+    /// Looks a last time and gives what was seen.
+    pub fn finish(mut self) -> Seen {
+        self.end().unwrap_or_default()
+    }
+
+    fn end(&mut self) -> Option<Seen> {
+        self.observer.0.over.store(true, Relaxed);
+        // Should it have panicked, nothing was seen: the verdict then says what was not checked.
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,152 @@
+//! What the kernel counts of threads, of this process and of the machine. Files are opened once and read again at their
+//! start, so that a process without free file descriptors still sees itself.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use nix::time::{ClockId, clock_gettime};
+
+/// One thread of this process, as it enlisted itself.
+#[derive(Debug)]
+pub struct Thread {
+    /// What it called itself.
+    pub name: String,
+    clock: ClockId,
+    schedstat: Option<File>,
+}
+
+/// What one thread has used since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// CPU time, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Time that it could have run and had no core, in nanoseconds. A wait counts when it is over.
+    pub wait_ns: Option<u64>,
+}
+
+impl Thread {
+    /// The calling thread.
+    pub fn current(name: String) -> Thread {
+        // How Linux numbers the CPU clock of a thread, which glibc's pthread_getcpuclockid computes too: the complement of
+        // the thread's id above three bits that say "of a thread, as the scheduler counts".
+        const SCHEDULED_OF_THREAD: i32 = 0b110;
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        let clock = ClockId::from_raw((!id << 3) | SCHEDULED_OF_THREAD);
+        Thread { name, clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
+    }
+
+    /// What it has used until now; none once it has ended.
+    pub fn used(&self) -> Option<Used> {
+        let time = clock_gettime(self.clock).ok()?;
+        let cpu_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
+        // Time on a core, time waiting for one, and how often it was given one.
+        let wait_ns = self.schedstat.as_ref().and_then(|file| numbers(file, |fields| fields.nth(1)));
+        Some(Used { cpu_ns, wait_ns })
+    }
+}
+
+/// The kernel's accounts that every process may read.
+#[derive(Debug)]
+pub struct Kernel {
+    stat: Option<File>,
+    statm: Option<File>,
+    tick_ns: u64,
+    page: u64,
+}
+
+/// CPU time of the whole machine since it started, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Used by any process or the kernel itself.
+    pub busy_ns: u64,
+    /// Given to others by the hypervisor.
+    pub stolen_ns: u64,
+}
+
+impl Kernel {
+    /// Opens what there is.
+    pub fn open() -> Kernel {
+        Kernel {
+            stat: File::open("/proc/stat").ok(),
+            statm: File::open("/proc/self/statm").ok(),
+            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            page: rustix::param::page_size() as u64,
+        }
+    }
+
+    /// The machine's CPU time, where the kernel tells.
+    pub fn machine(&self) -> Option<Machine> {
+        numbers(self.stat.as_ref()?, |fields| {
+            // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user already.
+            let mut ticks = [0; 8];
+            let read = ticks.iter_mut().zip(fields).map(|(tick, field)| *tick = field).count();
+            let [user, nice, system, _, _, irq, softirq, steal] = ticks;
+            let busy = user + nice + system + irq + softirq;
+            (read == 8).then_some(Machine { busy_ns: busy * self.tick_ns, stolen_ns: steal * self.tick_ns })
+        })
+    }
+
+    /// Memory of this process in bytes, where the kernel tells.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        numbers(self.statm.as_ref()?, |fields| fields.nth(1)).map(|pages| pages * self.page)
+    }
+}
+
+/// Cores of the machine that are switched on, whoever may use them.
+pub fn machine_cores() -> u32 {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.trim().parse::<u32>().ok()?.checked_sub(first.trim().parse().ok()?)? + 1)
+    };
+    online.split(',').map(count).sum::<Option<u32>>().filter(|cores| *cores > 0).unwrap_or_else(usable_cores)
+}
+
+/// Cores that this process may use.
+pub fn usable_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
+
+/// Reads the numbers of the first line of a file of the kernel's, without allocating.
+fn numbers<T>(file: &File, read: impl FnOnce(&mut dyn Iterator<Item = u64>) -> Option<T>) -> Option<T> {
+    let mut buffer = [0; 256];
+    let length = file.read_at(&mut buffer, 0).ok()?;
+    let text = std::str::from_utf8(&buffer[..length]).ok()?;
+    read(&mut text.lines().next()?.split_ascii_whitespace().filter_map(|field| field.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_sees_its_own_time() {
+        let thread = Thread::current("io".to_owned());
+        let before = thread.used().unwrap();
+        let mut sum = 0u64;
+        let busy = std::iter::repeat_with(|| {
+            (0..100_000u64).for_each(|n| sum = std::hint::black_box(sum.wrapping_add(n)));
+            thread.used().unwrap()
+        });
+        let after = busy.into_iter().find(|used| used.cpu_ns > before.cpu_ns + 5_000_000).unwrap();
+        assert!(after.wait_ns >= before.wait_ns);
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_not_known() {
+        let thread = std::thread::spawn(|| Thread::current("io".to_owned())).join().unwrap();
+        // The thread may take a moment to leave the kernel's books after it was joined.
+        while thread.used().is_some() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_machine_only_gets_older() {
+        let kernel = Kernel::open();
+        let (first, second) = (kernel.machine().unwrap(), kernel.machine().unwrap());
+        assert!(second.busy_ns >= first.busy_ns && second.stolen_ns >= first.stolen_ns);
+        assert!(kernel.resident_bytes().unwrap() > 1 << 20);
+        assert!(machine_cores() >= 1 && usable_cores() >= 1);
+    }
+}

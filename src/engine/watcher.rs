@@ -1,0 +1,216 @@
+//! The thread that looks: a canary every 10 ms, samples every second, and the two looks at the borders of the measure
+//! window that become its facts.
+
+use std::time::Duration;
+
+use crate::rows::{MachineTime, Observed, Phase, Sample, Spread, ThreadTime};
+
+use super::canary::{self, Ticks};
+use super::clock::Clock;
+use super::histogram::Counted;
+use super::observe::{Gauge, Observer, Seen};
+use super::recorder::BACKLOG;
+use super::threads::{Kernel, Machine, Used, machine_cores};
+
+/// Time between two samples.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// What the looking thread keeps.
+pub struct Watcher {
+    observer: Observer,
+    clock: Clock,
+    kernel: Kernel,
+    samples: Vec<Sample>,
+    next_sample: u64,
+    opened: Option<Look>,
+    closed: Option<Look>,
+    recent_backlog: u64,
+    window_backlog: u64,
+}
+
+/// All accounts at one moment. CPU and clock are read around the rest, so that of two looks the process has used at
+/// least what its threads have, and the time between them is at least what any of them used.
+struct Look {
+    began: u64,
+    cpu_at_begin: u64,
+    threads: Vec<Option<Used>>,
+    machine: Option<Machine>,
+    cpu_at_end: u64,
+    ended: u64,
+}
+
+impl Watcher {
+    /// Has seen nothing yet.
+    pub fn new(observer: Observer, clock: Clock) -> Watcher {
+        Watcher {
+            observer,
+            clock,
+            kernel: Kernel::open(),
+            samples: Vec::new(),
+            next_sample: 0,
+            opened: None,
+            closed: None,
+            recent_backlog: 0,
+            window_backlog: 0,
+        }
+    }
+
+    /// Looks until the run is over.
+    pub fn watch(mut self) -> Seen {
+        self.observer.enlist("canary");
+        canary::be_exact();
+        let clock = self.clock;
+        let mut ticks = Ticks::from(clock.now());
+        while !self.observer.is_over() {
+            canary::sleep_until(clock, ticks.next());
+            let (now, measured) = (clock.now(), self.observer.phase() == Phase::Measure);
+            ticks.take_due(now).for_each(|late| self.observer.wakes().add(late, measured));
+            self.look_at_backlog(measured);
+            self.look_at_borders();
+            if now >= self.next_sample {
+                self.sample();
+                let every = SAMPLE_EVERY.as_nanos() as u64;
+                self.next_sample = (now / every + 1) * every;
+            }
+        }
+        self.sample();
+        if self.opened.is_some() && self.closed.is_none() {
+            self.closed = Some(self.look());
+        }
+        Seen { window: self.window(), samples: self.samples }
+    }
+
+    fn look_at_backlog(&mut self, measured: bool) {
+        let most = self.observer.backlog().take_most();
+        self.recent_backlog = self.recent_backlog.max(most);
+        if measured {
+            self.window_backlog = self.window_backlog.max(most);
+        }
+    }
+
+    fn look_at_borders(&mut self) {
+        let phase = self.observer.phase();
+        if phase == Phase::Measure && self.opened.is_none() {
+            self.opened = Some(self.look());
+        }
+        if phase > Phase::Measure && self.opened.is_some() && self.closed.is_none() {
+            self.closed = Some(self.look());
+        }
+    }
+
+    fn look(&self) -> Look {
+        let clock = self.clock;
+        Look {
+            began: clock.now(),
+            cpu_at_begin: clock.cpu(),
+            threads: self.observer.threads().iter().map(|enlisted| enlisted.thread.used()).collect(),
+            machine: self.kernel.machine(),
+            cpu_at_end: clock.cpu(),
+            ended: clock.now(),
+        }
+    }
+
+    /// The window, from the two looks at its borders.
+    fn window(&self) -> Option<Observed> {
+        let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
+        let observer = &self.observer;
+        let spread = |gauge: &Gauge| gauge.window.take().spread();
+        Some(Observed {
+            for_ns: closed.ended - opened.began,
+            process_cpu_ns: closed.cpu_at_end - opened.cpu_at_begin,
+            threads: self.thread_times(opened, closed),
+            machine: opened.machine.zip(closed.machine).map(|(opened, closed)| MachineTime {
+                cores: machine_cores(),
+                busy_ns: closed.busy_ns.saturating_sub(opened.busy_ns),
+                stolen_ns: closed.stolen_ns.saturating_sub(opened.stolen_ns),
+            }),
+            lateness: spread(observer.lateness()),
+            read_delay: spread(observer.read_delay()),
+            wakes: spread(observer.wakes()),
+            turns: spread(observer.turns()),
+            writer_backlog_max: self.window_backlog,
+            writer_backlog_limit: BACKLOG as u64,
+        })
+    }
+
+    /// What each thread used between two looks. One that enlisted after the first is counted from then on; one that ended
+    /// before the second is not known. Threads that send and read come first.
+    fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
+        let threads = self.observer.threads();
+        let times = threads.iter().zip(&closed.threads).enumerate().filter_map(|(index, (enlisted, closed))| {
+            let opened = opened.threads.get(index).copied().flatten().unwrap_or(enlisted.before);
+            let used = since(opened, (*closed)?);
+            Some(ThreadTime { name: enlisted.thread.name.clone(), cpu_ns: used.cpu_ns, wait_ns: used.wait_ns })
+        });
+        let mut times: Vec<ThreadTime> = times.collect();
+        // `io-2` before `io-10`.
+        times.sort_by(|a, b| (!a.is_io(), a.name.len(), &a.name).cmp(&(!b.is_io(), b.name.len(), &b.name)));
+        times
+    }
+
+    fn sample(&mut self) {
+        let at_ns = self.clock.now();
+        let Watcher { observer, clock, kernel, samples, .. } = self;
+        let mut add = |name: String, value: f64| {
+            samples.push(Sample { at_ns, source: "generator".to_owned(), name, value });
+        };
+        let progress = observer.progress();
+        add("in_flight".into(), progress.in_flight.get() as f64);
+        add("waiting".into(), progress.waiting.get() as f64);
+        add("requests_ended_total".into(), progress.ended.get() as f64);
+        add("requests_failed_total".into(), progress.failed.get() as f64);
+        add("token_events_total".into(), progress.token_events.get() as f64);
+        add("cpu_seconds_total".into(), seconds(clock.passed().cpu));
+        if let Some(bytes) = kernel.resident_bytes() {
+            add("resident_bytes".into(), bytes as f64);
+        }
+        add("writer_backlog_batches".into(), observer.backlog().waiting() as f64);
+        add("writer_backlog_batches_max".into(), std::mem::take(&mut self.recent_backlog) as f64);
+        threads(observer, &mut add);
+        if let Some(machine) = kernel.machine() {
+            add("machine_busy_seconds_total".into(), seconds(machine.busy_ns));
+            add("machine_stolen_seconds_total".into(), seconds(machine.stolen_ns));
+        }
+        for (name, gauge) in [
+            ("lateness", observer.lateness()),
+            ("read_delay", observer.read_delay()),
+            ("wake_delay", observer.wakes()),
+            ("turn_delay", observer.turns()),
+        ] {
+            delays(name, &gauge.recent.take(), &mut add);
+        }
+    }
+}
+
+/// CPU and waiting time of each thread since it enlisted.
+fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
+    for enlisted in observer.threads().iter() {
+        let name = &enlisted.thread.name;
+        let Some(used) = enlisted.thread.used().map(|used| since(enlisted.before, used)) else { continue };
+        add(format!("thread_cpu_seconds_total.{name}"), seconds(used.cpu_ns));
+        if let Some(wait) = used.wait_ns {
+            add(format!("thread_wait_seconds_total.{name}"), seconds(wait));
+        }
+    }
+}
+
+/// The delays counted since the last sample: 99th percentile, largest, and how many lay in each octave.
+fn delays(name: &str, counted: &Counted, add: &mut impl FnMut(String, f64)) {
+    let Some(Spread { p99_ns, max_ns, .. }) = counted.spread() else { return };
+    add(format!("{name}_p99_seconds"), seconds(p99_ns));
+    add(format!("{name}_max_seconds"), seconds(max_ns));
+    for (below, count) in counted.octaves() {
+        add(format!("{name}_count.below_{below}ns"), count as f64);
+    }
+}
+
+fn since(before: Used, now: Used) -> Used {
+    Used {
+        cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
+        wait_ns: now.wait_ns.zip(before.wait_ns).map(|(now, before)| now.saturating_sub(before)),
+    }
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

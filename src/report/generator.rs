@@ -1,0 +1,97 @@
+//! What a run saw of its own generator, in a few lines.
+
+use crate::rows::{Facts, MachineTime, Observed, Spread, ThreadTime};
+
+use super::format::{digits, fill, plain};
+
+/// The block of the page; empty where nothing was seen.
+pub fn block(facts: &Facts) -> String {
+    let Some(observed) = &facts.observed else { return String::new() };
+    let lines = [
+        Some(("cpu", cpu(observed, facts.client_cores))),
+        waited(observed).map(|text| ("waited", text)),
+        observed.others_ns().zip(observed.machine).map(|(others, machine)| ("others", held(observed, others, machine))),
+        observed.turns.map(|turns| ("loop", format!("{} late", spread(&turns)))),
+        observed.wakes.map(|wakes| ("wake-ups", format!("{} late", spread(&wakes)))),
+        observed.lateness.map(|lateness| ("lateness", spread(&lateness))),
+        observed.read_delay.map(|delay| ("read delay", spread(&delay))),
+        Some(("writer", writer(observed))),
+    ];
+    let lines = lines.into_iter().flatten().map(|(title, text)| fill(&format!("  {title:<10}  "), 14, &text));
+    std::iter::once("generator in the window\n".to_owned()).chain(lines).collect()
+}
+
+/// `io 8.00%, writer 1.00% of a core; in all 10.0% of 2 cores`.
+fn cpu(observed: &Observed, cores: u32) -> String {
+    let threads = each(observed, |thread| Some(thread.cpu_ns));
+    let all = observed.share(observed.process_cpu_ns) / f64::from(cores.max(1));
+    format!("{threads} of a core; in all {} of {cores} {}", percent(all), if cores == 1 { "core" } else { "cores" })
+}
+
+fn waited(observed: &Observed) -> Option<String> {
+    let threads = each(observed, |thread| thread.wait_ns);
+    (!threads.is_empty()).then(|| format!("{threads} of the time for a core"))
+}
+
+fn each(observed: &Observed, of: impl Fn(&ThreadTime) -> Option<u64>) -> String {
+    let share = |thread: &ThreadTime| {
+        let nanos = of(thread)?;
+        Some(format!("{} {}", plain(&thread.name), percent(observed.share(nanos))))
+    };
+    observed.threads.iter().filter_map(share).collect::<Vec<_>>().join(", ")
+}
+
+fn held(observed: &Observed, others: u64, machine: MachineTime) -> String {
+    let of_machine = |nanos| percent(observed.share(nanos) / f64::from(machine.cores.max(1)));
+    let stolen = format!(", and the hypervisor {}", of_machine(machine.stolen_ns));
+    let stolen = if machine.stolen_ns > 0 { stolen } else { String::new() };
+    format!("used {} of the machine's {} cores{stolen}", of_machine(others), machine.cores)
+}
+
+fn spread(spread: &Spread) -> String {
+    let [p50, p99, max] = [spread.p50_ns, spread.p99_ns, spread.max_ns].map(|nanos| digits(nanos as f64 / 1e6));
+    format!("p50 {p50}, p99 {p99}, max {max} ms")
+}
+
+fn writer(observed: &Observed) -> String {
+    format!("at most {} of {} batches waited", observed.writer_backlog_max, observed.writer_backlog_limit)
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", digits(share * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::Run;
+
+    #[test]
+    fn the_block_of_a_quiet_generator() {
+        let (_, facts) = Run::default().make();
+        insta::assert_snapshot!(block(&facts), @r"
+        generator in the window
+          cpu         io 8.00%, canary 0.200%, writer 1.00%, content 0.500% of a core; in all 5.00% of 2
+                      cores
+          waited      io 1.00%, canary 0.000%, writer 0.000%, content 0.000% of the time for a core
+          others      used 15.0% of the machine's 2 cores
+          loop        p50 0.030, p99 0.200, max 4.00 ms late
+          wake-ups    p50 0.008, p99 0.090, max 2.50 ms late
+          lateness    p50 0.020, p99 0.021, max 0.025 ms
+          writer      at most 2 of 1024 batches waited
+        ");
+        assert_eq!(block(&Facts { observed: None, ..facts }), "");
+    }
+
+    #[test]
+    fn the_block_of_a_crowded_machine_fits_the_page() {
+        let (_, mut facts) = Run::default().make();
+        let observed = facts.observed.as_mut().unwrap();
+        observed.read_delay = observed.lateness;
+        observed.machine.as_mut().unwrap().stolen_ns = observed.for_ns / 4;
+        observed.threads.extend((0..12).map(|n| ThreadTime { name: format!("io-{n}"), ..ThreadTime::default() }));
+        let text = block(&facts);
+        assert!(text.contains("read delay  p50 0.020") && text.contains("and the hypervisor 12.5%"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,195 @@
+//! The generator observes itself: what it stores, that its figures agree with each other, and that a neighbour that takes
+//! the cores is named.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Signal, getpriority_process, set_parent_process_death_signal, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::Value;
+use sweepline::rows::{Phase, Sample, read_samples};
+
+use super::lab::{Lab, Run};
+use super::mock::Mock;
+use super::outcomes::plan;
+
+/// One run of `slots` slots with a window of `seconds`.
+fn closed(port: u16, slots: u32, seconds: u32) -> String {
+    let phases = format!("fill: 0s, stabilize: 200ms, measure: {seconds}s, drain: 60s");
+    let matrix = format!("endpoint: [a], model: [m], scenario: [short], batch_size: [{slots}]");
+    plan(&[("a", port)], &format!("phases: {{ {phases} }}\nsweeps: {{ s: {{ matrix: {{ {matrix} }} }} }}\n"))
+}
+
+fn observed(run: &Run) -> &Value {
+    let observed = &run.json["facts"]["observed"];
+    assert!(observed.is_object(), "nothing was observed: {}", run.json["facts"]);
+    observed
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Of each thread by name: CPU time and time waiting for a core, in nanoseconds.
+fn threads(observed: &Value) -> BTreeMap<&str, (u64, u64)> {
+    let time = |thread: &'_ Value| (number(&thread["cpu_ns"]), number(&thread["wait_ns"]));
+    observed["threads"].as_array().unwrap().iter().map(|t| (t["name"].as_str().unwrap(), time(t))).collect()
+}
+
+/// The generator's samples, by name.
+fn series(run: &Run) -> BTreeMap<String, Vec<Sample>> {
+    let mut series: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    for sample in read_samples(&run.dir.join("samples.parquet")).unwrap() {
+        assert_eq!(sample.source, "generator");
+        series.entry(sample.name.clone()).or_default().push(sample);
+    }
+    series
+}
+
+#[test]
+fn what_a_run_sees_of_its_generator_adds_up() {
+    let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
+    let lab = Lab::new();
+    lab.write("plan.yaml", &closed(mock.port, 8, 4));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let observed = observed(&run);
+    let (window, process) = (number(&observed["for_ns"]), number(&observed["process_cpu_ns"]));
+    let declared = run.window("measure_end_ns") - run.window("measure_start_ns");
+    assert!(window > declared / 2, "the looks are at the borders of the window: {window} ns of {declared}");
+    let threads = threads(observed);
+    assert_eq!(threads.keys().copied().collect::<Vec<_>>(), ["canary", "content", "io", "writer"]);
+    let sum: u64 = threads.values().map(|(cpu, _)| cpu).sum();
+    println!("of {window} ns: process {process}, threads {threads:?}");
+    assert!(sum <= process, "threads used {sum} ns, the process {process}");
+    // What is not in the run's threads draws progress.
+    assert!(sum >= process / 2, "threads used {sum} ns of the process's {process}");
+    assert!(threads["io"].0 > threads["canary"].0, "the load is the work");
+    assert!(threads.values().all(|(cpu, _)| *cpu <= window), "no thread has more than one core");
+    let machine = &observed["machine"];
+    assert!(number(&machine["cores"]) >= 1 && machine["busy_ns"].is_u64() && machine["stolen_ns"].is_u64());
+
+    let measured = run.records.iter().filter(|record| record.row.phase == Phase::Measure);
+    let sent = measured.filter(|record| record.row.sent_ns.is_some()).count() as u64;
+    assert_eq!(number(&observed["lateness"]["count"]), sent, "one for each request of the window");
+    for name in ["wakes", "turns"] {
+        let spread = &observed[name];
+        let [p50, p99, max] = ["p50_ns", "p99_ns", "max_ns"].map(|figure| number(&spread[figure]));
+        // Ticks that were missed count too, so that there are as many as the window has.
+        let (count, expected) = (number(&spread["count"]), window / 10_000_000);
+        assert!(p50 <= p99 && p99 <= max && max > 0, "{name}: {spread}");
+        assert!(count.abs_diff(expected) <= expected / 4, "{name}: {count} ticks, not {expected}");
+    }
+    assert!(number(&observed["writer_backlog_max"]) <= number(&observed["writer_backlog_limit"]) + 1);
+
+    let page = lab.ok(&["show", &run.json["id"].as_str().unwrap()[..16]]).stdout;
+    for part in ["generator in the window", "  cpu         io", "  waited", "  loop", "  lateness", "  writer"] {
+        assert!(page.contains(part), "no `{part}` in {page}");
+    }
+}
+
+#[test]
+fn samples_tell_the_same_as_the_facts() {
+    let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
+    let lab = Lab::new();
+    lab.write("plan.yaml", &closed(mock.port, 4, 3));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let series = series(&run);
+    for name in ["in_flight", "cpu_seconds_total", "resident_bytes", "writer_backlog_batches", "lateness_p99_seconds"] {
+        assert!(series.contains_key(name), "{name} among {:?}", series.keys());
+    }
+    for (name, samples) in &series {
+        assert!(samples.is_sorted_by_key(|sample| sample.at_ns), "{name}");
+        assert!(!name.contains("_total") || samples.is_sorted_by(|a, b| a.value <= b.value), "{name} only grows");
+    }
+    let last = |name: &str| series[name].last().unwrap().value;
+    let at = |name: &str, sample: usize| series[name][sample].value;
+    // Within one sample threads are read after the process, each by itself.
+    let threads: f64 = ["io", "writer", "content", "canary"]
+        .map(|name| last(&format!("thread_cpu_seconds_total.{name}")))
+        .into_iter()
+        .sum();
+    let process = last("cpu_seconds_total");
+    assert!(threads <= process + 0.1, "threads {threads} s, process {process} s");
+    let used = number(&threads_cpu(&run)) as f64 / 1e9;
+    let sampled = last("thread_cpu_seconds_total.io") - at("thread_cpu_seconds_total.io", 0);
+    assert!(used <= sampled + 0.5, "the window is a part of the run: {used} s of {sampled} s");
+    // Each request that was sent is in one octave of one second.
+    let octaves = series.iter().filter(|(name, _)| name.starts_with("lateness_count.below_"));
+    let counted: f64 = octaves.flat_map(|(_, samples)| samples).map(|sample| sample.value).sum();
+    let sent = run.records.iter().filter(|record| record.row.sent_ns.is_some()).count();
+    assert_eq!(counted as usize, sent);
+}
+
+fn threads_cpu(run: &Run) -> Value {
+    let threads = observed(run)["threads"].as_array().unwrap();
+    threads.iter().find(|thread| thread["name"] == "io").unwrap()["cpu_ns"].clone()
+}
+
+/// Busy loops on one core, killed with this guard or with the test.
+struct Hog(Vec<Child>);
+
+impl Hog {
+    fn start(core: usize, loops: usize) -> Hog {
+        let nice = getpriority_process(None).unwrap().max(14);
+        let start = |_| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+            on_core(&mut shell, core, nice).spawn().unwrap()
+        };
+        Hog((0..loops).map(start).collect())
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The program on one core, so nice: other tests, which are not, find the machine nearly as it was.
+fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
+    let prepare = move || {
+        let mut only = CpuSet::new();
+        only.set(core);
+        sched_setaffinity(None, &only)?;
+        setpriority_process(None, nice)?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made.
+    unsafe { command.pre_exec(prepare) }
+}
+
+#[test]
+fn a_neighbour_that_takes_the_cores_is_named() {
+    let allowed = sched_getaffinity(None).unwrap();
+    let core = (0..CpuSet::MAX_CPU).rev().find(|core| allowed.is_set(*core)).unwrap();
+    let mock = Mock::start(&["--slots", "16"]);
+    let lab = Lab::new();
+    lab.write("plan.yaml", &closed(mock.port, 8, 6));
+    let hog = Hog::start(core, 4);
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let ended = super::lab::Ended::from(on_core(&mut command, core, 19).output().unwrap());
+    drop(hog);
+    let run = lab.only_run();
+    let observed = observed(&run);
+    let (window, io) = (number(&observed["for_ns"]), threads(observed)["io"]);
+    println!("of {window} ns the I/O thread used {} and waited {} for a core", io.0, io.1);
+    println!("{observed}");
+    assert!(io.1 > window / 4, "4 busy loops share the only core with it: {observed}");
+    let shown = lab.ok(&["show", &run.json["id"].as_str().unwrap()[..16], "--format", "json"]).json();
+    let verdict = &shown["verdict"];
+    assert_ne!(verdict["state"], "valid", "{verdict}");
+    let reasons = verdict["reasons"].as_array().unwrap();
+    let saturated = reasons.iter().find(|reason| reason["name"] == "client_saturated");
+    let text = saturated.unwrap_or_else(|| panic!("{verdict}"))["text"].as_str().unwrap();
+    println!("{text}");
+    assert!(text.contains("other processes held the cores: the I/O thread waited"), "{text}");
+    assert!(ended.stdout.contains("client_saturated"), "the table names it: {}", ended.stdout);
+}
