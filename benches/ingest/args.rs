@@ -17,16 +17,19 @@ pub enum Part {
     Ttft,
     /// `memory`: at 64 and at 10 000 streams.
     Memory,
+    /// `steps`: what each step costs by itself.
+    Steps,
 }
 
 impl Part {
-    const ALL: [(&str, Part); 6] = [
+    const ALL: [(&str, Part); 7] = [
         ("streams", Part::Streams),
         ("per-event", Part::PerEvent),
         ("one-token", Part::OneToken),
         ("open", Part::Open),
         ("ttft", Part::Ttft),
         ("memory", Part::Memory),
+        ("steps", Part::Steps),
     ];
 
     fn named(name: &str) -> Option<Part> {

@@ -7,9 +7,11 @@
 //! CPU is user + system of that whole process, start to end. Rounds alternate, figures are medians, the ratio is the
 //! judge: a machine that others use too moves both.
 //!
-//! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in `args`.
+//! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in `args`. `cargo test`
+//! runs it as a test (`as_test`).
 
 mod args;
+mod as_test;
 mod bare;
 mod cases;
 mod child;
@@ -27,21 +29,27 @@ fn main() {
     if words.first().is_some_and(|word| word == child::FLAG) {
         return child::work(&words.pop().expect("a child is told what to do"));
     }
-    let args = match Args::read(words) {
-        Ok(args) => args,
+    // cargo says `--bench` to a bench and nothing to a test.
+    let is_test = words.iter().all(|word| word != "--bench");
+    let read = if is_test { Ok(as_test::read(&words)) } else { Args::read(words).map(Some) };
+    match read {
+        Ok(Some(args)) if !measure(&args) => std::process::exit(1),
+        Ok(_) => {}
         Err(wrong) => {
             eprintln!("{wrong}");
             std::process::exit(2);
         }
-    };
+    }
+}
+
+/// Runs the parts that are asked for. False: a bound was missed by too much.
+fn measure(args: &Args) -> bool {
     let mut report = Report::new(args.check);
     report.say(&format!("{} rounds each, medians, the range behind them", args.rounds));
     for part in &args.parts {
-        run(*part, &args, &mut report);
+        run(*part, args, &mut report);
     }
-    if report.failed() {
-        std::process::exit(1);
-    }
+    report.holds()
 }
 
 fn run(part: Part, args: &Args, report: &mut Report) {
@@ -52,5 +60,6 @@ fn run(part: Part, args: &Args, report: &mut Report) {
         Part::Open => cases::open::open(args, report),
         Part::Ttft => cases::ttft::ttft(args, report),
         Part::Memory => cases::memory::memory(args, report),
+        Part::Steps => cases::steps::steps(args, report),
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod binomial;
 pub mod bootstrap;
+pub mod calibration;
 pub mod generator;
 pub mod goodput;
 pub mod measure;

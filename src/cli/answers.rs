@@ -1,5 +1,6 @@
 //! Metrics and verdicts of committed runs, computed when they are read.
 
+use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
@@ -11,6 +12,8 @@ use crate::report::format::value;
 use crate::report::{Line, results};
 use crate::rows::{Record, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
+use crate::sweep::calibrate::Loaded;
+use crate::sweep::event::RunView;
 
 use super::{Colour, Failure, output};
 
@@ -102,16 +105,22 @@ pub struct Shown {
     pub doubtful: Option<String>,
     /// How many are invalid.
     pub invalid: usize,
+    /// How hard each was for the generator, where its rows say it.
+    pub loaded: Vec<Loaded>,
 }
 
 /// Prints the table of results of those of `runs` that are committed, each once.
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
-    let mut answers = Vec::new();
+    let (mut answers, mut loaded) = (Vec::new(), Vec::new());
     let mut damaged = None;
     for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
         match answer(store, run, plan) {
-            Ok(found) => answers.extend(found.map(|(_, answered)| answered)),
+            Ok(None) => {}
+            Ok(Some((record, answered))) => {
+                loaded.extend(as_load(run, &record, &answered.metrics));
+                answers.push(answered);
+            }
             // The others are shown all the same.
             Err(error) => drop(damaged.get_or_insert(error)),
         }
@@ -132,6 +141,17 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
+        loaded,
+    })
+}
+
+/// A run as its generator felt it; none where its rows do not say.
+fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+    Some(Loaded {
+        name: RunView::new(0, run).name,
+        pressure: Pressure::of_metrics(metrics)?,
+        engine: record.spec.engine,
+        connections: record.spec.connections,
     })
 }
 

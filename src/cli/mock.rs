@@ -211,9 +211,10 @@ pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
         let listener = listen(address).with_context(|| format!("cannot listen on {address}"))?;
         let log = config.log.clone();
         let failed = || log.map_or("the mock failed".into(), |log| format!("cannot write the log {}", log.display()));
-        let server = Server::new(config).with_context(failed.clone())?;
+        let bound = listener.local_addr()?;
+        let server = Server::new(config, listener).with_context(failed.clone())?;
         let mut out = std::io::stdout();
-        writeln!(out, "listening on http://{}", listener.local_addr()?)?;
+        writeln!(out, "listening on http://{bound}")?;
         out.flush()?;
         let shutdown = async {
             tokio::select! {
@@ -223,7 +224,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
                 _ = async { orphaned?.await.ok() }, if parent_pipe => {}
             }
         };
-        server.serve(listener, shutdown).await.with_context(failed)
+        server.serve(shutdown).await.with_context(failed)
     })?;
     Ok(if ended == Ended::Shutdown { Exit::Done } else { Exit::Unexpected })
 }

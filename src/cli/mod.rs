@@ -3,6 +3,7 @@
 //! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
 
 mod answers;
+mod calibrate;
 mod check;
 mod export;
 mod failure;
@@ -71,6 +72,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Ask the servers of a plan whether they are ready
     Probe(probe::ProbeArgs),
+    /// Measure the generator's own error here, and up to which load it stays small
+    Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
     /// Print the JSON Schema of plans, or what the Parquet columns mean
@@ -161,6 +164,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),
         Command::Probe(args) => probe::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Mock(args) => Ok(mock::run(*args)?),

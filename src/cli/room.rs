@@ -71,7 +71,7 @@ fn connections(need: &Need) -> u64 {
     u64::from(need.demand.at_once.unwrap_or(0))
 }
 
-/// `lean · short · batch 1000 (1000 connections)`, of those that open more than a few.
+/// `lean · short · batch 1000 (1000 connections)`.
 fn named(needs: &[&Need]) -> String {
     let parts: Vec<String> =
         needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();
@@ -95,7 +95,12 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
 }
 
 fn lower(jobs: u16, together: &[&Need]) -> &'static str {
-    if jobs > 1 && together.len() > 1 { "`batch_size` or --jobs" } else { "`batch_size`" }
+    let several = jobs > 1 && together.len() > 1;
+    if several {
+        "`batch_size` or --jobs, or leave runs out with --skip"
+    } else {
+        "`batch_size`, or leave the run out with --skip"
+    }
 }
 
 /// The runs by the address that they connect to.
@@ -148,7 +153,7 @@ fn no_ports_in_time(needs: &[Need], limits: &Limits) -> Option<String> {
         } else {
             "let the system use ports again sooner, as root: sysctl -w net.ipv4.tcp_tw_reuse=1; or ".to_owned()
         };
-        let lower = "`qps`, or keep connections (connections: warm)";
+        let lower = "`qps`, or keep the connections (connections: warm)";
         Some(format!(
             "a new connection for each request at {rate} qps needs {needed} local ports, because one that was closed \
              keeps its port for {held} s, and the system has {ports}\n  needed by: {}\n  {reuse}{}",

@@ -7,9 +7,12 @@ use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::{Screen, duration};
+use crate::server::client_environment;
 use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
@@ -215,7 +218,7 @@ impl Observer for Listener<'_> {
 }
 
 /// The first SIGINT or SIGTERM asks the sweep to stop, the second ends the program at once.
-fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
+pub(super) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -253,7 +256,13 @@ fn conclude(args: &RunArgs, workspace: &Workspace, picked: &[bool], summary: &Su
     let screen = Screen::new(args.loudness.talk());
     say_what_is_missing(&screen, summary);
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
-        say_what_next(&screen, args, first, shown.doubtful.is_some());
+        // A folder of calibrations that cannot be read hides no result.
+        let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
+        let (lines, wanting) = calibration::beside(&known, &shown.loaded);
+        if !lines.is_empty() {
+            screen.line(&format!("\n{}", lines.join("\n")));
+        }
+        say_what_next(&screen, args, first, Hints { doubtful: shown.doubtful.is_some(), calibrate: wanting });
     }
     Ok(if summary.interrupted {
         Exit::Interrupted
@@ -275,8 +284,16 @@ fn say_what_is_missing(screen: &Screen, summary: &Summary) {
     }
 }
 
+/// What the commands to type next depend on.
+struct Hints {
+    /// Some run is not valid.
+    doubtful: bool,
+    /// No calibration says how large the generator's own error was.
+    calibrate: bool,
+}
+
 /// The commands stand at the end of their lines, ready to be copied however long they are.
-fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, doubtful: bool) {
+fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
     let (program, plan) = (quoted(&program), quoted(&args.plan.to_string_lossy()));
     let results = args.folder.results.display();
@@ -284,13 +301,17 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, doubtful: bool) {
         Some("results") => String::new(),
         _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
     };
-    let show = if doubtful { "why a run is not valid" } else { "one run in full" };
+    let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };
+    let calibrate = match hints.calibrate {
+        true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
+        false => String::new(),
+    };
     screen.line(&format!(
         "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
          next:\n  \
          {show:<24}{program} show {} --plan {plan}{folder}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
-         {:<24}edit {plan} and run it again: only what changed is measured",
+         {:<24}edit {plan} and run it again: only what changed is measured{calibrate}",
         &run[..8],
         "all runs as a table",
         "other values",

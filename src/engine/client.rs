@@ -2,28 +2,28 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
-use hyper::body::{Body as _, Incoming};
 use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
 use crate::rows::Outcome;
 
 use super::clock::Clock;
-use super::connection::Connection;
+use super::connection::{Connection, Outgoing, Progress};
+use super::http::Body;
 use super::io::Read;
 use super::limit::Limit;
 use super::observe::Observer;
 use super::pacer::Start;
 use super::pattern::Pattern;
 use super::pool::Pool;
-use super::progress::Progress;
+use super::progress::Progress as Live;
 use super::sse;
 use super::tally::{Entry, Failure, Tally};
 use super::target::Target;
@@ -54,7 +54,7 @@ pub struct Common {
     /// The run is over: what is under way is cut.
     pub cut: Cut,
     /// Live counters.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<Live>,
     /// Takes down what the generator does to itself.
     pub observer: Observer,
 }
@@ -90,8 +90,8 @@ impl Cut {
 
     /// What `work` comes to; none where it was cut. To be awaited by a task directly: it listens with the waker of its
     /// first poll.
-    async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let (mut notified, mut work) = (pin!(self.notify.notified()), pin!(work));
+    async fn or<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        let mut notified = pin!(self.notify.notified());
         let mut listens = false;
         poll_fn(|cx| {
             if !std::mem::replace(&mut listens, true) && notified.as_mut().poll(cx).is_ready() {
@@ -133,7 +133,8 @@ impl Client {
     pub async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            let exchange = self.exchange(&mut tally, start.request, body);
+            // Large: it is made in its place and not moved.
+            let exchange = pin!(self.exchange(&mut tally, start.request, body));
             let cut = || Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain"));
             self.cut.or(exchange).await.unwrap_or_else(cut)
         };
@@ -177,7 +178,7 @@ impl Client {
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
         while let Some(mut connection) = self.pool.kept().await {
-            let result = self.converse(&mut connection, tally, request, body.clone()).await;
+            let result = self.converse(&mut connection, tally, request, &body).await;
             // The server had closed it: nothing of the request was written, so this is no second sending.
             let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
             if !unused {
@@ -188,12 +189,12 @@ impl Client {
         tally.row.dns_ns = opening.dns;
         tally.row.connect_ns = opening.connect;
         tally.row.tls_ns = opening.tls;
-        let result = self.converse(&mut connection, tally, request, body).await;
+        let result = self.converse(&mut connection, tally, request, &body).await;
         self.keep(connection, result)
     }
 
     /// Keeps a connection that can carry another request.
-    fn keep(&self, connection: Box<Connection>, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
         let Reusable(reusable) = result?;
         if reusable {
             self.pool.keep(connection);
@@ -206,81 +207,85 @@ impl Client {
         connection: &mut Connection,
         tally: &mut Tally,
         request: u64,
-        body: Bytes,
+        body: &Bytes,
     ) -> Result<Reusable, Failure> {
-        let request = self.pattern.request(request, body);
+        let mut outgoing = Outgoing::new(self.pattern.request(request, body));
         let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
-        let response = {
-            let mut answer = pin!(connection.send(request));
-            let stamps = std::rc::Rc::clone(&connection.stamps);
-            let step = |cx: &mut Context<'_>| {
-                connection.drive(cx);
-                // Noted at once: a request that is cut while it waits for its headers was sent all the same.
-                tally.row.sent_ns = stamps.sent();
-                answer.as_mut().poll(cx)
-            };
-            limit.bound(&stamps, step).await?.map_err(broken)?
+        let stamps = Rc::clone(&connection.stamps);
+        stamps.arm();
+        let step = |cx: &mut Context<'_>| {
+            let head = connection.poll_head(&mut outgoing, cx);
+            // Noted at once: a request that is cut while it waits for its headers was sent all the same.
+            tally.row.sent_ns = stamps.sent();
+            head
         };
-        tally.row.headers_ns = Some(connection.stamps.last_read());
-        tally.stamped(connection.stamps.by_kernel());
-        tally.row.http_status = Some(response.status().as_u16());
-        if !response.status().is_success() {
-            return Err(self.error_response(connection, response).await);
+        let head = limit.bound(&stamps, step).await??;
+        tally.row.headers_ns = Some(stamps.last_read());
+        tally.row.http_status = Some(head.status);
+        tally.stamped(stamps.by_kernel());
+        let mut answer = Answer { connection, outgoing, body: head.body };
+        if !(200..300).contains(&head.status) {
+            return Err(self.error_response(&mut answer, head.status).await);
         }
-        let mut incoming = response.into_body();
-        let result = if self.stream {
-            self.read_stream(connection, &mut incoming, tally, &mut limit).await
+        let clean = if self.stream {
+            self.read_stream(&mut answer, tally, &mut limit).await
         } else {
-            self.read_whole(connection, &mut incoming, tally, &mut limit).await
-        };
+            self.read_whole(&mut answer, tally, &mut limit).await
+        }?;
+        let sent = answer.outgoing.is_sent();
         connection.timer = Some(limit.into_timer());
-        result
+        Ok(Reusable(clean && head.keep_alive && sent))
     }
 
-    async fn error_response(&self, connection: &mut Connection, response: Response<Incoming>) -> Failure {
-        let status = response.status().as_u16();
-        let mut incoming = response.into_body();
+    async fn error_response(&self, answer: &mut Answer<'_>, status: u16) -> Failure {
         let mut text = Vec::new();
         let read = async {
-            while let Some(Ok(chunk)) = poll_fn(|cx| poll_chunk(connection, &mut incoming, cx)).await {
-                text.extend_from_slice(&chunk);
-                if text.len() > MAX_ERROR_BODY {
-                    break;
-                }
+            let mut more = true;
+            while more && text.len() <= MAX_ERROR_BODY {
+                let read = poll_fn(|cx| {
+                    answer.poll(cx, |bytes| {
+                        text.extend_from_slice(bytes);
+                        Ok(())
+                    })
+                });
+                more = matches!(read.await, Ok(Progress::More));
             }
         };
         // What came until then is enough for a message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
+        text.truncate(MAX_ERROR_BODY);
         Failure::new(Outcome::Http(status), super::answer::server_words(&text))
     }
 
+    /// Reads a stream to its end. Says whether nothing but the answer came.
     async fn read_stream(
         &self,
-        connection: &mut Connection,
-        incoming: &mut Incoming,
+        answer: &mut Answer<'_>,
         tally: &mut Tally,
         limit: &mut Limit,
-    ) -> Result<Reusable, Failure> {
+    ) -> Result<bool, Failure> {
         let mut parser = sse::Parser::new();
-        let stamps = std::rc::Rc::clone(&connection.stamps);
+        let stamps = Rc::clone(&answer.connection.stamps);
         loop {
-            let next = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await;
+            let step = |cx: &mut Context<'_>| {
+                answer.poll(cx, |bytes| {
+                    tally.row.bytes += bytes.len() as u64;
+                    self.take(tally, &mut parser, bytes, stamps.last())
+                })
+            };
+            let next = limit.bound(&stamps, step).await.flatten();
             let read = stamps.last();
             tally.stamped(stamps.by_kernel());
             match next {
-                Ok(Some(Ok(chunk))) => {
-                    tally.row.bytes += chunk.len() as u64;
-                    self.take(tally, &mut parser, &chunk, read)?;
-                }
-                Ok(None) => {
+                Ok(Progress::More) => {}
+                Ok(Progress::Whole { clean }) => {
                     if let Some(event) = parser.finish().map_err(too_large)? {
                         self.progress.token_events.add(u64::from(tally.event(&event, read)?));
                     }
-                    return tally.ended(read.at).map(|()| Reusable(true));
+                    return tally.ended(read.at).map(|()| clean);
                 }
                 // The answer was whole; what came after it does not matter.
-                _ if tally.is_marked_done() => return tally.ended(read.at).map(|()| Reusable(false)),
-                Ok(Some(Err(error))) => return Err(broken(error)),
+                Err(_) if tally.is_marked_done() => return tally.ended(read.at).map(|()| false),
                 Err(failure) => return Err(failure),
             }
             if tally.row.bytes > MAX_STREAM {
@@ -309,74 +314,50 @@ impl Client {
         result
     }
 
-    async fn read_whole(
-        &self,
-        connection: &mut Connection,
-        incoming: &mut Incoming,
-        tally: &mut Tally,
-        limit: &mut Limit,
-    ) -> Result<Reusable, Failure> {
-        let stamps = std::rc::Rc::clone(&connection.stamps);
+    /// Reads an answer that is not streamed. Says whether nothing but the answer came.
+    async fn read_whole(&self, answer: &mut Answer<'_>, tally: &mut Tally, limit: &mut Limit) -> Result<bool, Failure> {
+        let stamps = Rc::clone(&answer.connection.stamps);
         let mut data = Vec::new();
-        while let Some(chunk) = limit.bound(&stamps, |cx| poll_chunk(connection, incoming, cx)).await? {
-            data.extend_from_slice(&chunk.map_err(broken)?);
+        loop {
+            let step = |cx: &mut Context<'_>| {
+                answer.poll(cx, |bytes| {
+                    data.extend_from_slice(bytes);
+                    Ok(())
+                })
+            };
+            let progress = limit.bound(&stamps, step).await??;
             tally.stamped(stamps.by_kernel());
             tally.row.bytes = data.len() as u64;
             if data.len() > MAX_WHOLE {
                 return Err(Failure::new(Outcome::Malformed, "the answer is larger than 64 MiB"));
             }
+            if let Progress::Whole { clean } = progress {
+                return tally.whole(&data, stamps.last_read()).map(|()| clean);
+            }
         }
-        tally.whole(&data, stamps.last_read())?;
-        Ok(Reusable(true))
     }
 }
 
 /// Whether the connection can carry another request.
 struct Reusable(bool);
 
-/// The next piece of a body. The connection gets to work before and after the body says that it wants more.
-fn poll_chunk(
-    connection: &mut Connection,
-    incoming: &mut Incoming,
-    cx: &mut Context<'_>,
-) -> Poll<Option<hyper::Result<Bytes>>> {
-    loop {
-        let frame = match Pin::new(&mut *incoming).poll_frame(cx) {
-            Poll::Ready(frame) => frame,
-            Poll::Pending => {
-                connection.drive(cx);
-                std::task::ready!(Pin::new(&mut *incoming).poll_frame(cx))
-            }
-        };
-        match frame {
-            None => return Poll::Ready(None),
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            // Trailers carry nothing that is measured.
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Poll::Ready(Some(Ok(data)));
-                }
-            }
-        }
+/// An answer whose head has come.
+struct Answer<'a> {
+    connection: &'a mut Connection,
+    outgoing: Outgoing,
+    body: Body,
+}
+
+impl Answer<'_> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Poll<Result<Progress, Failure>> {
+        self.connection.poll_body(&mut self.outgoing, &mut self.body, cx, on_data)
     }
 }
 
 fn too_large(_: sse::TooLarge) -> Failure {
     Failure::new(Outcome::Malformed, "an event is larger than 16 MiB")
-}
-
-/// A connection that broke under a request.
-fn broken(error: hyper::Error) -> Failure {
-    let mut text = error.to_string();
-    let mut malformed = error.is_parse();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        // hyper's words for chunks that are none.
-        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        malformed |= matches!(kind, Some(std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData));
-        source = cause.source();
-    }
-    let outcome = if malformed { Outcome::Malformed } else { Outcome::Reset };
-    Failure::new(outcome, text)
 }

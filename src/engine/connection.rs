@@ -1,146 +1,215 @@
-//! One connection that the engine owns, and how it is opened. Which of them a request gets is the pool's matter.
+//! One HTTP/1.1 connection that the engine owns: a request is written, its answer read, in the task of the request. Which
+//! connection a request gets is the pool's matter.
 
+use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::client::TlsStream;
 
-use super::clock::Clock;
+use super::http::{Body, Head, Malformed};
 use super::io::{Stamped, Stamps};
 use super::limit::Timer;
-use super::target::Target;
+use super::tally::Failure;
+use crate::rows::Outcome;
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+/// Bytes of one read. A longer burst is read in several, each with its own stamp.
+const READ: usize = 64 << 10;
 
-type Driver = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
+thread_local! {
+    /// What all connections of a thread read into, borrowed for the length of one read: ten thousand idle ones then hold no
+    /// buffer of their own.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
+}
 
-/// One HTTP/1.1 connection. Large: to be moved in a box. Its driver runs only while a request that uses it polls it.
+/// What bytes pass through.
+pub enum Socket {
+    /// TCP.
+    Plain(Stamped),
+    /// TLS over it.
+    Tls(Box<TlsStream<Stamped>>),
+}
+
+/// One connection.
 pub struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    driver: Option<Driver>,
+    socket: Socket,
+    /// Bytes that came with a head, or a part of one, and are not taken yet.
+    unread: Vec<u8>,
     /// What its socket saw.
     pub stamps: Rc<Stamps>,
     /// The timer of its last request, for the next one.
     pub timer: Option<Timer>,
 }
 
-/// What opening a connection cost, in nanoseconds; none for a step that was not needed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Opening {
-    /// Name lookup.
-    pub dns: Option<u64>,
-    /// TCP handshake.
-    pub connect: Option<u64>,
-    /// TLS handshake.
-    pub tls: Option<u64>,
+/// A request on its way.
+pub struct Outgoing {
+    bytes: Vec<u8>,
+    written: usize,
+    /// Why the rest will never go: told only when no answer comes either.
+    error: Option<io::Error>,
 }
 
-/// Opens connections to one target.
-#[derive(Clone)]
-pub struct Connector {
-    target: Arc<Target>,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
-    clock: Clock,
+impl Outgoing {
+    /// A request of which nothing was written yet.
+    pub fn new(bytes: Vec<u8>) -> Outgoing {
+        Outgoing { bytes, written: 0, error: None }
+    }
+
+    /// Whether all of it was written.
+    pub fn is_sent(&self) -> bool {
+        self.written == self.bytes.len()
+    }
 }
 
-impl Connector {
-    /// A connector to `target`. Errors when the host is no valid name for TLS or the system's certificates cannot be read.
-    pub fn new(target: Arc<Target>, clock: Clock) -> io::Result<Connector> {
-        let tls = match target.tls {
-            true => {
-                let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
-                Some((super::tls::connector(target.insecure_tls)?, name))
-            }
-            false => None,
-        };
-        Ok(Connector { target, tls, clock })
-    }
-
-    /// The run's clock has started.
-    pub fn begin(&mut self, clock: Clock) {
-        self.clock = clock;
-    }
-
-    /// Host and port of the target.
-    pub fn authority(&self) -> &str {
-        &self.target.authority
-    }
-
-    /// Opens a connection. Not bounded in time: the caller does that.
-    pub async fn open(&self) -> io::Result<(Box<Connection>, Opening)> {
-        let mut opening = Opening::default();
-        let addresses = self.resolve(&mut opening).await?;
-        let begin = self.clock.now();
-        let stream = TcpStream::connect(&addresses[..]).await?;
-        opening.connect = Some(self.clock.now() - begin);
-        stream.set_nodelay(true)?;
-        let stamps = Stamps::new(self.clock);
-        let socket = Stamped::new(stream, Rc::clone(&stamps));
-        let io: Box<dyn Stream> = match &self.tls {
-            None => Box::new(socket),
-            Some((connector, name)) => {
-                let begin = self.clock.now();
-                let stream = connector.connect(name.clone(), socket).await?;
-                opening.tls = Some(self.clock.now() - begin);
-                Box::new(stream)
-            }
-        };
-        let (sender, driver) = http1::handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        let connection = Connection { sender, driver: Some(driver), stamps, timer: None };
-        Ok((Box::new(connection), opening))
-    }
-
-    async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {
-        let port = self.target.port;
-        if let Ok(address) = self.target.host.parse::<IpAddr>() {
-            return Ok(vec![(address, port).into()]);
-        }
-        let begin = self.clock.now();
-        let found: Vec<SocketAddr> = tokio::net::lookup_host((self.target.host.as_str(), port)).await?.collect();
-        opening.dns = Some(self.clock.now() - begin);
-        if found.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-        }
-        Ok(found)
-    }
+/// What a read of the body came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// More is to come.
+    More,
+    /// The body is whole; whether the connection may carry another request as far as it is concerned: nothing lies behind
+    /// its end.
+    Whole {
+        /// Nothing but the answer came.
+        clean: bool,
+    },
 }
 
 impl Connection {
-    /// Lets the connection work. False once it has ended.
-    pub fn drive(&mut self, cx: &mut Context<'_>) -> bool {
-        // A driver that has finished must not be polled again.
-        if let Some(driver) = self.driver.as_mut()
-            && Pin::new(driver).poll(cx).is_ready()
-        {
-            self.driver = None;
-        }
-        self.driver.is_some()
+    /// A connection over which nothing has passed.
+    pub fn new(socket: Socket, stamps: Rc<Stamps>) -> Connection {
+        Connection { socket, unread: Vec::new(), stamps, timer: None }
     }
 
-    /// Whether another request can be sent on it now.
+    /// Whether another request can be sent on it now: nothing came since its last answer, not even its end.
     pub fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
         self.stamps.doubt();
-        self.drive(cx) && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
+        self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }
 
-    /// Begins a request; the next write is stamped as its send. The future makes progress only while `drive` is called.
-    pub fn send(
-        &mut self,
-        request: http::Request<Full<Bytes>>,
-    ) -> impl Future<Output = hyper::Result<http::Response<hyper::body::Incoming>>> + use<> {
-        self.stamps.arm();
-        self.sender.send_request(request)
+    /// Writes what of the request the socket takes, and reads until the head of the answer is there. The first write that
+    /// succeeds is stamped as the send.
+    ///
+    /// A server may answer before it has read everything: the answer counts. Fails with `Reset` or `Malformed`.
+    pub fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+        self.write(request, cx);
+        if request.written == 0
+            && let Some(error) = request.error.take()
+        {
+            // Nothing has left: no answer can come.
+            return Poll::Ready(Err(broken(&error)));
+        }
+        loop {
+            if let Some(head) = Head::parse(&self.unread)? {
+                self.unread.drain(..head.length);
+                return Poll::Ready(Ok(head));
+            }
+            let mut unread = std::mem::take(&mut self.unread);
+            let read = self.poll_read(cx, |bytes| {
+                unread.extend_from_slice(bytes);
+                bytes.len()
+            });
+            self.unread = unread;
+            match ready!(read) {
+                Ok(1..) => {}
+                Ok(0) => {
+                    let end = || io::Error::new(io::ErrorKind::UnexpectedEof, "closed before an answer came");
+                    return Poll::Ready(Err(broken(&request.error.take().unwrap_or_else(end))));
+                }
+                Err(error) => return Poll::Ready(Err(broken(&error))),
+            }
+        }
     }
+
+    /// Reads once and hands the data in it to `on_data`, whose failure ends it. A request that is not wholly written goes on
+    /// being written.
+    pub fn poll_body(
+        &mut self,
+        request: &mut Outgoing,
+        body: &mut Body,
+        cx: &mut Context<'_>,
+        on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Poll<Result<Progress, Failure>> {
+        if !request.is_sent() {
+            self.write(request, cx);
+        }
+        if body.has_ended() {
+            return Poll::Ready(Ok(Progress::Whole { clean: self.unread.is_empty() }));
+        }
+        if !self.unread.is_empty() {
+            let unread = std::mem::take(&mut self.unread);
+            let progress = feed(body, &unread, on_data);
+            self.unread = unread;
+            self.unread.clear();
+            return Poll::Ready(progress);
+        }
+        let read = ready!(self.poll_read(cx, |bytes| match bytes.is_empty() {
+            true if body.ends_with_connection() => Ok(Progress::Whole { clean: false }),
+            true => Err(Failure::new(Outcome::Reset, "the connection was closed before the answer was whole")),
+            false => feed(body, bytes, on_data),
+        }));
+        Poll::Ready(read.unwrap_or_else(|error| Err(broken(&error))))
+    }
+
+    /// Writes as much of the request as the socket takes.
+    fn write(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) {
+        while !request.is_sent() && request.error.is_none() {
+            match self.poll_write(&request.bytes[request.written..], cx) {
+                Poll::Ready(Ok(written)) => request.written += written,
+                Poll::Ready(Err(error)) => request.error = Some(error),
+                Poll::Pending => break,
+            }
+        }
+        if let Socket::Tls(stream) = &mut self.socket
+            && let Poll::Ready(Err(error)) = Pin::new(stream.as_mut()).poll_flush(cx)
+        {
+            request.error.get_or_insert(error);
+        }
+    }
+
+    fn poll_write(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let written = match &mut self.socket {
+            Socket::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Socket::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
+        };
+        match ready!(written) {
+            Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            other => Poll::Ready(other),
+        }
+    }
+
+    /// Reads once and shows the bytes to `look`; none of them: the other side has closed.
+    fn poll_read<T>(&mut self, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut buffer = ReadBuf::new(buffer);
+            ready!(match &mut self.socket {
+                Socket::Plain(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
+                Socket::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, &mut buffer),
+            })?;
+            Poll::Ready(Ok(look(buffer.filled())))
+        })
+    }
+}
+
+fn feed(body: &mut Body, bytes: &[u8], on_data: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<Progress, Failure> {
+    let fed = body.feed(bytes, on_data)?;
+    Ok(if fed.ended { Progress::Whole { clean: fed.taken == bytes.len() } } else { Progress::More })
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Failure {
+        Failure::new(Outcome::Malformed, malformed.0)
+    }
+}
+
+/// A connection that broke under a request.
+fn broken(error: &io::Error) -> Failure {
+    // What TLS cannot read is no broken wire.
+    let outcome = match error.kind() {
+        io::ErrorKind::InvalidData => Outcome::Malformed,
+        _ => Outcome::Reset,
+    };
+    Failure::new(outcome, format!("the connection broke: {error}"))
 }

@@ -237,13 +237,15 @@ impl Executor {
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): Told) -> Result<(), EngineError> {
         let outcome = ended.entry.row().outcome;
+        let refusal = if outcome == Outcome::Connect { ended.entry.row().error.clone() } else { None };
         let ok = self.keep(ended.entry)?;
         self.feed.give_back(ticket, ok.then_some(ended.answer));
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
         }
         if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW {
-            return Err(EngineError::Refused { authority: self.common.target.authority.clone() });
+            let authority = self.common.target.authority.clone();
+            return Err(EngineError::Refused { authority, reason: refusal.unwrap_or_default() });
         }
         if self.is_over(self.common.clock.now()) {
             return Ok(());

@@ -178,8 +178,10 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
     };
     let first = make(0);
     // Short prompts in large batches, long ones one by one.
-    let in_batch = (AHEAD_BYTES / AHEAD / first.body.len().max(1)).clamp(1, MOST_IN_BATCH) as u64;
-    let (sender, receiver) = channel(AHEAD);
+    let size = first.body.len().max(1);
+    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH) as u64;
+    // One that is itself a large part of what may be made ahead leaves room for fewer.
+    let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
         observer.enlist("content");
         // The run is over when nobody takes contents any longer.

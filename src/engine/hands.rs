@@ -14,7 +14,7 @@ use crate::expand::RunSpec;
 
 use super::canary;
 use super::client::{Client, Common, Ended, Order};
-use super::connection::Connector;
+use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::pool::Pool;

@@ -10,15 +10,19 @@
 use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::clock::Clock;
 use super::stamp::{self, Now};
+
+/// Bytes read without a pause before time limits and other requests get their turn: a server that sends without end what
+/// carries nothing (a chunk size of zeros alone) would else hold up all of them, and nobody would see its time run out.
+const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +99,20 @@ impl Stamps {
         self.by_kernel.get()
     }
 
+    /// Writes, and stamps the first write that succeeds after `arm` with the instant before its call.
+    fn stamp_write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if !self.armed.get() {
+            return write();
+        }
+        let at = self.clock.get().now();
+        let written = write();
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.armed.set(false);
+            self.sent.set(Some(at));
+        }
+        written
+    }
+
     /// So many bytes were read just now; none: the end of the connection, which no kernel stamps.
     fn came(&self, bytes: usize, kernel: Option<i64>) {
         let origin = self.clock.get().origin();
@@ -111,19 +129,15 @@ impl Stamps {
 pub struct Stamped {
     stream: TcpStream,
     stamps: Rc<Stamps>,
+    /// Bytes that may be read before a pause.
+    left: Cell<usize>,
 }
 
 impl Stamped {
     /// Stamps what passes `stream`.
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
-        Stamped { stream, stamps }
-    }
-
-    fn leaving(&self) {
-        if self.stamps.armed.replace(false) {
-            self.stamps.sent.set(Some(self.stamps.clock.get().now()));
-        }
+        Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
     /// Reads without waiting.
@@ -135,6 +149,7 @@ impl Stamped {
         unsafe { buf.assume_init(read) };
         buf.advance(read);
         self.stamps.came(read, kernel);
+        self.left.set(self.left.get().saturating_sub(read));
         Ok(read)
     }
 
@@ -169,9 +184,18 @@ impl AsyncRead for Stamped {
                 result => return Poll::Ready(result.map(drop)),
             }
         }
+        if self.left.get() == 0 {
+            self.left.set(MOST_AT_ONCE);
+            // Wakes this task again when the runtime has looked at its timers and at the others; it is never ready at once.
+            let _ = pin!(tokio::task::yield_now()).poll(cx);
+            return Poll::Pending;
+        }
         loop {
             // This also leaves the waker for what comes later.
-            ready!(self.stream.poll_read_ready(cx))?;
+            if self.stream.poll_read_ready(cx)?.is_pending() {
+                self.left.set(MOST_AT_ONCE);
+                return Poll::Pending;
+            }
             if let Some(()) = self.receive_ready(buf)? {
                 return Poll::Ready(Ok(()));
             }
@@ -180,18 +204,18 @@ impl AsyncRead for Stamped {
 }
 
 impl AsyncWrite for Stamped {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.leaving();
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let Stamped { stream, stamps } = self.get_mut();
+        stamps.stamp_write(|| Pin::new(stream).poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.leaving();
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let Stamped { stream, stamps } = self.get_mut();
+        stamps.stamp_write(|| Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {

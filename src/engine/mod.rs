@@ -8,12 +8,14 @@ mod canary;
 mod client;
 mod clock;
 mod connection;
+mod connector;
 mod demand;
 mod executor;
 mod feed;
 mod gaps;
 mod hands;
 mod histogram;
+mod http;
 mod io;
 mod limit;
 mod observe;
@@ -26,6 +28,8 @@ mod recorder;
 mod schedule;
 mod sse;
 mod stamp;
+#[doc(hidden)]
+pub mod steps;
 mod tally;
 mod target;
 mod template;
@@ -53,7 +57,7 @@ pub use target::{Secret, Target, TargetError};
 
 use client::{Common, Cut};
 use clock::Clock;
-use connection::Connector;
+use connector::Connector;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
@@ -97,10 +101,12 @@ pub enum EngineError {
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
     /// Nobody listens.
-    #[error("20 connections in a row to {authority} failed; is the server still running?")]
+    #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
         /// Host and port.
         authority: String,
+        /// What became of the last.
+        reason: String,
     },
     /// The server process that sweepline started ended during the run.
     #[error("the server process ended during the run")]
@@ -134,7 +140,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
-        pattern: Pattern::new(&spec, &target, id_prefix),
+        pattern: Pattern::new(&spec, &target, &id_prefix),
         target,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,

@@ -1,59 +1,61 @@
-//! The request that all requests of a run are: made once, and copied with another number and body.
+//! The request that all requests of a run are: made once, and written with another number and body.
+
+use std::io::Write;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
-use http_body_util::Full;
+use http::{HeaderValue, Uri, header};
 
 use crate::expand::RunSpec;
 use crate::plan::Api;
 
 use super::target::Target;
 
-/// The header that lets a server's log be matched with the rows.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// Everything of a request but its number and its body.
-#[derive(Debug)]
+/// Everything of a request but its number and its body, as it goes over the wire. It holds the key: nothing prints it.
 pub struct Pattern {
-    uri: Uri,
-    headers: HeaderMap,
-    id_prefix: String,
+    /// Up to the request's number, the last part of its `x-request-id`.
+    before: Vec<u8>,
 }
 
 impl Pattern {
     /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
-    pub fn new(spec: &RunSpec, target: &Target, id_prefix: String) -> Pattern {
+    pub fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
         let api = match spec.endpoint.api {
             Api::Chat => "/chat/completions",
             Api::Completions => "/completions",
         };
         let checked = "the parts of the address were checked when it was read";
+        let uri: Uri = format!("{}{api}", target.base).parse().expect(checked);
         let accept = if spec.shaping.stream { "text/event-stream" } else { "application/json" };
-        let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, HeaderValue::try_from(&target.authority).expect(checked));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        let agent = concat!("sweepline/", env!("CARGO_PKG_VERSION"));
-        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
-        // Replaced in each request: the place for it is there.
-        headers.insert(REQUEST_ID, HeaderValue::from_static(""));
-        if let Some(key) = &target.api_key
-            && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", key.reveal()))
-        {
-            value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+        let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
+        let mut field = |name: header::HeaderName, value: &str| {
+            // A value that could end its line is none.
+            if let Ok(value) = HeaderValue::try_from(value) {
+                before.extend_from_slice(name.as_str().as_bytes());
+                before.extend_from_slice(b": ");
+                before.extend_from_slice(value.as_bytes());
+                before.extend_from_slice(b"\r\n");
+            }
+        };
+        field(header::HOST, &target.authority);
+        field(header::CONTENT_TYPE, "application/json");
+        field(header::ACCEPT, accept);
+        field(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")));
+        if let Some(key) = &target.api_key {
+            field(header::AUTHORIZATION, &format!("Bearer {}", key.reveal()));
         }
-        Pattern { uri: format!("{}{api}", target.base).parse().expect(checked), headers, id_prefix }
+        before.extend_from_slice(format!("x-request-id: {id_prefix}-").as_bytes());
+        Pattern { before }
     }
 
-    /// Request `number` with its body.
-    pub fn request(&self, number: u64, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        let id = HeaderValue::try_from(format!("{}-{number}", self.id_prefix));
-        request.headers_mut().insert(REQUEST_ID, id.expect("run ids are hexadecimal"));
-        request
+    /// The bytes of request `number` with its body.
+    pub fn request(&self, number: u64, body: &Bytes) -> Vec<u8> {
+        /// Room for the number and for the field of the length.
+        const REST: usize = 80;
+        let mut bytes = Vec::with_capacity(self.before.len() + REST + body.len());
+        bytes.extend_from_slice(&self.before);
+        // Writing to a Vec cannot fail.
+        let _ = write!(bytes, "{number}\r\ncontent-length: {}\r\n\r\n", body.len());
+        bytes.extend_from_slice(body);
+        bytes
     }
 }

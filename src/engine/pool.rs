@@ -25,7 +25,8 @@ use crate::rows::Outcome;
 use crate::units::Nanos;
 
 use super::clock::Clock;
-use super::connection::{Connection, Connector, Opening};
+use super::connection::Connection;
+use super::connector::{Connector, Opening};
 use super::tally::Failure;
 
 /// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
@@ -35,7 +36,7 @@ const MOST_OPENING: usize = 64;
 pub struct Pool {
     connector: Connector,
     /// Connections without a request, the last used on top.
-    idle: RefCell<Vec<Box<Connection>>>,
+    idle: RefCell<Vec<Connection>>,
     keeps: bool,
     /// The longest that opening one may take.
     limit: Nanos,
@@ -73,7 +74,7 @@ impl Pool {
     }
 
     /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
-    pub async fn kept(&self) -> Option<Box<Connection>> {
+    pub async fn kept(&self) -> Option<Connection> {
         loop {
             let mut connection = self.idle.borrow_mut().pop()?;
             if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
@@ -83,15 +84,16 @@ impl Pool {
     }
 
     /// Takes a connection back that could carry another request.
-    pub fn keep(&self, connection: Box<Connection>) {
+    pub fn keep(&self, connection: Connection) {
         if self.keeps {
             self.idle.borrow_mut().push(connection);
         }
     }
 
     /// A new connection, and what it cost.
-    pub async fn open(&self) -> Result<(Box<Connection>, Opening), Failure> {
-        let opened = tokio::time::timeout(Duration::from(self.limit), self.connector.open()).await;
+    pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
+        // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
+        let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         let reason = match opened {
             Ok(Ok(opened)) => return Ok(opened),
             Ok(Err(error)) => format!(": {error}{}", remedy(&error)),

@@ -155,10 +155,14 @@ impl Parser {
         Ok(())
     }
 
-    /// A blank line: says whether there is an event, which is handed out; without data there is none.
+    /// A blank line, or the end: says whether there is an event, which is then handed out. Without data there is none.
     fn dispatch(&mut self) -> bool {
+        if !std::mem::take(&mut self.has_data) {
+            self.name.clear();
+            return false;
+        }
         self.handed_out = true;
-        std::mem::take(&mut self.has_data)
+        true
     }
 }
 

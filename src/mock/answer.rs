@@ -8,6 +8,7 @@ use rand::RngExt;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::arrival::Arrival;
 use super::config::Config;
 use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
 use super::fault::{self, Kind};
@@ -65,7 +66,8 @@ pub(super) async fn connection(mut conn: Conn) {
 }
 
 async fn refuse(conn: &mut Conn, why: Unreadable) {
-    let line = Line { arrival_ns: Some(why.arrival), ..line(conn) };
+    let Arrival { at, by } = why.arrival;
+    let line = Line { arrival_ns: Some(at), arrival_stamp: Some(by), ..line(conn) };
     let mut entry = Entry::new(&conn.shared.log, line);
     entry.line.outcome = Outcome::Rejected;
     let written = respond(conn, &mut entry, false, why.status, &error(why.status, why.message)).await;
@@ -84,8 +86,9 @@ async fn answer(conn: &mut Conn, incoming: &Incoming) -> End {
     let line = Line {
         request_id: incoming.head.request_id.clone(),
         path: Some(incoming.head.path.clone()),
-        arrival_ns: Some(incoming.arrival),
-        body_ns: Some(incoming.complete),
+        arrival_ns: Some(incoming.arrival.at),
+        body_ns: Some(incoming.complete.at),
+        arrival_stamp: Some(incoming.arrival.by.max(incoming.complete.by)),
         ..line(conn)
     };
     let mut entry = Entry::new(&conn.shared.log, line);

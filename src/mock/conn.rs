@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use super::arrival::Arrival;
 use super::serve::Shared;
 use super::timer::now;
 
@@ -46,8 +47,9 @@ pub(super) struct Incoming {
     pub(super) head: Head,
     bytes: Vec<u8>,
     body: usize,
-    pub(super) arrival: u64,
-    pub(super) complete: u64,
+    /// When its first and its last byte came.
+    pub(super) arrival: Arrival,
+    pub(super) complete: Arrival,
 }
 
 impl Incoming {
@@ -62,7 +64,7 @@ impl Incoming {
 pub(super) struct Unreadable {
     pub(super) status: u16,
     pub(super) message: &'static str,
-    pub(super) arrival: u64,
+    pub(super) arrival: Arrival,
 }
 
 /// What reading the next request came to.
@@ -76,6 +78,9 @@ pub(super) enum Next {
 pub(super) struct Conn {
     stream: TcpStream,
     input: Vec<u8>,
+    /// When the first and the last byte of `input` came.
+    first: Arrival,
+    last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
     pub(super) shared: Rc<Shared>,
@@ -84,7 +89,8 @@ pub(super) struct Conn {
 impl Conn {
     /// Takes over an accepted socket.
     pub(super) fn new(stream: TcpStream, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
-        Conn { stream, input: Vec::new(), number, peer_port, shared }
+        let (first, last) = (Arrival::default(), Arrival::default());
+        Conn { stream, input: Vec::new(), first, last, number, peer_port, shared }
     }
 
     /// Makes the end of the connection a reset.
@@ -98,7 +104,7 @@ impl Conn {
         if self.input.is_empty() && self.fill().await? == 0 {
             return Ok(Next::Closed);
         }
-        let arrival = now();
+        let arrival = self.first;
         let unreadable = |(status, message)| Ok(Next::Unreadable(Unreadable { status, message, arrival }));
         let (head, start) = loop {
             match parse(&self.input) {
@@ -126,9 +132,11 @@ impl Conn {
                 return Err(Gone);
             }
         }
-        let complete = now();
+        let complete = self.last;
         let rest = self.input.split_off(end);
         let bytes = std::mem::replace(&mut self.input, rest);
+        // Of what came ahead of its turn only the last read is known.
+        self.first = self.last;
         Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
     }
 
@@ -217,12 +225,15 @@ impl Conn {
         }
     }
 
-    /// Reads through the buffer that all connections share: ten thousand idle ones then hold none of their own.
     fn try_fill(&mut self) -> io::Result<usize> {
-        let mut scratch = self.shared.scratch.borrow_mut();
-        let read = self.stream.try_read(&mut scratch)?;
-        self.input.extend_from_slice(&scratch[..read]);
-        Ok(read)
+        let mut reader = self.shared.reader.borrow_mut();
+        let (bytes, arrival) = reader.read(&self.stream, self.last)?;
+        if self.input.is_empty() {
+            self.first = arrival;
+        }
+        self.last = arrival;
+        self.input.extend_from_slice(bytes);
+        Ok(bytes.len())
     }
 }
 

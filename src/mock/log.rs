@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::arrival::By;
+
 /// How often the thread takes what has gathered: half of the 100 ms within which a line is in the file.
 const EVERY: Duration = Duration::from_millis(50);
 
@@ -33,10 +35,14 @@ pub(super) struct Line {
     pub(super) model: Option<String>,
     /// Whether a stream was asked for.
     pub(super) stream: Option<bool>,
-    /// The read that brought the first byte returned.
+    /// The first byte arrived: the newest segment of the read that brought it, or that read's return, see
+    /// `arrival_stamp`. For a refused connection, when it was accepted.
     pub(super) arrival_ns: Option<u64>,
-    /// The read that brought the last byte returned.
+    /// The last byte arrived, in the same way.
     pub(super) body_ns: Option<u64>,
+    /// Who stamped `arrival_ns` and `body_ns`: `kernel` as the segment came in (`SO_TIMESTAMPNS`), or `user` as the read
+    /// returned, where the kernel gave no stamp for one of them or a stamp that cannot be true.
+    pub(super) arrival_stamp: Option<By>,
     /// The request got a slot.
     pub(super) slot_ns: Option<u64>,
     /// Just before the write call that carried the first token.

@@ -5,10 +5,11 @@
 //! reads too. One thread serves everything: a second one would only add wake-ups to the instants it promises.
 //!
 //! `config` says what the server is like, `fault` what goes wrong and when, `pace` when each token is due; `timer`
-//! wakes all streams from one timerfd; `conn` reads requests, `answer` routes them, `stream` and `whole` answer them
+//! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them, `stream` and `whole` answer them
 //! through `event` (the JSON) and `wire` (the framing and the cuts); `log` writes down what happened.
 
 mod answer;
+mod arrival;
 mod config;
 mod conn;
 mod event;

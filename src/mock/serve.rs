@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::{LocalSet, spawn_local};
 
 use super::answer;
+use super::arrival::{By, Reader, ask_for_stamps};
 use super::config::Config;
 use super::conn::Conn;
 use super::fault::{self, Kind};
@@ -19,9 +20,6 @@ use super::timer::{Timer, now};
 
 /// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
 const ACCEPT_PAUSE: u64 = 10_000_000;
-
-/// The buffer that all connections read through, in bytes.
-const SCRATCH: usize = 64 << 10;
 
 /// Why the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +36,7 @@ pub(super) struct Shared {
     pub(super) timer: Rc<Timer>,
     /// Slots, handed out first come, first served.
     pub(super) slots: Arc<Semaphore>,
-    pub(super) scratch: RefCell<Box<[u8]>>,
+    pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
     pub(super) exit: Notify,
     requests: Cell<u64>,
@@ -49,7 +47,7 @@ impl Shared {
         Ok(Shared {
             timer: Rc::new(Timer::new()?),
             slots: Arc::new(Semaphore::new(config.slots as usize)),
-            scratch: RefCell::new(vec![0; SCRATCH].into()),
+            reader: RefCell::new(Reader::new(log.on())),
             log,
             exit: Notify::new(),
             requests: Cell::new(0),
@@ -72,28 +70,33 @@ impl Shared {
 /// A server that is ready to take connections.
 pub struct Server {
     shared: Rc<Shared>,
+    listener: TcpListener,
     writer: Option<LogWriter>,
 }
 
 impl Server {
-    /// Opens the log and makes the timer; wants to be called within a current-thread runtime of tokio with I/O.
+    /// Opens the log and makes the timer; wants to be called within a current-thread runtime of tokio with I/O, before
+    /// anybody is told of `listener`: the kernel takes a moment to begin with its stamps.
     ///
     /// # Errors
     /// The log cannot be created, or the kernel gives no timer.
-    pub fn new(config: Config) -> io::Result<Server> {
+    pub fn new(config: Config, listener: TcpListener) -> io::Result<Server> {
         let (log, writer) = match &config.log {
             None => (Log::default(), None),
             Some(path) => LogWriter::start(path).map(|(log, writer)| (log, Some(writer)))?,
         };
-        Ok(Server { shared: Rc::new(Shared::new(config, log)?), writer })
+        if log.on() {
+            ask_for_stamps(&listener)?;
+        }
+        Ok(Server { shared: Rc::new(Shared::new(config, log)?), listener, writer })
     }
 
-    /// Serves `listener` until `shutdown` is ready or a fault ends the server; the log is complete when this returns.
+    /// Serves until `shutdown` is ready or a fault ends the server; the log is complete when this returns.
     ///
     /// # Errors
     /// The log could not be written, or the timer failed.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<Ended> {
-        let Server { shared, writer } = self;
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> io::Result<Ended> {
+        let Server { shared, listener, writer } = self;
         let local = LocalSet::new();
         let ended = local
             .run_until(async {
@@ -153,6 +156,7 @@ fn refuse(conn: &Conn, kind: Kind) {
         connection: conn.number,
         peer_port: conn.peer_port,
         arrival_ns: at,
+        arrival_stamp: Some(By::User),
         done_ns: at,
         fault: Some(kind.to_string()),
         outcome: Outcome::Fault,

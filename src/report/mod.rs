@@ -1,5 +1,6 @@
 //! What people read while and after a sweep runs.
 
+pub mod calibration;
 pub mod format;
 mod generator;
 pub mod grid;

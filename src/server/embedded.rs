@@ -6,6 +6,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,8 @@ use crate::plan::MockFigures;
 #[derive(Debug)]
 pub struct Embedded {
     child: Child,
-    /// Closing it ends the process.
-    _pipe: ChildStdin,
+    /// Closing it ends the process; none once it was told to end.
+    pipe: Option<ChildStdin>,
     url: String,
     alive: Arc<AtomicBool>,
 }
@@ -27,13 +28,28 @@ pub struct Embedded {
 #[error("the embedded mock did not start: {0}")]
 pub struct EmbeddedError(String);
 
+/// Why the embedded mock did not end as it should.
+#[derive(Debug, thiserror::Error)]
+#[error("the embedded mock did not end well: {0}")]
+pub struct EndError(String);
+
 impl Embedded {
     /// Starts the mock with these figures and waits until it listens.
     pub fn start(figures: &MockFigures) -> Result<Embedded, EmbeddedError> {
+        Embedded::spawn(figures, None)
+    }
+
+    /// Starts the mock so that it writes down in `log` what really happened; the file is whole after [`Embedded::end`].
+    pub fn with_log(figures: &MockFigures, log: &Path) -> Result<Embedded, EmbeddedError> {
+        Embedded::spawn(figures, Some(log))
+    }
+
+    fn spawn(figures: &MockFigures, log: Option<&Path>) -> Result<Embedded, EmbeddedError> {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
         let program = std::env::current_exe().map_err(wrong)?;
         let mut child = Command::new(program)
             .args(arguments(figures))
+            .args(log.iter().flat_map(|log| ["--log".as_ref(), log.as_os_str()]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -52,12 +68,19 @@ impl Embedded {
         let alive = Arc::new(AtomicBool::new(true));
         let url = format!("{address}/v1");
         watch(lines, Arc::clone(&alive)).map_err(wrong)?;
-        Ok(Embedded { child, _pipe: pipe, url, alive })
+        Ok(Embedded { child, pipe: Some(pipe), url, alive })
     }
 
     /// Base address of its API.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Tells the mock to end and waits until it has, its log written to the last line.
+    pub fn end(mut self) -> Result<(), EndError> {
+        self.pipe = None;
+        let status = self.child.wait().map_err(|error| EndError(error.to_string()))?;
+        if status.success() { Ok(()) } else { Err(EndError(status.to_string())) }
     }
 
     /// Turns false when the process is gone.

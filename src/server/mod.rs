@@ -4,6 +4,6 @@ mod embedded;
 mod host;
 mod probe;
 
-pub use embedded::{Embedded, EmbeddedError};
+pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;
 pub use probe::{Found, ProbeError, Question, probe};

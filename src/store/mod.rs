@@ -5,6 +5,7 @@
 //! (`recover`).
 
 mod attempt;
+mod calibration;
 mod commit;
 mod disk;
 mod error;
@@ -21,6 +22,7 @@ mod tests;
 mod verify;
 
 pub use attempt::*;
+pub use calibration::*;
 pub use commit::*;
 pub use error::*;
 pub use failpoint::*;

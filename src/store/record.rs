@@ -163,7 +163,7 @@ struct Head {
 }
 
 /// Reads a record. The format is looked at before anything else is said of a file that a later program wrote.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let text = fs::read(path).map_err(StoreError::on(Doing::Read, path))?;
     let damaged = |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
     let Head { format } = serde_json::from_slice(&text).map_err(damaged)?;

@@ -1,5 +1,6 @@
 //! Graph → results: scheduler, resume, events.
 
+pub mod calibrate;
 pub mod event;
 mod live;
 mod perform;

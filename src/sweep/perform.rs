@@ -88,7 +88,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
-        sink: Box::new(JournalSink(journal)),
+        sink: Box::new(JournalSink::new(journal)),
     };
     let finished = match engine::execute(job, progress, stop) {
         Ok(finished) => finished,
@@ -130,7 +130,14 @@ fn environment(target: &Target, found: Found) -> Environment {
 }
 
 /// A journal as the engine's sink.
-struct JournalSink(Journal);
+pub struct JournalSink(Journal);
+
+impl JournalSink {
+    /// A sink that appends to `journal`.
+    pub fn new(journal: Journal) -> JournalSink {
+        JournalSink(journal)
+    }
+}
 
 impl Sink for JournalSink {
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError> {

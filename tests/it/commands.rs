@@ -94,6 +94,20 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("export --results", "results_go_where_they_are_told_to"),
     ("probe", "probes_tell_what_servers_say"),
     ("probe --format", "probes_tell_what_servers_say"),
+    ("calibrate", "the_loads_of_a_plan_are_measured_and_kept"),
+    ("calibrate --batch-size", "flags_say_a_load_too"),
+    ("calibrate --qps", "flags_say_a_load_too"),
+    ("calibrate --prompt-tokens", "flags_say_a_load_too"),
+    ("calibrate --output-tokens", "flags_say_a_load_too"),
+    ("calibrate --ttft", "flags_say_a_load_too"),
+    ("calibrate --itl", "flags_say_a_load_too"),
+    ("calibrate --for", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
+    ("calibrate --within", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
+    ("calibrate --no-search", "the_loads_of_a_plan_are_measured_and_kept"),
+    ("calibrate --format", "the_loads_of_a_plan_are_measured_and_kept"),
+    ("calibrate --results", "flags_say_a_load_too"),
+    ("calibrate --verbose", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
+    ("calibrate --quiet", "flags_say_a_load_too"),
     ("verify", "readers_answer_in_text_and_json"),
     ("verify --format", "readers_answer_in_text_and_json"),
     ("verify --results", "results_go_where_they_are_told_to"),
@@ -132,7 +146,7 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = include_str!("commands.rs");
+    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"));
     let of_mock = [
         include_str!("mock/mod.rs"),
         include_str!("mock/faults.rs"),

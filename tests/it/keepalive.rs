@@ -220,3 +220,14 @@ fn a_connection_that_was_closed_while_idle_is_not_used() {
     let opened = opened(&run);
     assert!(opened * 10 > run.records.len() * 8, "each found its connection closed: {opened} of {}", run.records.len());
 }
+
+#[test]
+fn a_connection_that_was_opened_ahead_and_closed_unused_is_replaced() {
+    // Slots join over two seconds; the connections of most are gone by then, and a slot that is at work is never idle.
+    let load = format!("phases: {{ fill: 2s }}, matrix: {{ {CELL}, batch_size: [8] }}");
+    let (run, seen) = Closer::start(Close::AfterIdle(Duration::from_millis(300))).measure(&load);
+    is_told_once(&run, &seen);
+    let opened = opened(&run);
+    assert!(opened > 0 && opened * 2 < run.records.len(), "{opened} of {}", run.records.len());
+    assert!(seen.connections >= opened + 8, "{} connections: eight were opened ahead", seen.connections);
+}

@@ -1,7 +1,10 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod bad;
+mod calibrate;
 mod commands;
+mod connections;
 mod identity;
 mod keepalive;
 mod kill;

@@ -236,6 +236,20 @@ fn a_generator_that_is_held_up_is_late() {
 }
 
 #[test]
+fn a_closed_loop_that_is_held_up_is_late() {
+    let mock = Mock::start(&["--ttft", "80ms"]);
+    let lab = Lab::new();
+    // Four slots with some forty requests each: those that came to their ends in the pause are followed two seconds late.
+    let plan = one(mock.port, "batch_size: [4]", "", "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s", "");
+    let judged = hold_up(&lab, &mock, &plan, 8, Duration::from_secs(2));
+    let told = ["client_late", "clock"].iter().any(|name| judged.reasons.iter().any(|reason| reason == name));
+    assert!(told && judged.state != "valid", "{}", judged.text);
+    let late =
+        |record: &&sweepline::rows::Record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 500_000_000;
+    assert!(judged.run.records.iter().filter(late).count() >= 4, "each slot was late once");
+}
+
+#[test]
 fn a_generator_that_is_held_up_to_the_end_misses_the_rate() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

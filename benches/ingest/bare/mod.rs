@@ -5,6 +5,8 @@ pub mod open;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -33,37 +35,45 @@ pub struct Closed {
     pub tokens: u32,
     /// Requests in flight.
     pub streams: u32,
-    /// How long.
+    /// How long, at least …
     pub window: Duration,
+    /// … and until so many streams have ended.
+    pub least: u64,
 }
 
-/// Runs a closed loop on the calling thread until the end of its window; what is under way then does not count.
+/// What all slots look at to know when to end.
+struct Goal {
+    end: Instant,
+    least: u64,
+    ended: AtomicU64,
+}
+
+/// Runs a closed loop on the calling thread.
 pub fn closed(order: &Closed) -> Seen {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
     let template = request(order.port, Bytes::from(order.body.clone()));
     let start = Instant::now();
-    let end = start + order.window;
-    let streams = runtime.block_on(async {
-        let slots: Vec<_> = (0..order.streams).map(|_| tokio::spawn(slot(order.port, template.clone(), end))).collect();
-        let mut streams = 0;
-        for slot in slots {
-            streams += slot.await.expect("a slot of the bare reader");
+    let goal = Arc::new(Goal { end: start + order.window, least: order.least, ended: AtomicU64::new(0) });
+    runtime.block_on(async {
+        let slot = |_| tokio::spawn(slot(order.port, template.clone(), Arc::clone(&goal)));
+        for slot in (0..order.streams).map(slot).collect::<Vec<_>>() {
+            slot.await.expect("a slot of the bare reader");
         }
-        streams
     });
-    Seen { streams, tokens: streams * u64::from(order.tokens), seconds: order.window.as_secs_f64(), ..Seen::default() }
+    let streams = goal.ended.load(Relaxed);
+    let seconds = start.elapsed().as_secs_f64();
+    Seen { streams, tokens: streams * u64::from(order.tokens), seconds, ..Seen::default() }
 }
 
-/// One slot: one connection, one request after the other. Gives the number of whole streams.
-async fn slot(port: u16, template: Request<Full<Bytes>>, end: Instant) -> u64 {
+/// One slot: one connection, one request after the other.
+async fn slot(port: u16, template: Request<Full<Bytes>>, goal: Arc<Goal>) {
     let mut connection = Connection::open(port).await;
-    let mut streams = 0;
     loop {
         connection.stream(template.clone()).await;
-        if Instant::now() >= end {
-            return streams;
+        let ended = goal.ended.fetch_add(1, Relaxed) + 1;
+        if ended >= goal.least && Instant::now() >= goal.end {
+            return;
         }
-        streams += 1;
     }
 }
 
@@ -94,6 +104,15 @@ impl Connection {
 
     /// Sends a request and reads its answer to the end.
     pub async fn stream(&mut self, request: Request<Full<Bytes>>) {
+        let mut whole = false;
+        // A read may cut the mark in two.
+        let see = |data: Bytes| whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
+        self.read(request, see).await;
+        assert!(whole, "a stream ended without its end mark");
+    }
+
+    /// Sends a request and shows each piece of its answer.
+    pub async fn read(&mut self, request: Request<Full<Bytes>>, mut see: impl FnMut(Bytes)) {
         let Connection { sender, driver } = self;
         let mut answer = pin!(sender.send_request(request));
         let response = poll_fn(|cx| {
@@ -102,12 +121,9 @@ impl Connection {
             answer.as_mut().poll(cx)
         });
         let mut body = response.await.expect("an answer").into_body();
-        let mut whole = false;
         while let Some(data) = next(driver, &mut body).await {
-            // A read may cut the mark in two.
-            whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
+            see(data);
         }
-        assert!(whole, "a stream ended without its end mark");
     }
 }
 

@@ -2,12 +2,14 @@
 
 pub mod memory;
 pub mod open;
+pub mod steps;
 pub mod streams;
 pub mod ttft;
 
 use std::path::PathBuf;
 
 use sweepline::rows::{RequestRow, Table, read_requests};
+use sweepline::workload::{self, Generator, NonceKey, Shape};
 
 use crate::child::{self, Done, Order};
 use crate::engine;
@@ -56,11 +58,15 @@ pub fn plan(port: u16, tokens: u32, load: &str, phases: &str) -> String {
 
 /// The body of the first request of a plan, as the engine would send it.
 pub fn body(plan: &str) -> String {
-    use sweepline::workload::{self, Generator, NonceKey, Shape};
-    let run = crate::engine::first_run(plan);
+    String::from_utf8(bodies(plan)(0)).expect("a body is JSON")
+}
+
+/// Makes the bodies of a plan's requests by their number, as the engine does.
+pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
+    let run = engine::first_run(plan);
     let spec = &run.spec;
     let nonce = spec.shaping.nonce.then(|| NonceKey::new(&run.id.0, 1));
-    let prompt = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce).request(0);
+    let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
     let shape = Shape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,
@@ -73,5 +79,5 @@ pub fn body(plan: &str) -> String {
         presence_penalty: spec.shaping.presence_penalty,
         frequency_penalty: spec.shaping.frequency_penalty,
     };
-    String::from_utf8(workload::body(&shape, &[], &prompt)).expect("a body is JSON")
+    move |number| workload::body(&shape, &[], &generator.request(number))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::args::Args;
-use crate::bare;
+use crate::bare::Closed;
 use crate::child::{self, Done, Order};
 use crate::mock::Mock;
 use crate::report::{Bound, Report, seconds, thousands};
@@ -19,7 +19,7 @@ pub fn coalesced(args: &Args, report: &mut Report) {
     rounds.cpu(report, Some(Bound::Most(1.25)));
     rounds.rate(report, "tokens per second", Done::tokens_per_second, Some(Bound::Least(0.85)));
     let bare = Rounds::of(rounds.bare.iter().map(Done::tokens_per_second)).median;
-    report.figure("the bare reader's tokens per second on this machine", bare, thousands, Some(Bound::Least(1e6)));
+    report.fact("the bare reader's tokens per second on this machine", bare, thousands, Bound::Least(1e6));
 }
 
 /// The same with a write call for each event.
@@ -68,8 +68,7 @@ impl Both {
 
 /// Rounds in turn against one mock: its own share of a core says which side is waited for.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
-    let flags = [&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat();
-    let mock = Mock::start(&flags);
+    let mock = mock(flags);
     let mut both = Both { bare: Vec::new(), ours: Vec::new() };
     let mut shares = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
@@ -90,6 +89,23 @@ fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
     both
 }
 
+/// One round of the bare reader against a mock of its own.
+pub fn bare(args: &Args, flags: &[&str], tokens: u32) -> Done {
+    let mock = mock(flags);
+    bare_round(args, mock.port, tokens)
+}
+
+/// One round of sweepline's engine against a mock of its own.
+pub fn ours(args: &Args, flags: &[&str], tokens: u32) -> Done {
+    let mock = mock(flags);
+    our_round(args, mock.port, tokens)
+}
+
+/// A mock that is never waited for.
+fn mock(flags: &[&str]) -> Mock {
+    Mock::start(&[&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat())
+}
+
 /// A round, and the share of a core that the mock used meanwhile.
 fn watched(mock: &Mock, round: impl FnOnce() -> Done) -> (Done, f64) {
     let (start, before) = (Instant::now(), mock.cpu());
@@ -99,20 +115,27 @@ fn watched(mock: &Mock, round: impl FnOnce() -> Done) -> (Done, f64) {
     (done, share)
 }
 
-/// The window of a round.
+/// The least window of a round.
 fn window(args: &Args) -> Duration {
-    args.window(Duration::from_secs(3))
+    args.window(Duration::from_secs(4))
+}
+
+/// The least streams of a round: what is done once (start-up, requests made ahead, the commit) must be a small share.
+fn least(args: &Args) -> u64 {
+    if args.quick { 1_000 } else { 3_000 }
 }
 
 /// The plan of a closed loop.
 fn plan(args: &Args, port: u16, tokens: u32) -> String {
-    let phases = format!("fill: 0s, stabilize: 0s, measure: {}ms, drain: 30s", window(args).as_millis());
+    let (window, least) = (window(args).as_millis(), least(args));
+    let measure = format!("{{ for: {window}ms, min_requests: {least}, at_most: 60s }}");
+    let phases = format!("fill: 0s, stabilize: 0s, measure: {measure}, drain: 30s");
     super::plan(port, tokens, &format!("batch_size: [{STREAMS}]"), &phases)
 }
 
 fn bare_round(args: &Args, port: u16, tokens: u32) -> Done {
     let body = super::body(&plan(args, port, tokens));
-    child::run(&Order::Bare(bare::Closed { port, body, tokens, streams: STREAMS, window: window(args) }))
+    child::run(&Order::Bare(Closed { port, body, tokens, streams: STREAMS, window: window(args), least: least(args) }))
 }
 
 fn our_round(args: &Args, port: u16, tokens: u32) -> Done {

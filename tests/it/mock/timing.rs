@@ -3,13 +3,49 @@
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use super::{Mock, chat, read_until, request, with};
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
+}
+
+fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[test]
+fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
+    let mock = Mock::start(&[]);
+    // The kernel begins with its stamps a moment after it was asked, and the log says so.
+    let mut asked = 0;
+    super::wait_for("a stamp of the kernel", || {
+        asked += 1;
+        mock.chat(&chat());
+        let stamp = mock.log(asked).remove(asked - 1)["arrival_stamp"].clone();
+        assert!(stamp == "kernel" || stamp == "user", "{stamp}");
+        (stamp == "kernel").then_some(())
+    });
+    let process = Pid::from_child(&mock.child);
+    let mut stream = mock.connect();
+    kill_process(process, Signal::STOP).unwrap();
+    let before = monotonic();
+    stream.write_all(request("/v1/chat/completions", &chat(), "Connection: close\r\n").as_bytes()).unwrap();
+    // The mock cannot read meanwhile; its own stamp would come behind this pause.
+    thread::sleep(Duration::from_millis(300));
+    let late = monotonic();
+    kill_process(process, Signal::CONT).unwrap();
+    super::Answer::read(&mut stream);
+    let line = mock.log(asked + 1).remove(asked);
+    assert_eq!(line["arrival_stamp"], "kernel");
+    assert!((before..late).contains(&at(&line, "arrival_ns")), "{before} {late} {line}");
+    assert!((before..late).contains(&at(&line, "body_ns")) && at(&line, "slot_ns") >= late);
 }
 
 #[test]

@@ -1,0 +1,38 @@
+//! `cargo test` runs this bench too, as one test: the ratios to the bare reader, so that a lost optimisation is seen. It
+//! is a program of its own, so that no other test runs beside it.
+
+use crate::args::{Args, Part};
+
+/// The name of the test.
+const NAME: &str = "ratios";
+
+/// How far beyond the bounds the best rounds' ratio may be. Without optimisation both sides are many times slower, ours
+/// more than the other: 3.0 to 3.5, 2.1 and 0.4 where the bounds are 1.25, 1.25 and 0.7 (16, 20 and 0.26 before the
+/// template). `.ci/run` holds the optimised program to 2.5.
+const FACTOR: f64 = if cfg!(debug_assertions) { 5.0 } else { 2.5 };
+
+/// Options of Rust's test programs that take a word after them.
+const WITH_WORD: [&str; 7] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "--shuffle-seed", "-Z"];
+
+/// What to measure for the command line of a test program; none where this test is not asked for.
+pub fn read(words: &[String]) -> Option<Args> {
+    let mut names = Vec::new();
+    let mut skipped = false;
+    let mut words_left = words.iter();
+    while let Some(word) = words_left.next() {
+        if WITH_WORD.contains(&word.as_str()) {
+            let value = words_left.next();
+            skipped |= word == "--skip" && value.is_some_and(|name| NAME.contains(name.as_str()));
+        } else if !word.starts_with('-') {
+            names.push(word.as_str());
+        }
+    }
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    if has("--list") {
+        println!("{NAME}: test");
+    }
+    let named = names.is_empty() || names.iter().any(|name| NAME.contains(name));
+    let asked = named && !skipped && !has("--list") && !has("--ignored");
+    let parts = vec![Part::Streams, Part::PerEvent, Part::OneToken];
+    asked.then_some(Args { parts, rounds: 3, quick: true, check: Some(FACTOR) })
+}

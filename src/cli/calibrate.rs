@@ -1,0 +1,132 @@
+//! `sweepline calibrate [PLAN]`: how large the generator's own error is here, and up to which load it stays small.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::expand::{Load, expand};
+use crate::plan::{self, Arrivals};
+use crate::report::{calibration, progress::Screen};
+use crate::store::Store;
+use crate::sweep::calibrate::{CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
+use crate::units::{Decimal, Nanos};
+
+use super::limits::{Limits, raise_file_limit};
+use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
+
+/// Where the help shows what says a load without a plan.
+const WITHOUT_PLAN: &str = "The load, without a plan";
+/// The load without a plan and without flags: requests in flight.
+const BATCH_SIZE: u32 = 64;
+
+/// The arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The plan whose loads are taken: rates, concurrency, lengths, and the timing of embedded mocks
+    #[arg(value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    load: LoadArgs,
+    /// Time from a request to its first token at the mock [default: the plan's mock, else 20ms]
+    #[arg(long, value_name = "TIME", help_heading = "The server")]
+    ttft: Option<Nanos>,
+    /// Time between tokens at the mock [default: the plan's mock, else 4ms]
+    #[arg(long, value_name = "TIME", help_heading = "The server")]
+    itl: Option<Nanos>,
+    /// Shortest window of a load; up to three times as long where that gives a 99th percentile
+    #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
+    at_least: Nanos,
+    /// Begin nothing that would end later than this; the heaviest load is measured in any case
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    within: Nanos,
+    /// Do not search for the highest load at which the error stays below 1 ms
+    #[arg(long)]
+    no_search: bool,
+    /// Text for people, or JSON for programs
+    #[arg(long, value_enum, default_value = "text")]
+    format: TextOrJson,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    loudness: Loudness,
+}
+
+/// A load without a plan.
+#[derive(Debug, Args)]
+struct LoadArgs {
+    /// Requests in flight, may be given several times [default: 64, without --qps]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
+    batch_size: Vec<u32>,
+    /// Requests per second, arriving as a Poisson process, may be given several times
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "RATE", conflicts_with = "plan", value_parser = some_rate)]
+    qps: Vec<Decimal>,
+    /// Tokens of each prompt [default: 50]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(16..))]
+    prompt_tokens: Option<u32>,
+    /// Tokens of each answer [default: 256]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
+    output_tokens: Option<u32>,
+}
+
+fn some_time(text: &str) -> Result<Nanos, String> {
+    let time: Nanos = text.parse().map_err(|error: crate::units::UnitError| error.0)?;
+    if time == Nanos::ZERO { Err("a window needs some time".to_owned()) } else { Ok(time) }
+}
+
+fn some_rate(text: &str) -> Result<Decimal, String> {
+    let rate: Decimal = text.parse().map_err(|error: crate::units::UnitError| error.0)?;
+    if rate.is_positive() { Ok(rate) } else { Err("a rate is above 0".to_owned()) }
+}
+
+/// Measures, prints and keeps a calibration.
+pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
+    let timing = Timing { ttft: args.ttft, itl: args.itl };
+    let (plan, loads) = match &args.plan {
+        None => (None, args.load.loads(timing, args.at_least)),
+        Some(path) => {
+            let plan = plan::load(path)?.plan;
+            let loads = of_plan(&expand(&plan)?, timing, args.at_least);
+            (Some(plan.name), loads)
+        }
+    };
+    let task = Task {
+        plan,
+        loads,
+        at_least: args.at_least,
+        within: args.within,
+        search: !args.no_search,
+        most_files: Limits::read().files.unwrap_or(u64::MAX),
+    };
+    raise_file_limit();
+    let writer = Store::lock(&args.folder.results)?;
+    let stop = listen_for_signals()?;
+    let screen = Screen::new(args.loudness.talk());
+    let mut tell = |said: Said| match said {
+        Said::Begun(load, takes) => screen.line(&format!("{load}, about {:.0} s", takes.secs())),
+        Said::Measured(measured) if args.loudness.verbose => screen.line(&calibration::brief(measured)),
+        Said::Measured(_) => {}
+    };
+    let measured = calibrate(&task, &writer.scratch()?, stop, &mut tell);
+    let Ok(calibration) = measured else { return Ok(Exit::Interrupted) };
+    let file = writer.keep_calibration(calibration.started, &calibration.environment.client_host, &calibration)?;
+    match args.format {
+        TextOrJson::Text => output::print(&calibration::text(&calibration))?,
+        TextOrJson::Json => output::json(&json!({ "file": file, "calibration": calibration }))?,
+    }
+    screen.line(&format!("kept as {}", file.display()));
+    let failed = calibration.unmeasured.iter().any(|load| load.failed);
+    Ok(if failed { Exit::Runs } else { Exit::Done })
+}
+
+impl LoadArgs {
+    /// Rates and concurrency that were asked for, the batch sizes first.
+    fn loads(&self, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
+        let batches: &[u32] =
+            if self.batch_size.is_empty() && self.qps.is_empty() { &[BATCH_SIZE] } else { &self.batch_size };
+        let closed = batches.iter().map(|&batch_size| Load::Closed { batch_size });
+        let open = self.qps.iter().map(|&qps| Load::Open { qps, arrivals: Arrivals::default(), cap: None });
+        let tokens = (self.prompt_tokens.unwrap_or(50), self.output_tokens.unwrap_or(256));
+        closed.chain(open).map(|load| of_flags(load, tokens, timing).fitting(at_least)).collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! How connections are opened, and what that costs.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::clock::Clock;
+use super::connection::{Connection, Socket};
+use super::io::{Stamped, Stamps};
+use super::target::Target;
+
+/// What opening a connection cost, in nanoseconds; none for a step that was not needed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Name lookup.
+    pub dns: Option<u64>,
+    /// TCP handshake.
+    pub connect: Option<u64>,
+    /// TLS handshake.
+    pub tls: Option<u64>,
+}
+
+/// Opens connections to one target.
+#[derive(Clone)]
+pub struct Connector {
+    target: Arc<Target>,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    clock: Clock,
+}
+
+impl Connector {
+    /// A connector to `target`. Errors when the host is no valid name for TLS or the system's certificates cannot be read.
+    pub fn new(target: Arc<Target>, clock: Clock) -> io::Result<Connector> {
+        let tls = match target.tls {
+            true => {
+                let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
+                Some((super::tls::connector(target.insecure_tls)?, name))
+            }
+            false => None,
+        };
+        Ok(Connector { target, tls, clock })
+    }
+
+    /// The run's clock has started.
+    pub fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// Host and port of the target.
+    pub fn authority(&self) -> &str {
+        &self.target.authority
+    }
+
+    /// Opens a connection. Not bounded in time: the caller does that.
+    pub async fn open(&self) -> io::Result<(Connection, Opening)> {
+        let mut opening = Opening::default();
+        let addresses = self.resolve(&mut opening).await?;
+        let begin = self.clock.now();
+        let stream = TcpStream::connect(&addresses[..]).await?;
+        opening.connect = Some(self.clock.now() - begin);
+        stream.set_nodelay(true)?;
+        let stamps = Stamps::new(self.clock);
+        let socket = Stamped::new(stream, Rc::clone(&stamps));
+        let socket = match &self.tls {
+            None => Socket::Plain(socket),
+            Some((connector, name)) => {
+                let begin = self.clock.now();
+                let stream = connector.connect(name.clone(), socket).await?;
+                opening.tls = Some(self.clock.now() - begin);
+                Socket::Tls(Box::new(stream))
+            }
+        };
+        Ok((Connection::new(socket, stamps), opening))
+    }
+
+    async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {
+        let port = self.target.port;
+        if let Ok(address) = self.target.host.parse::<IpAddr>() {
+            return Ok(vec![(address, port).into()]);
+        }
+        let begin = self.clock.now();
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((self.target.host.as_str(), port)).await?.collect();
+        opening.dns = Some(self.clock.now() - begin);
+        if found.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,180 @@
+//! The head of an answer: status, how the body ends, and whether the connection goes on.
+
+use std::mem::MaybeUninit;
+
+use httparse::{ParserConfig, Response, Status};
+
+use super::{Body, Malformed};
+
+/// Largest head that is taken, in bytes: a server may send anything.
+const MAX_HEAD: usize = 64 << 10;
+/// Most header fields.
+const MAX_FIELDS: usize = 128;
+
+/// The head of a final answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The status.
+    pub status: u16,
+    /// The body, of which nothing has come yet.
+    pub body: Body,
+    /// Whether the connection may carry another request after this answer.
+    pub keep_alive: bool,
+    /// Bytes that the head took, interim answers (1xx) before it included.
+    pub length: usize,
+}
+
+/// What the fields of a head say of its body.
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    /// There is a transfer coding; whether the last one is `chunked`.
+    coding: Option<bool>,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Head {
+    /// The head at the start of `bytes`; none while it is not whole. Interim answers are passed over.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+        let mut before = 0;
+        loop {
+            let Some(mut head) = one(&bytes[before..])? else {
+                return match bytes.len() {
+                    0..MAX_HEAD => Ok(None),
+                    _ => Err(Malformed::new("the head of the answer is larger than 64 KiB")),
+                };
+            };
+            if head.status == 101 {
+                return Err(Malformed::new("the server switches to another protocol, which nobody asked for"));
+            }
+            before += head.length;
+            if head.status >= 200 {
+                head.length = before;
+                return Ok(Some(head));
+            }
+        }
+    }
+}
+
+/// The first head in `bytes`, interim or final.
+fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+    let mut response = Response::new(&mut []);
+    let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    let length = match parsed {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(error) => return Err(Malformed::new(format!("this is no HTTP/1 answer: {error}"))),
+    };
+    let status = response.code.unwrap_or(0);
+    let old = response.version == Some(0);
+    let fields = fields(response.headers)?;
+    let body = match (status, fields.coding, fields.length) {
+        (100..200 | 204 | 304, _, _) => Body::empty(),
+        (_, Some(true), _) => Body::chunked(),
+        (_, Some(false), _) | (_, None, None) => Body::until_close(),
+        (_, None, Some(length)) => Body::of_length(length),
+    };
+    // Two ways to tell the length, or one that HTTP/1.0 has not: where the answer ends is the server's guess too.
+    let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
+    let persists = if old { fields.keep_alive } else { !fields.close };
+    let keep_alive = persists && !doubtful && !body.ends_with_connection();
+    Ok(Some(Head { status, body, keep_alive, length }))
+}
+
+fn fields(headers: &[httparse::Header]) -> Result<Fields, Malformed> {
+    let mut fields = Fields::default();
+    for header in headers {
+        match header.name.len() {
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                let length = length(header.value)?;
+                if fields.length.replace(length).is_some_and(|other| other != length) {
+                    return Err(Malformed::new("the answer has two different lengths"));
+                }
+            }
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                fields.coding = Some(items(header.value).last().is_some_and(|last| last == b"chunked"));
+            }
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                fields.close |= items(header.value).any(|item| item == b"close");
+                fields.keep_alive |= items(header.value).any(|item| item == b"keep-alive");
+            }
+            _ => {}
+        }
+    }
+    Ok(fields)
+}
+
+/// A length, which some gateways repeat: `5, 5`.
+fn length(value: &[u8]) -> Result<u64, Malformed> {
+    let parse = |item: Vec<u8>| {
+        let digits = item.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(&item).ok().filter(|_| digits).and_then(|text| text.parse().ok())
+    };
+    let mut lengths = items(value).map(parse);
+    let first = lengths.next().flatten();
+    let same = lengths.all(|other| other == first);
+    let unreadable = || Malformed::new(format!("content-length is no length: {}", String::from_utf8_lossy(value)));
+    first.filter(|_| same).ok_or_else(unreadable)
+}
+
+/// The items of a list, in lower case.
+fn items(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    value.split(|byte| *byte == b',').map(|item| item.trim_ascii().to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Head {
+        Head::parse(text.as_bytes()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn how_a_body_ends() {
+        let head = parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\nrest");
+        assert_eq!((head.status, head.body, head.keep_alive), (200, Body::chunked(), true));
+        assert_eq!(head.length, "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n".len());
+        let head = parse("HTTP/1.1 404 Not Found\r\ncontent-length: 12\r\n\r\n");
+        assert_eq!((head.status, head.body, head.keep_alive), (404, Body::of_length(12), true));
+        let head = parse("HTTP/1.1 200 OK\r\ncontent-length: 7, 7\r\nconnection: Close\r\n\r\n");
+        assert_eq!((head.body, head.keep_alive), (Body::of_length(7), false));
+        assert_eq!(parse("HTTP/1.1 200 OK\r\n\r\n").body, Body::until_close());
+        assert!(!parse("HTTP/1.1 200 OK\r\n\r\n").keep_alive, "its end is the connection's");
+        assert_eq!(parse("HTTP/1.1 204 No Content\r\n\r\n").body, Body::empty());
+        assert_eq!(parse("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n").body, Body::until_close());
+    }
+
+    #[test]
+    fn http_1_0_closes_unless_it_says_otherwise() {
+        assert!(!parse("HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\n").keep_alive);
+        assert!(parse("HTTP/1.0 200 OK\r\ncontent-length: 1\r\nConnection: keep-alive\r\n\r\n").keep_alive);
+        assert!(!parse("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n").keep_alive);
+    }
+
+    #[test]
+    fn interim_answers_are_passed_over() {
+        let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!((parse(text).status, parse(text).length), (200, text.len()));
+        for cut in 0..text.len() {
+            assert_eq!(Head::parse(&text.as_bytes()[..cut]).unwrap(), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer() {
+        for text in [
+            "SSH-2.0-OpenSSH_9.6\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/2 200\r\n\r\n",
+        ] {
+            assert!(Head::parse(text.as_bytes()).is_err(), "{text}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(MAX_HEAD));
+        assert!(Head::parse(endless.as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! Steps of the hot path one by one, for `benches/ingest`, which prints what each costs.
+//!
+//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and free to change;
+//! hidden from the documentation, because nobody else has a use for them.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use crate::rows::{Phase, Record, RequestRow};
+
+use super::answer::Body;
+use super::clock::Clock;
+use super::io::Read;
+use super::observe::Observer;
+use super::progress::Progress;
+use super::recorder::{Recorder, Sink, SinkError};
+use super::sse::Parser;
+use super::stamp::{self, Now};
+use super::tally::{Entry, Tally};
+use super::template::Template;
+
+/// What the bench's streams are made of.
+const SENSIBLE: &str = "events of a sensible size";
+
+/// Splits the pieces of one stream's body into events; hands over the data of each.
+pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl FnMut(&[u8])) {
+    let mut parser = Parser::new();
+    for mut piece in pieces {
+        while let Some(event) = parser.next(&mut piece).expect(SENSIBLE) {
+            on_data(event.data);
+        }
+    }
+}
+
+/// Parses the data of one event in full; says whether it is nothing but a text.
+pub fn parse(data: &[u8]) -> bool {
+    Body::parse(data).is_ok_and(|body| body.only_text().is_some())
+}
+
+/// Reads the events of one stream by template, the first by a full parse; gives how many it could read.
+pub fn template(events: &[Vec<u8>]) -> usize {
+    let mut template = Template::default();
+    let mut read = |data: &Vec<u8>| {
+        let known = template.read(data).is_some();
+        if !known
+            && let Ok(body) = Body::parse(data)
+            && let Some((text, channel)) = body.only_text()
+        {
+            template.learn(data, text, channel);
+        }
+        known
+    };
+    events.iter().filter(|data| read(data)).count()
+}
+
+/// Takes one stream as a request does: framing, parsing, tally. `gap` gives the time before each piece in nanoseconds.
+fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
+    let row = RequestRow { requested_tokens: tokens, ..RequestRow::wanted(0, Phase::Measure, 0) };
+    let mut tally = Tally::new(row);
+    let mut parser = Parser::new();
+    let mut at = 0;
+    for piece in pieces {
+        at += gap();
+        tally.row.bytes += piece.len() as u64;
+        let mut rest = *piece;
+        while let Some(event) = parser.next(&mut rest).expect(SENSIBLE) {
+            tally.event(&event, Read { at, delay: Some(0) }).expect("events of a whole answer");
+        }
+    }
+    let result = tally.ended(at);
+    tally.finish(result).0
+}
+
+/// The record of one stream.
+pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
+    take(pieces, tokens, gap).into_record()
+}
+
+/// Takes one stream `requests` times and hands each to the writer thread, as the executor does; ends when all are with
+/// `sink`.
+///
+/// # Errors
+/// The sink's own.
+pub fn hand_over(
+    pieces: &[&[u8]],
+    tokens: u32,
+    requests: usize,
+    gap: &mut dyn FnMut() -> u64,
+    sink: Box<dyn Sink>,
+) -> Result<(), SinkError> {
+    let mut recorder = Recorder::start(sink, Observer::new(Arc::new(Progress::default())), Clock::start())?;
+    for _ in 0..requests {
+        if !recorder.push(take(pieces, tokens, gap)) {
+            break;
+        }
+    }
+    recorder.finish().map(drop)
+}
+
+/// Has the kernel stamp what comes in on `socket`.
+pub fn stamped(socket: &impl AsFd) {
+    stamp::enable(socket);
+}
+
+/// Reads without waiting and finds out when the bytes came, as a measured connection does; gives how many there were.
+///
+/// # Errors
+/// Nothing is there to be read, or the socket is broken.
+pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    let (read, kernel) = stamp::receive(socket, into)?;
+    std::hint::black_box(stamp::arrival(kernel, Now::read(), 0));
+    Ok(read)
+}

@@ -1,0 +1,181 @@
+//! When bytes arrived, as the kernel says: it stamps each segment as it comes in, however late this process looks.
+//!
+//! The engine stamps in the same way, with code of its own: a mistake in one shows against the other.
+
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::cmsg_space;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use super::timer::now;
+
+/// The buffer that all connections read through, in bytes.
+const SCRATCH: usize = 64 << 10;
+/// Two clocks read within this time were read together, in nanoseconds; undisturbed it takes a tenth.
+const TOGETHER: u64 = 1_000;
+/// What the clocks of two processors may differ by, in nanoseconds: a stamp so far in the future is no wrong one.
+const SKEW: u64 = 20_000;
+/// Readings of the clocks before the best one has to do.
+const TRIES: usize = 8;
+
+/// Who stamped an arrival.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum By {
+    /// The kernel, as the segment came in.
+    Kernel,
+    /// This process, as its read returned.
+    #[default]
+    User,
+}
+
+/// An arrival of bytes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// Nanoseconds on the monotonic clock.
+    pub(super) at: u64,
+    pub(super) by: By,
+}
+
+impl Arrival {
+    /// What happens now, stamped by this process.
+    pub(super) fn now() -> Arrival {
+        Arrival { at: now(), by: By::User }
+    }
+}
+
+/// Asks the kernel to stamp what arrives. Sockets accepted from a listener inherit it.
+pub(super) fn ask_for_stamps(socket: &impl AsFd) -> io::Result<()> {
+    Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
+}
+
+/// What all connections read through: ten thousand idle ones then hold no buffer of their own.
+pub(super) struct Reader {
+    scratch: Box<[u8]>,
+    /// Room for the kernel's stamp.
+    control: Vec<u8>,
+    /// Nothing arrives before a server's start.
+    start: u64,
+    stamped: bool,
+}
+
+impl Reader {
+    /// A reader that looks for the kernel's stamps where `stamped`.
+    pub(super) fn new(stamped: bool) -> Reader {
+        Reader { scratch: vec![0; SCRATCH].into(), control: cmsg_space!(TimeSpec), start: now(), stamped }
+    }
+
+    /// Reads what there is without waiting, behind the read that brought `last`. The stamp is that of the newest
+    /// segment of the read.
+    pub(super) fn read(&mut self, stream: &TcpStream, last: Arrival) -> io::Result<(&[u8], Arrival)> {
+        let Reader { scratch, control, start, stamped } = self;
+        let mut got = None;
+        let told = stream.try_io(Interest::READABLE, || {
+            let (read, stamp) = if *stamped {
+                receive(stream, scratch, control)?
+            } else {
+                (rustix::io::read(stream, &mut scratch[..])?, None)
+            };
+            got = Some((read, stamp));
+            // A read that did not fill the buffer has emptied the socket. Told so, tokio waits for more to come instead
+            // of having us ask in vain.
+            if (1..scratch.len()).contains(&read) { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        let Some((read, stamp)) = got else {
+            return Err(told.err().unwrap_or_else(|| ErrorKind::WouldBlock.into()));
+        };
+        // The last arrival, not when we read it: the next segment may have come before that read was over.
+        let since = last.at.max(*start);
+        let arrival = match stamp.and_then(|stamp| Clocks::read().monotonic_of(stamp, since)) {
+            Some(at) => Arrival { at, by: By::Kernel },
+            None => Arrival::now(),
+        };
+        Ok((&scratch[..read], arrival))
+    }
+}
+
+/// Bytes read, and the wall clock in nanoseconds at which the newest of them came, where the kernel has noted it.
+fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Result<(usize, Option<i64>)> {
+    let mut parts = [IoSliceMut::new(bytes)];
+    let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;
+    let stamp = message.cmsgs()?.find_map(|control| match control {
+        ControlMessageOwned::ScmTimestampns(time) => Some(time.tv_sec() * 1_000_000_000 + time.tv_nsec()),
+        _ => None,
+    });
+    Ok((message.bytes, stamp))
+}
+
+/// The monotonic and the wall clock, read together.
+#[derive(Debug, Clone, Copy)]
+struct Clocks {
+    monotonic: u64,
+    /// Nanoseconds by which the wall clock is ahead of the monotonic one.
+    wall_ahead: i64,
+}
+
+impl Clocks {
+    /// Reads both, again where the processor was taken away in between.
+    fn read() -> Clocks {
+        let mut best = (u64::MAX, Clocks { monotonic: 0, wall_ahead: 0 });
+        for _ in 0..TRIES {
+            let before = now();
+            let wall = clock_gettime(ClockId::Realtime);
+            let monotonic = now();
+            let took = monotonic - before;
+            if took < best.0 {
+                let wall = wall.tv_sec * 1_000_000_000 + wall.tv_nsec;
+                best = (took, Clocks { monotonic, wall_ahead: wall - (before + took / 2) as i64 });
+            }
+            if took <= TOGETHER {
+                break;
+            }
+        }
+        best.1
+    }
+
+    /// A stamp of the wall clock on the monotonic one; `None` where it is in the future or before `since`, as it is when
+    /// the wall clock was set between the arrival and now.
+    fn monotonic_of(self, stamp: i64, since: u64) -> Option<u64> {
+        let at = u64::try_from(stamp - self.wall_ahead).ok()?;
+        (since <= at + SKEW && at <= self.monotonic + SKEW).then(|| at.clamp(since, self.monotonic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn stamps_of_a_clock_that_was_set_are_not_believed() {
+        let clocks = Clocks { monotonic: 500_000_000_000, wall_ahead: 1_700_000_000 * SECOND };
+        let since = 400_000_000_000;
+        let of = |stamp: i64| clocks.monotonic_of(1_700_000_000 * SECOND + stamp, since);
+        assert_eq!(of(450 * SECOND), Some(450_000_000_000));
+        assert_eq!(of(400 * SECOND), Some(since));
+        assert_eq!(of(500 * SECOND), Some(clocks.monotonic));
+        // What two processors' clocks may differ by is no clock that was set.
+        assert_eq!((of(500 * SECOND + 900), of(400 * SECOND - 900)), (Some(clocks.monotonic), Some(since)));
+        // Set back by an hour behind the arrival: the stamp lies in the future. Set forward: long ago.
+        assert_eq!(of((450 + 3_600) * SECOND), None);
+        assert_eq!(of((450 - 3_600) * SECOND), None);
+        assert_eq!(of(399 * SECOND), None);
+        assert_eq!(clocks.monotonic_of(0, 0), None);
+    }
+
+    #[test]
+    fn a_stamp_of_the_wall_clock_is_an_instant_of_the_monotonic_one() {
+        let before = now();
+        let wall = clock_gettime(ClockId::Realtime);
+        let clocks = Clocks::read();
+        let at = clocks.monotonic_of(wall.tv_sec * SECOND + wall.tv_nsec, before).unwrap();
+        assert!((before..=clocks.monotonic).contains(&at), "{before} {at} {clocks:?}");
+    }
+}

@@ -1,0 +1,194 @@
+//! A calibration as people read it, and the line that `run` shows of one.
+
+use comfy_table::{Cell, CellAlignment};
+
+use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
+use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Loaded, Measured, Searched};
+use crate::sweep::event::load_name;
+
+use super::format::{self, digits, plain};
+
+/// From so many cores on, client and mock need not share any.
+const ENOUGH_CORES: u32 = 4;
+
+/// The whole calibration, at most 100 columns wide.
+pub fn text(calibration: &Calibration) -> String {
+    let environment = &calibration.environment;
+    let of = calibration.plan.as_ref().map_or(String::new(), |plan| format!(" for {}", plain(plan)));
+    let cpu = environment.client_cpu.as_ref().map_or(String::new(), |cpu| format!(", {}", plain(cpu)));
+    let mut text = format!(
+        "calibration{of}\n{}, {} cores{cpu}\n{}; sweepline {}\n\n",
+        plain(&environment.client_host),
+        environment.client_cores,
+        plain(&environment.client_os),
+        environment.sweepline,
+    );
+    if !calibration.loads.is_empty() {
+        text.push_str(&figures(&calibration.loads));
+        text.push_str(LEGEND);
+    }
+    for line in notes(calibration) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+const LEGEND: &str = "
+errors: what the rows say − what the mock's log says; mean with its sign, the others its size
+late: how long after it was due a request reached the mock; mock late: how much later than told it
+wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368)
+
+";
+
+/// Five lines for each load.
+fn figures(loads: &[Measured]) -> String {
+    let mut table = format::table();
+    let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
+    let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
+    table.set_header([Cell::new("load"), Cell::new("")].into_iter().chain(header));
+    for measured in loads {
+        let errors = &measured.errors;
+        let spreads = [&errors.ttft, &errors.itl, &errors.lateness, &errors.late, &errors.server_delay];
+        let column = |value: &dyn Fn(&Spread) -> String| right(&spreads.map(value).join("\n"));
+        let number = |value: Option<f64>| value.map_or("n/a".to_owned(), digits);
+        table.add_row([
+            Cell::new(describe(measured)),
+            Cell::new("TTFT error\nITL error\nlateness error\nlate\nmock late"),
+            column(&|spread| spread.n.to_string()),
+            column(&|spread| number(spread.mean_ms)),
+            column(&|spread| number(spread.p50_ms)),
+            column(&|spread| number(spread.p99_ms)),
+            column(&|spread| number(spread.max_ms)),
+        ]);
+    }
+    format::text(table, 1, &[])
+}
+
+/// The load, how hard it was, what it cost, who stamped, whether it held.
+fn describe(measured: &Measured) -> String {
+    let Measured { load, pressure, errors, cost, stamps, .. } = measured;
+    let cpu = match (cost.cpu_s_per_1000_requests, cost.cores) {
+        (Some(cpu), Some(cores)) => {
+            format!("CPU {} s per 1000 requests, {:.1} % of a core", digits(cpu), cores * 100.0)
+        }
+        _ => "CPU not known".to_owned(),
+    };
+    let merged = errors.merged.filter(|merged| *merged > 0.0);
+    let merged = merged.map(|share| format!(", {:.1} % of events merged", share * 100.0)).unwrap_or_default();
+    let faults = [(errors.failed, "failed"), (errors.unseen, "unseen by the mock"), (errors.unknown, "without a row")];
+    let faults: String =
+        faults.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} requests {what}")).collect();
+    format!(
+        "{}\n{}\n{cpu}\nstamps: {}{merged}\n{}{faults}",
+        plain(&load.to_string()),
+        hardness(pressure),
+        who(stamps),
+        if errors.holds() { "holds" } else { "does not hold" },
+    )
+}
+
+fn hardness(pressure: &Pressure) -> String {
+    let Pressure { in_flight, requests_per_second, events_per_second } = pressure;
+    format!(
+        "{} in flight, {} requests/s, {events_per_second:.0} events/s",
+        digits(*in_flight),
+        digits(*requests_per_second)
+    )
+}
+
+/// Who stamped answers at the client and arrivals at the mock.
+fn who(stamps: &Stamps) -> String {
+    let by = |kernel: u64, all: u64| match kernel {
+        0 => "user".to_owned(),
+        _ if kernel == all => "kernel".to_owned(),
+        _ => format!("kernel for {kernel} of {all}"),
+    };
+    let (client, server) = (by(stamps.client_kernel, stamps.client), by(stamps.server_kernel, stamps.server));
+    format!("client {client}, mock {server}")
+}
+
+/// One load in one line.
+pub fn brief(measured: &Measured) -> String {
+    let tail = |spread: &Spread| spread.tail_ms().map_or("n/a".to_owned(), |tail| format!("{} ms", digits(tail)));
+    let errors = &measured.errors;
+    let holds = if errors.holds() { "holds" } else { "does not hold" };
+    let pressure = hardness(&measured.pressure);
+    format!("  {pressure}: TTFT error {}, late {}: {holds}", tail(&errors.ttft), tail(&errors.late))
+}
+
+/// What follows from it, and what it does not say.
+fn notes(calibration: &Calibration) -> Vec<String> {
+    let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
+    let cores = calibration.environment.client_cores;
+    if cores < ENOUGH_CORES {
+        let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+        notes.push(format!("{cores}: client and mock share them, and the errors include the mock's own delays"));
+    }
+    for left in &calibration.unmeasured {
+        notes.push(format!("{} was not measured: {}", left.load, plain(&left.reason)));
+    }
+    notes
+}
+
+/// What a search came to.
+fn finding(search: &Searched) -> String {
+    let name = |load: &CalibrationLoad| load_name(load.load);
+    let bound = format!("TTFT error and late below {BOUND_MS} ms at p99");
+    let found = match (&search.holds_to, &search.fails_at) {
+        (Some(held), Some(failed)) => format!("{bound} up to {}, not at {}", name(held), name(failed)),
+        (Some(held), None) => format!("{bound} at every load tried, up to {}", name(held)),
+        (None, Some(failed)) => format!("{bound} at no load tried, down to {}", name(failed)),
+        (None, None) => format!("{bound}: not searched for"),
+    };
+    let early = search.ended_early.as_ref().map(|reason| format!(" ({})", plain(reason))).unwrap_or_default();
+    found + &early
+}
+
+/// What a calibration says of runs: the lines to show, and whether calibrating (anew) would help.
+pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
+    let calibration = match known {
+        Known::Nothing => return (Vec::new(), true),
+        Known::Elsewhere(why) => {
+            return (vec![format!("generator: the last calibration is {} and not used", plain(why))], true);
+        }
+        Known::Here(calibration, _) => calibration,
+    };
+    let hardest = |runs: &mut dyn Iterator<Item = &Loaded>| -> Option<Loaded> {
+        runs.max_by(|a, b| a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second)).cloned()
+    };
+    let covered = |run: &&Loaded| calibration.covering(run).is_some();
+    let mut lines = Vec::new();
+    let inside = hardest(&mut runs.iter().filter(covered));
+    if let Some(measured) = inside.as_ref().and_then(|run| calibration.covering(run)) {
+        lines.push(quote(calibration, measured));
+    }
+    let beyond: Vec<&Loaded> = runs.iter().filter(|run| !covered(run)).collect();
+    if let Some(run) = hardest(&mut beyond.iter().copied()) {
+        let runs = if beyond.len() == 1 { "1 run is".to_owned() } else { format!("{} runs are", beyond.len()) };
+        lines.push(format!(
+            "warning: {runs} beyond what the generator was calibrated for; the hardest: {} ({})",
+            plain(&run.name),
+            hardness(&run.pressure)
+        ));
+    }
+    (lines, !beyond.is_empty())
+}
+
+/// The one line of a calibration that covers.
+fn quote(calibration: &Calibration, measured: &Measured) -> String {
+    let spread = &measured.errors.ttft;
+    let error = match (spread.p99_ms, spread.max_ms) {
+        (Some(p99), _) => format!("TTFT error p99 {} ms", digits(p99)),
+        (None, Some(max)) => format!("TTFT error at most {} ms (n={})", digits(max), spread.n),
+        (None, None) => "TTFT error not measured".to_owned(),
+    };
+    let late = measured.errors.late.tail_ms().map(|late| format!(", late {} ms", digits(late))).unwrap_or_default();
+    let to: Vec<String> = calibration.holds_to().map(|load| load_name(load.load)).collect();
+    let holds = if to.is_empty() { String::new() } else { format!("; holds to {}", to.join(", ")) };
+    let warning = if measured.errors.holds() { "" } else { "warning: " };
+    let day: String = calibration.started.to_string().chars().take(10).collect();
+    format!(
+        "{warning}generator: {error}{late} at {} (calibrated {day} on this host){holds}",
+        load_name(measured.load.load)
+    )
+}

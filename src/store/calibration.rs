@@ -1,0 +1,134 @@
+//! What was measured of the generator itself: one file for each calibration, named by its time and its host.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{Doing, StoreError};
+use super::{Moment, Store, Writer, disk, record};
+
+/// The folder inside `calibrations/` in which a calibration keeps its rows and logs while it goes on.
+const SCRATCH: &str = ".scratch";
+/// The most of a host's name in a file's name, in characters.
+const LONGEST_HOST: usize = 40;
+
+impl Store {
+    /// The calibrations, the latest first.
+    pub fn calibrations(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let folder = self.layout().calibrations();
+        let names = disk::names(&folder)?;
+        Ok(names.iter().rev().filter(|name| name.ends_with(".json")).map(|name| folder.join(name)).collect())
+    }
+
+    /// Reads one of them.
+    pub fn calibration<T: DeserializeOwned>(&self, path: &Path) -> Result<T, StoreError> {
+        record::read(path)
+    }
+}
+
+impl Writer {
+    /// Keeps a calibration that began at `started` on `host`, whole or not at all; gives its file.
+    pub fn keep_calibration(
+        &self,
+        started: Moment,
+        host: &str,
+        calibration: &impl Serialize,
+    ) -> Result<PathBuf, StoreError> {
+        let folder = self.calibrations()?;
+        let name = file_name(started, host);
+        disk::write_json(&folder, &name, calibration)?;
+        Ok(folder.join(name))
+    }
+
+    /// An empty folder on the disk that results go to, gone with the value. One that a killed program left is emptied.
+    pub fn scratch(&self) -> Result<Scratch, StoreError> {
+        let folder = self.calibrations()?.join(SCRATCH);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(StoreError::on(Doing::Remove, &folder))?;
+        }
+        disk::create_dir(&folder)?;
+        Ok(Scratch { folder })
+    }
+
+    fn calibrations(&self) -> Result<PathBuf, StoreError> {
+        let layout = self.store().layout();
+        let folder = layout.calibrations();
+        if !folder.exists() {
+            disk::create_dir(&folder)?;
+            disk::sync_dir(layout.root())?;
+        }
+        Ok(folder)
+    }
+}
+
+/// A folder for what is not kept.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // The next calibration removes what could not be removed now.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// `20261121T145738.123Z-host.json`: names in the order of time, and without what some file system does not take.
+fn file_name(started: Moment, host: &str) -> String {
+    let time: String = format!("{:.3}", started.0).chars().filter(|c| !"-:".contains(*c)).collect();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let host: String = host.chars().take(LONGEST_HOST).map(plain).collect();
+    format!("{time}-{host}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_time_and_safe() {
+        let at = |text: &str| Moment(text.parse().unwrap());
+        let name = file_name(at("2026-11-21T14:57:38.1239Z"), "node/../a:1");
+        assert_eq!(name, "20261121T145738.123Z-node_.._a_1.json");
+        assert!(file_name(at("2026-11-21T14:57:38Z"), "z") < name, "a whole second has its zeros");
+    }
+
+    #[test]
+    fn they_are_kept_whole_and_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Store::lock(dir.path()).unwrap();
+        let store = writer.store();
+        assert_eq!(store.calibrations().unwrap(), Vec::<PathBuf>::new());
+        let keep = |time: &str, value: u32| {
+            let value = serde_json::json!({ "format": 1, "value": value });
+            writer.keep_calibration(Moment(time.parse().unwrap()), "host", &value).unwrap()
+        };
+        let (late, early) = (keep("2026-11-21T15:00:00Z", 2), keep("2026-11-21T14:00:00Z", 1));
+        std::fs::write(store.layout().calibrations().join("20261122.json.new"), "half").unwrap();
+        assert_eq!(store.calibrations().unwrap(), [late.clone(), early]);
+        let read: serde_json::Value = store.calibration(&late).unwrap();
+        assert_eq!(read["value"], 2);
+    }
+
+    #[test]
+    fn scratch_is_empty_and_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Store::lock(dir.path()).unwrap();
+        let left = writer.store().layout().calibrations().join(SCRATCH);
+        std::fs::create_dir_all(&left).unwrap();
+        std::fs::write(left.join("log"), "of a killed program").unwrap();
+        let scratch = writer.scratch().unwrap();
+        assert_eq!(std::fs::read_dir(scratch.folder()).unwrap().count(), 0);
+        drop(scratch);
+        assert!(!left.exists());
+    }
+}

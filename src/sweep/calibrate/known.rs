@@ -1,0 +1,96 @@
+//! What earlier calibrations say of this machine.
+
+use std::path::PathBuf;
+
+use crate::analysis::calibration::Pressure;
+use crate::expand::LoadEngine;
+use crate::plan::Connections;
+use crate::rows::Environment;
+use crate::store::{Store, StoreError};
+
+use super::{Calibration, CalibrationLoad, Measured, Searched};
+
+/// The calibration that applies to what this program measures on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// There is none.
+    Nothing,
+    /// There are some; why the latest of them does not apply.
+    Elsewhere(String),
+    /// The latest that applies, and its file.
+    Here(Box<Calibration>, PathBuf),
+}
+
+/// Looks for it in a results folder. `here` is this machine and program.
+pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
+    let mut elsewhere = None;
+    for path in store.calibrations()? {
+        // A file of another program, or a damaged one, says nothing of this machine.
+        let Ok(calibration) = store.calibration::<Calibration>(&path) else { continue };
+        match difference(&calibration.environment, here) {
+            None => return Ok(Known::Here(Box::new(calibration), path)),
+            Some(why) => drop(elsewhere.get_or_insert(why)),
+        }
+    }
+    Ok(elsewhere.map_or(Known::Nothing, Known::Elsewhere))
+}
+
+/// Why a calibration made `there` does not apply `here`; none where it does.
+fn difference(there: &Environment, here: &Environment) -> Option<String> {
+    let of = |what: &str, there: &str, here: &str| (there != here).then(|| format!("of {what} {there}, not {here}"));
+    let cpu = |environment: &Environment| environment.client_cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    let cores = |environment: &Environment| environment.client_cores.to_string();
+    of("host", &there.client_host, &here.client_host)
+        .or_else(|| of("sweepline", &there.sweepline, &here.sweepline))
+        .or_else(|| of("processor", &cpu(there), &cpu(here)))
+        .or_else(|| of("a client with cores:", &cores(there), &cores(here)))
+        .or_else(|| of("system", &there.client_os, &here.client_os))
+}
+
+/// A run that was measured, as its generator felt it.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its name.
+    pub name: String,
+    /// How hard it was.
+    pub pressure: Pressure,
+    /// How the generator was built.
+    pub engine: LoadEngine,
+    /// How requests got their connections.
+    pub connections: Connections,
+}
+
+impl Loaded {
+    /// Whether `measured` shows what the generator does under such a run: it was built the same, opened connections as
+    /// often, and the load was at least as hard in every respect.
+    fn is_shown_by(&self, measured: &Measured) -> bool {
+        let opens = |connections| connections == Connections::PerRequest;
+        let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
+        same && self.pressure.is_within(&measured.pressure)
+    }
+}
+
+impl Searched {
+    /// What was tried; of a load that was tried twice, the second time.
+    fn last_tries(&self) -> impl Iterator<Item = &Measured> {
+        self.steps.chunk_by(|a, b| a.load == b.load).filter_map(<[Measured]>::last)
+    }
+}
+
+impl Calibration {
+    /// Everything that was measured: loads and steps of the searches; of a step that was tried twice, the second.
+    pub fn measured(&self) -> impl Iterator<Item = &Measured> {
+        self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
+    }
+
+    /// The lightest measured load that shows what the generator does under `run`.
+    pub fn covering(&self, run: &Loaded) -> Option<&Measured> {
+        let covering = self.measured().filter(|measured| run.is_shown_by(measured));
+        covering.min_by(|a, b| a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second))
+    }
+
+    /// The highest load of each kind that held.
+    pub fn holds_to(&self) -> impl Iterator<Item = &CalibrationLoad> {
+        self.searches.iter().filter_map(|search| search.holds_to.as_ref())
+    }
+}

@@ -1,0 +1,227 @@
+//! The loads that a calibration measures: those of a plan, or one that flags say, as runs against the mock.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expand::{EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use crate::plan::scenario::{Content, Reuse};
+use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
+use crate::sweep::event::load_name;
+use crate::units::{Decimal, Nanos, Seed};
+
+/// Fill and stabilize of every load.
+const FILL: Nanos = Nanos::from_millis(300);
+const STABILIZE: Nanos = Nanos::from_millis(200);
+/// So many requests give a 99th percentile (METRICS, Percentiles): the window is prolonged for them.
+const ENOUGH: u64 = 368;
+/// A window gets at most so many times as long.
+const AT_MOST: u64 = 3;
+/// What starting the mock and reading its log take, beside the load itself.
+const AROUND: Nanos = Nanos::from_millis(500);
+/// More streams than any load has: nothing waits in the mock.
+const SLOTS: u32 = 1_000_000;
+
+/// One load, as the generator feels it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationLoad {
+    /// Requests in flight, or their rate.
+    pub load: Load,
+    /// What is sent and asked for.
+    pub content: Content,
+    /// Whether answers are streamed.
+    pub stream: bool,
+    /// Which API is called.
+    pub api: Api,
+    /// How requests get their connections.
+    pub connections: Connections,
+    /// How the generator is built.
+    pub engine: LoadEngine,
+    /// The mock's time from an arrival to the first token.
+    pub ttft: Nanos,
+    /// The mock's time between tokens.
+    pub itl: Nanos,
+}
+
+/// The timing of the mock, where the caller says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Time to the first token.
+    pub ttft: Option<Nanos>,
+    /// Time between tokens.
+    pub itl: Option<Nanos>,
+}
+
+impl Timing {
+    /// Over what an endpoint's own mock would do, over the mock's defaults.
+    fn over(self, figures: Option<&MockFigures>) -> (Nanos, Nanos) {
+        let default = MockFigures::default();
+        let figures = figures.unwrap_or(&default);
+        (self.ttft.unwrap_or(figures.ttft), self.itl.unwrap_or(figures.itl))
+    }
+}
+
+/// The distinct loads of a plan's runs, the heaviest first. Endpoints that are no mock get `timing`, or the mock's
+/// default; `at_least` is the shortest window.
+pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
+    let mut loads: Vec<CalibrationLoad> = Vec::new();
+    for run in &expansion.runs {
+        let spec = &run.spec;
+        let (ttft, itl) = timing.over(spec.endpoint.mock.as_ref());
+        let load = CalibrationLoad {
+            load: spec.load,
+            content: spec.scenario.clone(),
+            stream: spec.shaping.stream,
+            api: spec.endpoint.api,
+            connections: spec.connections,
+            engine: spec.engine,
+            ttft,
+            itl,
+        }
+        .fitting(at_least);
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    loads.sort_by(|a, b| b.events_per_second().total_cmp(&a.events_per_second()));
+    loads
+}
+
+/// One load of short prompts that differ.
+pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
+    let content = Content { reuse: Reuse::None, system_tokens: 0, prompt_tokens, output_tokens, turns: 1 };
+    let (ttft, itl) = timing.over(None);
+    CalibrationLoad {
+        load,
+        content,
+        stream: true,
+        api: Api::default(),
+        connections: Connections::default(),
+        engine: LoadEngine::default(),
+        ttft,
+        itl,
+    }
+}
+
+impl CalibrationLoad {
+    /// The same with answers no longer than a window can be, so that requests begin inside it.
+    pub fn fitting(mut self, at_least: Nanos) -> CalibrationLoad {
+        let left = longest_window(at_least).saturating_sub(self.ttft).0;
+        let most = left.checked_div(self.itl.0).map_or(u32::MAX, |gaps| u32::try_from(gaps + 1).unwrap_or(u32::MAX));
+        self.content.output_tokens = self.content.output_tokens.min(most);
+        self
+    }
+
+    /// The same at another level: batch size or arrivals per second.
+    pub fn at_level(&self, level: u64) -> CalibrationLoad {
+        let whole = u32::try_from(level).unwrap_or(u32::MAX);
+        let load = match self.load {
+            Load::Closed { .. } => Load::Closed { batch_size: whole },
+            // A cap would hold the load back that is looked for.
+            Load::Open { arrivals, .. } => Load::Open { qps: Decimal::from(whole), arrivals, cap: None },
+        };
+        CalibrationLoad { load, ..self.clone() }
+    }
+
+    /// Batch size, or arrivals per second rounded down.
+    pub fn level(&self) -> u64 {
+        match self.load {
+            Load::Closed { batch_size } => u64::from(batch_size),
+            Load::Open { qps, .. } => qps.to_f64() as u64,
+        }
+    }
+
+    /// Whether it is an open loop.
+    pub fn is_open(&self) -> bool {
+        matches!(self.load, Load::Open { .. })
+    }
+
+    /// How long the mock takes for one answer.
+    pub fn answer(&self) -> Nanos {
+        let gaps = u64::from(self.content.output_tokens.saturating_sub(1));
+        Nanos(self.ttft.0.saturating_add(self.itl.0.saturating_mul(gaps)))
+    }
+
+    /// Requests per second that it comes to.
+    pub fn requests_per_second(&self) -> f64 {
+        match self.load {
+            // An answer in no time still takes its way there and back.
+            Load::Closed { batch_size } => f64::from(batch_size) / self.answer().secs().max(1e-4),
+            Load::Open { qps, .. } => qps.to_f64(),
+        }
+    }
+
+    /// Token events per second that it comes to.
+    fn events_per_second(&self) -> f64 {
+        self.requests_per_second() * f64::from(self.content.output_tokens)
+    }
+
+    /// How long measuring it takes, about, with windows of at least `at_least`.
+    pub fn takes(&self, at_least: Nanos) -> Nanos {
+        let for_enough = Nanos((ENOUGH as f64 / self.requests_per_second() * 1e9) as u64);
+        let window = for_enough.clamp(at_least, longest_window(at_least));
+        [FILL, STABILIZE, window, self.answer(), AROUND].into_iter().fold(Nanos::ZERO, Nanos::saturating_add)
+    }
+
+    /// The run that puts this load on the mock.
+    pub fn spec(&self, at_least: Nanos) -> RunSpec {
+        let figures = self.figures();
+        RunSpec {
+            labels: Labels::default(),
+            endpoint: EndpointSpec {
+                name: "mock".to_owned(),
+                engine: Engine::Mock,
+                api: self.api,
+                gpu: None,
+                gpus: None,
+                server: Default::default(),
+                mock: Some(figures),
+            },
+            model: ModelSpec { id: "mock".to_owned(), precision: None },
+            scenario: self.content.clone(),
+            shaping: Shaping {
+                stream: self.stream,
+                ignore_eos: true,
+                temperature: Decimal::default(),
+                top_p: None,
+                presence_penalty: None,
+                frequency_penalty: None,
+                nonce: true,
+            },
+            load: self.load,
+            phases: self.phases(at_least),
+            between: Between::default(),
+            timeouts: Timeouts::default(),
+            connections: self.connections,
+            engine: self.engine,
+            seed: Seed(0),
+            repeat: 0,
+        }
+    }
+
+    /// How the mock behaves: as told, and without any queue, so that what it does is known.
+    pub fn figures(&self) -> MockFigures {
+        MockFigures { ttft: self.ttft, itl: self.itl, slots: SLOTS, ..MockFigures::default() }
+    }
+
+    fn phases(&self, at_least: Nanos) -> Phases {
+        let at_most = longest_window(at_least);
+        let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
+        // Every measured request is waited for, with room for a machine that is short of time.
+        let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
+        Phases { fill: FILL, stabilize: STABILIZE, measure, drain: Drain { duration: drain, mode: DrainMode::Keep } }
+    }
+}
+
+fn longest_window(at_least: Nanos) -> Nanos {
+    Nanos(at_least.0.saturating_mul(AT_MOST))
+}
+
+/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`.
+impl fmt::Display for CalibrationLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prompt = self.content.system_tokens + self.content.prompt_tokens;
+        write!(f, "{} · {prompt} → {} tokens", load_name(self.load), self.content.output_tokens)?;
+        write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)
+    }
+}

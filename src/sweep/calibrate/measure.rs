@@ -1,0 +1,80 @@
+//! One load: the mock in a process of its own, the engine as in any run, rows and log side by side.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_log};
+use crate::engine::{self, EngineError, Job, Progress};
+use crate::rows::{Journal, RunLabels, read_journal};
+use crate::server::Embedded;
+use crate::sweep::perform::JournalSink;
+use crate::units::Nanos;
+use crate::workload::NonceKey;
+
+use super::{CalibrationLoad, Measured};
+
+/// What opens the `x-request-id` of every request.
+const PREFIX: &str = "calibrate";
+
+/// Why a load was not measured.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It was told to stop.
+    Stopped,
+    /// No request fell into its window.
+    Empty,
+    /// It failed; others may not.
+    Failed(String),
+}
+
+impl<E: std::error::Error> From<E> for Trouble {
+    fn from(error: E) -> Trouble {
+        Trouble::Failed(error.to_string())
+    }
+}
+
+/// Measures one load. Rows and log lie in `folder` meanwhile, where runs have theirs.
+pub fn measure(
+    load: &CalibrationLoad,
+    at_least: Nanos,
+    folder: &Path,
+    stop: &watch::Receiver<bool>,
+) -> Result<Measured, Trouble> {
+    let (journal, log) = (folder.join("journal.arrow"), folder.join("mock.jsonl"));
+    for path in [&journal, &log] {
+        if path.exists() {
+            std::fs::remove_file(path)?;
+        }
+    }
+    let mock = Embedded::with_log(&load.figures(), &log)?;
+    let mut target = engine::Target::parse(mock.url())?;
+    target.alive = Some(mock.alive());
+    let job = Job {
+        spec: Arc::new(load.spec(at_least)),
+        target,
+        id_prefix: PREFIX.to_owned(),
+        nonce_key: NonceKey::new(&[0; 32], 1),
+        sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
+    };
+    let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
+        Ok(finished) => finished,
+        Err(EngineError::Stopped) => return Err(Trouble::Stopped),
+        Err(error) => return Err(error.into()),
+    };
+    mock.end()?;
+    let (_, records) = read_journal(&journal)?;
+    let log = read_log(&std::fs::read_to_string(&log)?, PREFIX)?;
+    let facts = &finished.facts;
+    let errors = Errors::of(&records, facts, &log, Told { ttft: load.ttft, itl: load.itl });
+    let pressure = Pressure::of(&records, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
+    Ok(Measured {
+        load: load.clone(),
+        window_s: facts.windows.measure_secs(),
+        pressure,
+        errors,
+        cost: Cost::of(&records, facts),
+        stamps: Stamps::of(&records, facts, &log),
+    })
+}

@@ -1,0 +1,293 @@
+//! Calibration: how large the generator's own error is on this machine, under loads like a plan's, and up to which load
+//! it stays small. It measures a server whose every answer is known: the mock, in a process of its own.
+
+mod known;
+mod load;
+mod measure;
+mod search;
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps};
+use crate::engine::demand;
+use crate::rows::Environment;
+use crate::server::client_environment;
+use crate::store::{Moment, Scratch};
+use crate::units::Nanos;
+
+pub use known::{Known, Loaded, known};
+pub use load::{CalibrationLoad, Timing, of_flags, of_plan};
+
+use measure::{Trouble, measure};
+use search::Search;
+
+/// Format of a calibration's file. Raised when a reader of the old one would misread the new.
+const FORMAT: u32 = 1;
+/// The most requests in flight that the search tries: well inside the ports of one address.
+const MOST_IN_FLIGHT: u64 = 16_384;
+/// Files that the process has open besides those of the run, with room.
+const OTHER_FILES: u64 = 64;
+
+/// What was measured of one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The load.
+    pub load: CalibrationLoad,
+    /// Length of the measure window in seconds.
+    pub window_s: f64,
+    /// How hard it turned out to be.
+    pub pressure: Pressure,
+    /// The generator's errors.
+    pub errors: Errors,
+    /// What it cost.
+    pub cost: Cost,
+    /// Who stamped.
+    pub stamps: Stamps,
+}
+
+/// A load that was not measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unmeasured {
+    /// The load.
+    pub load: CalibrationLoad,
+    /// Why.
+    pub reason: String,
+    /// Whether something went wrong; else there was no time for it, or it is too light for a window.
+    pub failed: bool,
+}
+
+/// The search for the highest load that holds, over one kind of load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Searched {
+    /// What was tried, in order; a load that failed was tried twice.
+    pub steps: Vec<Measured>,
+    /// The highest batch size or rate that held, all lower ones that were tried holding too.
+    pub holds_to: Option<CalibrationLoad>,
+    /// The lowest that did not.
+    pub fails_at: Option<CalibrationLoad>,
+    /// Why it ended before the answer was found; none where it was.
+    pub ended_early: Option<String>,
+}
+
+/// One calibration, as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Format of the file.
+    pub format: u32,
+    /// When it began.
+    pub started: Moment,
+    /// When it was over.
+    pub ended: Moment,
+    /// The machine and the program: a calibration says nothing of others.
+    pub environment: Environment,
+    /// The name of the plan whose loads these are; none where flags said them.
+    pub plan: Option<String>,
+    /// The loads asked for that were measured, the heaviest first.
+    pub loads: Vec<Measured>,
+    /// Those that were not.
+    pub unmeasured: Vec<Unmeasured>,
+    /// The searches: over batch sizes, over rates, as the loads are.
+    pub searches: Vec<Searched>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The plan's name, if it is a plan's.
+    pub plan: Option<String>,
+    /// The loads, the heaviest first.
+    pub loads: Vec<CalibrationLoad>,
+    /// Shortest window of a load.
+    pub at_least: Nanos,
+    /// Nothing is begun that would, as it seems, end later than this after the start.
+    pub within: Nanos,
+    /// Whether the highest load that holds is searched for.
+    pub search: bool,
+    /// The most files that the process may have open.
+    pub most_files: u64,
+}
+
+/// What a calibration says while it goes on.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// A load is going to be measured, in about so much time.
+    Begun(&'a CalibrationLoad, Nanos),
+    /// One was measured.
+    Measured(&'a Measured),
+}
+
+/// A calibration that was told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// A calibration under way.
+struct Bench<'a> {
+    task: &'a Task,
+    scratch: &'a Scratch,
+    stop: watch::Receiver<bool>,
+    begun: Instant,
+    tell: &'a mut dyn FnMut(Said),
+}
+
+/// Calibrates. `tell` hears what is being done.
+pub fn calibrate(
+    task: &Task,
+    scratch: &Scratch,
+    stop: watch::Receiver<bool>,
+    tell: &mut dyn FnMut(Said),
+) -> Result<Calibration, Stopped> {
+    let started = Moment::now();
+    let mut bench = Bench { task, scratch, stop, begun: Instant::now(), tell };
+    let (loads, unmeasured) = bench.loads()?;
+    let searches = if task.search { bench.searches(&loads)? } else { Vec::new() };
+    Ok(Calibration {
+        format: FORMAT,
+        started,
+        ended: Moment::now(),
+        environment: client_environment(),
+        plan: task.plan.clone(),
+        loads,
+        unmeasured,
+        searches,
+    })
+}
+
+impl Bench<'_> {
+    /// The loads that were asked for.
+    fn loads(&mut self) -> Result<(Vec<Measured>, Vec<Unmeasured>), Stopped> {
+        let (mut measured, mut unmeasured) = (Vec::new(), Vec::new());
+        // The search needs as much as the loads.
+        let share = if self.task.search { Nanos(self.task.within.0 / 2) } else { self.task.within };
+        for load in self.task.loads.clone() {
+            // However little time there is, the heaviest is measured.
+            let none_yet = measured.is_empty() && unmeasured.is_empty();
+            if !none_yet && !self.has_time(&load, share) {
+                let reason = "there was no time; --within gives it more".to_owned();
+                unmeasured.push(Unmeasured { load, reason, failed: false });
+                continue;
+            }
+            match self.measure(&load) {
+                Ok(one) => measured.push(one),
+                Err(Trouble::Stopped) => return Err(Stopped),
+                Err(Trouble::Empty) => {
+                    let reason = "no request fell into its window; --for makes it longer".to_owned();
+                    unmeasured.push(Unmeasured { load, reason, failed: false });
+                }
+                Err(Trouble::Failed(reason)) => unmeasured.push(Unmeasured { load, reason, failed: true }),
+            }
+        }
+        Ok((measured, unmeasured))
+    }
+
+    /// One search for each kind of load, from the heaviest of the kind.
+    fn searches(&mut self, loads: &[Measured]) -> Result<Vec<Searched>, Stopped> {
+        let kinds: Vec<&Measured> = [false, true]
+            .into_iter()
+            .filter_map(|open| loads.iter().find(|measured| measured.load.is_open() == open))
+            .collect();
+        let mut searches = Vec::new();
+        for (done, heaviest) in kinds.iter().enumerate() {
+            let left = self.task.within.saturating_sub(self.passed());
+            let share = Nanos(left.0 / (kinds.len() - done) as u64);
+            let until = self.passed().saturating_add(share);
+            searches.push(self.search(heaviest, until)?);
+        }
+        Ok(searches)
+    }
+
+    fn search(&mut self, heaviest: &Measured, until: Nanos) -> Result<Searched, Stopped> {
+        let shape = &heaviest.load;
+        let mut search = Search::new(shape.level(), self.most(shape));
+        // One that does not hold is tried again, and a rate below 1 is no level to double.
+        if heaviest.errors.holds() && shape.level() > 0 {
+            search.learn(shape.level(), true);
+        }
+        let (mut steps, mut ended_early) = (Vec::new(), None);
+        while let Some(level) = search.next() {
+            match self.step(&shape.at_level(level), until, &mut steps) {
+                Ok(Some(holds)) => search.learn(level, holds),
+                Ok(None) => {
+                    ended_early = Some("the time was up; --within gives it more".to_owned());
+                    break;
+                }
+                Err(Trouble::Stopped) => return Err(Stopped),
+                Err(Trouble::Empty) => {
+                    ended_early = Some("no request fell into a window; --for makes it longer".to_owned());
+                    break;
+                }
+                Err(Trouble::Failed(reason)) => {
+                    ended_early = Some(format!("{} could not be measured: {reason}", shape.at_level(level)));
+                    break;
+                }
+            }
+        }
+        let load = |level: Option<u64>| level.map(|level| shape.at_level(level));
+        Ok(Searched { steps, holds_to: load(search.held()), fails_at: load(search.failed()), ended_early })
+    }
+
+    /// Whether a load holds, measured again where it does not: a machine's hiccup is not the generator's limit. None
+    /// where there is no time.
+    fn step(
+        &mut self,
+        load: &CalibrationLoad,
+        until: Nanos,
+        steps: &mut Vec<Measured>,
+    ) -> Result<Option<bool>, Trouble> {
+        for _ in 0..2 {
+            if !self.has_time(load, until) {
+                return Ok(None);
+            }
+            let measured = self.measure(load)?;
+            let holds = measured.errors.holds();
+            steps.push(measured);
+            if holds {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
+    fn measure(&mut self, load: &CalibrationLoad) -> Result<Measured, Trouble> {
+        (self.tell)(Said::Begun(load, load.takes(self.task.at_least)));
+        self.has_files(load)?;
+        let measured = measure(load, self.task.at_least, self.scratch.folder(), &self.stop)?;
+        (self.tell)(Said::Measured(&measured));
+        Ok(measured)
+    }
+
+    /// The highest level of a kind of load that is tried.
+    fn most(&self, shape: &CalibrationLoad) -> u64 {
+        let others = demand(&shape.spec(self.task.at_least)).files + OTHER_FILES;
+        let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
+        if shape.is_open() {
+            // What is in flight is the rate times the answer's length; half, because arrivals come in bursts.
+            (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
+        } else {
+            in_flight
+        }
+    }
+
+    /// Refuses a load that needs more files than there may be.
+    fn has_files(&self, load: &CalibrationLoad) -> Result<(), Trouble> {
+        let demand = demand(&load.spec(self.task.at_least));
+        let (needed, most) =
+            (u64::from(demand.at_once.unwrap_or(0)) + demand.files + OTHER_FILES, self.task.most_files);
+        if needed <= most {
+            return Ok(());
+        }
+        Err(Trouble::Failed(format!(
+            "it needs {needed} open files, and this process may open {most}: ulimit -n {needed}"
+        )))
+    }
+
+    fn has_time(&self, load: &CalibrationLoad, until: Nanos) -> bool {
+        self.passed().saturating_add(load.takes(self.task.at_least)) <= until
+    }
+
+    fn passed(&self) -> Nanos {
+        self.begun.elapsed().into()
+    }
+}

@@ -1,0 +1,100 @@
+//! The search for the highest load that holds: doubling, then halving the distance. Pure: it is told what was seen.
+
+/// What is known of the levels tried so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    held: Option<u64>,
+    failed: Option<u64>,
+    first: u64,
+    most: u64,
+}
+
+impl Search {
+    /// A search that begins at `first` and never asks for more than `most`.
+    pub fn new(first: u64, most: u64) -> Search {
+        let most = most.max(1);
+        Search { held: None, failed: None, first: first.clamp(1, most), most }
+    }
+
+    /// Learns whether `level` holds.
+    pub fn learn(&mut self, level: u64, holds: bool) {
+        if holds {
+            self.held = self.held.max(Some(level));
+        } else {
+            self.failed = Some(self.failed.map_or(level, |failed| failed.min(level)));
+        }
+        // A lower level that failed outweighs a higher one that held: what is claimed must hold all the way up.
+        if let (Some(held), Some(failed)) = (self.held, self.failed)
+            && held >= failed
+        {
+            self.held = None;
+        }
+    }
+
+    /// The level to try next; none where the answer is as near as it needs to be, or there is nothing left to ask.
+    pub fn next(&self) -> Option<u64> {
+        match (self.held, self.failed) {
+            (None, None) => Some(self.first),
+            (Some(held), None) => (held < self.most).then(|| held.saturating_mul(2).min(self.most)),
+            (None, Some(failed)) => (failed > 1).then_some(failed / 2),
+            (Some(held), Some(failed)) => {
+                let distance = failed - held;
+                // An eighth: machines differ more than that from one minute to the next.
+                (distance > (held / 8).max(1)).then_some(held + distance / 2)
+            }
+        }
+    }
+
+    /// The highest level that held.
+    pub fn held(&self) -> Option<u64> {
+        self.held
+    }
+
+    /// The lowest level that failed.
+    pub fn failed(&self) -> Option<u64> {
+        self.failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_ends_near_the_true_limit(limit in 0u64..5_000, first in 0u64..20_000, most in 1u64..10_000) {
+            let mut search = Search::new(first, most);
+            let mut asked = Vec::new();
+            while let Some(level) = search.next() {
+                prop_assert!(level >= 1 && level <= most && !asked.contains(&level), "{level} after {asked:?}");
+                asked.push(level);
+                search.learn(level, level <= limit);
+            }
+            prop_assert!(asked.len() <= 24, "{asked:?}");
+            match (search.held(), search.failed()) {
+                (Some(held), None) => prop_assert!(held == most && held <= limit),
+                (Some(held), Some(failed)) => {
+                    prop_assert!(held <= limit && limit < failed && failed - held <= (held / 8).max(1));
+                }
+                (None, failed) => prop_assert!(limit == 0 && failed == Some(1)),
+            }
+        }
+
+        #[test]
+        fn whatever_it_learns_it_asks_for_something_in_between(told in prop::collection::vec((1u64..100, any::<bool>()), 0..20)) {
+            let mut search = Search::new(8, 100);
+            for (level, holds) in told {
+                search.learn(level, holds);
+                if let (Some(held), Some(failed)) = (search.held(), search.failed()) {
+                    prop_assert!(held < failed);
+                }
+            }
+            if let Some(next) = search.next() {
+                prop_assert!(search.held().is_none_or(|held| next > held));
+                prop_assert!(search.failed().is_none_or(|failed| next < failed));
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Bad situations: what the program says of them in rows and verdict, that nothing is lost, that it comes to an end, and
+//! that its memory stays bounded.
+
+mod crowd;
+mod hostile;
+mod mutants;
+mod raw;
+mod trouble;
+
+use super::lab::{Ended, Lab, Running, wait_for};
+
+const MB: u64 = 1 << 20;
+
+/// A run that was watched to its end.
+struct Watched {
+    ended: Ended,
+    /// The most memory that it held, in bytes.
+    peak: u64,
+}
+
+/// Runs a plan to its end, whatever that is, and watches its memory.
+fn watched(lab: &Lab, plan: &str) -> Watched {
+    lab.write("plan.yaml", plan);
+    watch(lab.start(&["run", "plan.yaml"]))
+}
+
+/// Watches a run to its end.
+fn watch(mut running: Running) -> Watched {
+    let status = format!("/proc/{}/status", running.id());
+    let mut peak = 0;
+    wait_for("the end of the run", || {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        peak = peak.max(kib.unwrap_or(0u64) * 1024);
+        running.has_ended().then_some(())
+    });
+    Watched { ended: running.end(), peak }
+}
+
+impl Watched {
+    /// The run was committed, good or bad, and held less than `most` bytes.
+    fn is_committed_within(&self, most: u64) {
+        let Watched { ended, peak } = self;
+        assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+        eprintln!("{} MB at most", peak / MB);
+        assert!(*peak > 0 && *peak < most, "{} MB of memory", peak / MB);
+    }
+}
