@@ -10,15 +10,19 @@
 use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::clock::Clock;
 use super::stamp::{self, Now};
+
+/// Bytes read without a pause before time limits and other requests get their turn: a server that sends without end what
+/// carries nothing (a chunk size of zeros alone) would else hold up all of them, and nobody would see its time run out.
+const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,13 +129,15 @@ impl Stamps {
 pub struct Stamped {
     stream: TcpStream,
     stamps: Rc<Stamps>,
+    /// Bytes that may be read before a pause.
+    left: Cell<usize>,
 }
 
 impl Stamped {
     /// Stamps what passes `stream`.
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
-        Stamped { stream, stamps }
+        Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
     /// Reads without waiting.
@@ -143,6 +149,7 @@ impl Stamped {
         unsafe { buf.assume_init(read) };
         buf.advance(read);
         self.stamps.came(read, kernel);
+        self.left.set(self.left.get().saturating_sub(read));
         Ok(read)
     }
 
@@ -177,9 +184,18 @@ impl AsyncRead for Stamped {
                 result => return Poll::Ready(result.map(drop)),
             }
         }
+        if self.left.get() == 0 {
+            self.left.set(MOST_AT_ONCE);
+            // Wakes this task again when the runtime has looked at its timers and at the others; it is never ready at once.
+            let _ = pin!(tokio::task::yield_now()).poll(cx);
+            return Poll::Pending;
+        }
         loop {
             // This also leaves the waker for what comes later.
-            ready!(self.stream.poll_read_ready(cx))?;
+            if self.stream.poll_read_ready(cx)?.is_pending() {
+                self.left.set(MOST_AT_ONCE);
+                return Poll::Pending;
+            }
             if let Some(()) = self.receive_ready(buf)? {
                 return Poll::Ready(Ok(()));
             }
