@@ -205,7 +205,7 @@ impl AsyncRead for Stamped {
 
 impl AsyncWrite for Stamped {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let Stamped { stream, stamps } = self.get_mut();
+        let Stamped { stream, stamps, .. } = self.get_mut();
         stamps.stamp_write(|| Pin::new(stream).poll_write(cx, buf))
     }
 
@@ -214,7 +214,7 @@ impl AsyncWrite for Stamped {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Stamped { stream, stamps } = self.get_mut();
+        let Stamped { stream, stamps, .. } = self.get_mut();
         stamps.stamp_write(|| Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 

@@ -158,7 +158,7 @@ fn a_size_of_nothing_but_zeros_is_ended_by_the_time_limit() {
         while stream.write_all(&zeros).is_ok() {}
     });
     let lab = Lab::new();
-    watched(&lab, &one_by_one(server.port, 2, "stall: 1s, request: 2s")).is_committed_within(200 * MB);
+    watched(&lab, &one_by_one(server.port, 2, "stall: 30s, request: 2s")).is_committed_within(200 * MB);
     let records = told(&lab);
     assert!(records.len() >= 2);
     for record in &records {
