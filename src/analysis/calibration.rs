@@ -135,13 +135,23 @@ pub struct Errors {
     /// How much later than it should the mock wrote its first token: no error of the generator, but a sign of a machine
     /// that is short of time.
     pub server_delay: Spread,
-    /// Share of gaps between token events that the rows show as 0: events that came in one read. Null without gaps.
+    /// Share of gaps between token events that the rows show as 0: events that came in one read. Null without gaps, or
+    /// where the mock pauses for none.
     pub merged: Option<f64>,
 }
 
+/// What the mock was told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Time from an arrival to the first token.
+    pub ttft: Nanos,
+    /// Time between tokens.
+    pub itl: Nanos,
+}
+
 impl Errors {
-    /// Of one run of the mock that answers `ttft` after an arrival.
-    pub fn of(records: &[Record], facts: &Facts, log: &ServerLog, ttft: Nanos) -> Errors {
+    /// Of one run against the mock.
+    pub fn of(records: &[Record], facts: &Facts, log: &ServerLog, told: Told) -> Errors {
         let counts = window::Counts::of(records, facts);
         let sent = || records.iter().filter(|record| record.row.sent_ns.is_some());
         let seen = sent().filter(|record| log.contains_key(&record.row.request)).count();
@@ -158,8 +168,9 @@ impl Errors {
             itl: spread(&|pair| pair.itl_error()),
             lateness: spread(&|pair| Some(pair.lateness()? - pair.late()?)),
             late: spread(&|pair| pair.late()),
-            server_delay: spread(&|pair| Some(pair.server_ttft()? - ttft.millis())),
-            merged: merged(records, facts),
+            server_delay: spread(&|pair| Some(pair.server_ttft()? - told.ttft.millis())),
+            // Told to write without a pause, the mock itself puts many events into one write.
+            merged: merged(records, facts).filter(|_| told.itl > Nanos::ZERO),
         }
     }
 

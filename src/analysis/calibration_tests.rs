@@ -9,7 +9,7 @@ const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 /// The run's start on the monotonic clock: rows count from it, the log does not.
 const ORIGIN: u64 = 5_000_000 * MS;
-const TTFT: Nanos = Nanos(20 * MS);
+const TOLD: Told = Told { ttft: Nanos(20 * MS), itl: Nanos(4 * MS) };
 
 fn facts() -> Facts {
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 2_000 * MS, end_ns: 2_500 * MS };
@@ -36,7 +36,7 @@ struct Way {
 fn request(number: u64, way: Way) -> (Record, ServerLine) {
     let due = number * MS;
     let (sent, arrival) = (due + way.late, due + way.late + way.there);
-    let written = arrival + TTFT.0 + way.server;
+    let written = arrival + TOLD.ttft.0 + way.server;
     let (first, last) = (written + way.first, written + 8 * MS + way.last);
     let gaps = vec![(last - first) / 2, last - first - (last - first) / 2];
     let mut record = record(due, sent, first, gaps, facts().windows);
@@ -52,7 +52,7 @@ fn request(number: u64, way: Way) -> (Record, ServerLine) {
 
 fn errors(ways: &[Way]) -> Errors {
     let (records, log) = made(ways);
-    Errors::of(&records, &facts(), &log, TTFT)
+    Errors::of(&records, &facts(), &log, TOLD)
 }
 
 fn made(ways: &[Way]) -> (Vec<Record>, ServerLog) {
@@ -104,7 +104,7 @@ fn a_late_generator_does_not_hold() {
 fn connecting_is_not_lateness() {
     let (mut record, line) = request(0, Way { late: 3 * MS, there: 10 * US, ..Way::default() });
     record.row.connect_ns = Some(3 * MS);
-    let errors = Errors::of(&[record], &facts(), &[(0, line)].into(), TTFT);
+    let errors = Errors::of(&[record], &facts(), &[(0, line)].into(), TOLD);
     assert!(close(errors.late.mean_ms, 10e3) && close(errors.lateness.mean_ms, -10e3), "{errors:?}");
 }
 
@@ -113,21 +113,23 @@ fn what_only_one_side_knows_is_told() {
     let (mut records, mut log) = made(&[Way::default(); 10]);
     log.remove(&3);
     records.remove(7);
-    let errors = Errors::of(&records, &facts(), &log, TTFT);
+    let errors = Errors::of(&records, &facts(), &log, TOLD);
     assert_eq!((errors.requests, errors.ttft.n, errors.unseen, errors.unknown), (9, 8, 1, 1));
     assert!(!errors.holds(), "a request that is nowhere is no small error");
     fail(&mut records[0], Outcome::Http(500), MS);
-    let errors = Errors::of(&records, &facts(), &log, TTFT);
+    let errors = Errors::of(&records, &facts(), &log, TOLD);
     assert_eq!((errors.failed, errors.ttft.n, errors.itl.n, errors.late.n), (1, 7, 7, 8));
-    assert!(!Errors::of(&[], &facts(), &ServerLog::new(), TTFT).holds(), "nothing shows nothing");
+    assert!(!Errors::of(&[], &facts(), &ServerLog::new(), TOLD).holds(), "nothing shows nothing");
 }
 
 #[test]
 fn events_of_one_read_are_seen() {
     let (mut records, log) = made(&[Way::default(); 10]);
-    assert_eq!(Errors::of(&records, &facts(), &log, TTFT).merged, Some(0.0));
+    assert_eq!(Errors::of(&records, &facts(), &log, TOLD).merged, Some(0.0));
     records.iter_mut().take(5).for_each(|record| record.gaps_ns = vec![8 * MS, 0]);
-    assert_eq!(Errors::of(&records, &facts(), &log, TTFT).merged, Some(0.25));
+    assert_eq!(Errors::of(&records, &facts(), &log, TOLD).merged, Some(0.25));
+    let in_one_go = Told { itl: Nanos::ZERO, ..TOLD };
+    assert_eq!(Errors::of(&records, &facts(), &log, in_one_go).merged, None);
 }
 
 #[test]
@@ -202,7 +204,8 @@ proptest! {
         let mean = |of: &dyn Fn(&Way) -> f64| ways.iter().map(of).sum::<f64>() / n;
         let largest = |of: &dyn Fn(&Way) -> f64| ways.iter().map(|way| of(way).abs()).fold(0.0, f64::max);
         let f = |nanos: u64| nanos as f64;
-        let cases: [(&Spread, &dyn Fn(&Way) -> f64); 5] = [
+        type Of<'a> = &'a dyn Fn(&Way) -> f64;
+        let cases: [(&Spread, Of); 5] = [
             (&errors.ttft, &|way| f(way.there + way.first)),
             (&errors.itl, &|way| f(way.last) - f(way.first)),
             (&errors.lateness, &|way| -f(way.there)),
@@ -223,10 +226,10 @@ proptest! {
     #[test]
     fn the_order_of_rows_decides_nothing(ways in prop::collection::vec(way(), 1..50), turn in 0usize..50) {
         let (mut records, log) = made(&ways);
-        let before = Errors::of(&records, &facts(), &log, TTFT);
+        let before = Errors::of(&records, &facts(), &log, TOLD);
         let turn = turn % records.len();
         records.rotate_left(turn);
-        let after = Errors::of(&records, &facts(), &log, TTFT);
+        let after = Errors::of(&records, &facts(), &log, TOLD);
         prop_assert_eq!(before.late.max_ms, after.late.max_ms);
         prop_assert_eq!(before.itl.max_ms, after.itl.max_ms);
         prop_assert_eq!(before.ttft.p50_ms, after.ttft.p50_ms);

@@ -13,7 +13,7 @@ pub enum Exit {
     Done,
     /// Something that should not happen.
     Unexpected,
-    /// A bad plan or bad usage.
+    /// A bad plan, bad usage, or a machine without room for the connections of the runs.
     Usage,
     /// Some runs failed or are invalid.
     Runs,

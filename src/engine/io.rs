@@ -9,11 +9,13 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -138,6 +140,12 @@ impl Stamped {
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
+    }
+
+    /// Whether nothing can be read now, not even the end: asked of the socket itself.
+    pub fn is_silent(&self) -> bool {
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        matches!(recv(self.stream.as_raw_fd(), &mut [0], flags), Err(Errno::EAGAIN))
     }
 
     /// Reads without waiting.

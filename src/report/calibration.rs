@@ -89,7 +89,11 @@ fn describe(measured: &Measured) -> String {
 
 fn hardness(pressure: &Pressure) -> String {
     let Pressure { in_flight, requests_per_second, events_per_second } = pressure;
-    format!("{in_flight:.0} in flight, {} requests/s, {events_per_second:.0} events/s", digits(*requests_per_second))
+    format!(
+        "{} in flight, {} requests/s, {events_per_second:.0} events/s",
+        digits(*in_flight),
+        digits(*requests_per_second)
+    )
 }
 
 /// Who stamped answers at the client and arrivals at the mock.

@@ -298,7 +298,7 @@ fn fill_queue(listener: &mut Option<TcpListener>) {
 fn dead_then_alive(dead: u16, alive: u16) -> String {
     plan(
         &[("dead", dead), ("alive", alive)],
-        "phases: { fill: 0s, stabilize: 0s, measure: {{ for: 200ms, min_requests: 40, at_most: 60s }}, drain: 5s }\n\
+        "phases: { fill: 0s, stabilize: 0s, measure: { for: 200ms, min_requests: 40, at_most: 60s }, drain: 5s }\n\
          sweeps:\n  first: { matrix: { endpoint: [dead], model: [m], scenario: [short], batch_size: [1, 4] } }\n  \
          second: { after: first, matrix: { endpoint: [alive], model: [m], scenario: [short], batch_size: [1, 4] } }\n",
     )

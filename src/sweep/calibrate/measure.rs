@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, read_log};
+use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_log};
 use crate::engine::{self, EngineError, Job, Progress};
 use crate::rows::{Journal, RunLabels, read_journal};
 use crate::server::Embedded;
@@ -67,7 +67,7 @@ pub fn measure(
     let (_, records) = read_journal(&journal)?;
     let log = read_log(&std::fs::read_to_string(&log)?, PREFIX)?;
     let facts = &finished.facts;
-    let errors = Errors::of(&records, facts, &log, load.ttft);
+    let errors = Errors::of(&records, facts, &log, Told { ttft: load.ttft, itl: load.itl });
     let pressure = Pressure::of(&records, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
     Ok(Measured {
         load: load.clone(),
