@@ -9,11 +9,13 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -140,6 +142,12 @@ impl Stamped {
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
+    /// Whether nothing can be read now, not even the end: asked of the socket itself.
+    pub fn is_silent(&self) -> bool {
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        matches!(recv(self.stream.as_raw_fd(), &mut [0], flags), Err(Errno::EAGAIN))
+    }
+
     /// Reads without waiting.
     fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
         // SAFETY: nothing is read from the room, and no byte of it becomes uninitialised.
@@ -205,7 +213,7 @@ impl AsyncRead for Stamped {
 
 impl AsyncWrite for Stamped {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let Stamped { stream, stamps } = self.get_mut();
+        let Stamped { stream, stamps, .. } = self.get_mut();
         stamps.stamp_write(|| Pin::new(stream).poll_write(cx, buf))
     }
 
@@ -214,7 +222,7 @@ impl AsyncWrite for Stamped {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Stamped { stream, stamps } = self.get_mut();
+        let Stamped { stream, stamps, .. } = self.get_mut();
         stamps.stamp_write(|| Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 
