@@ -8,6 +8,9 @@ use crate::rows::{MachineTime, Record};
 
 const MS: u64 = 1_000_000;
 
+/// What makes a clean run's observations others.
+type Change = fn(&mut Observed);
+
 /// A clean run whose observations are changed.
 fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
     let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
@@ -125,7 +128,7 @@ fn stalls_name_other_causes_too() {
         canary.unwrap().wait_ns = Some(140 * MS);
     };
     let burst = |observed: &mut Observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS;
-    let causes: [(fn(&mut Observed), &str); 5] = [
+    let causes: [(Change, &str); 5] = [
         (full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
         (stolen, "the hypervisor took 25% of the machine's CPU time"),
         (stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
