@@ -125,7 +125,8 @@ fn stalls_name_other_causes_too() {
         canary.unwrap().wait_ns = Some(140 * MS);
     };
     let burst = |observed: &mut Observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS;
-    let causes: [(fn(&mut Observed), &str); 5] = [
+    type Cause = (fn(&mut Observed), &'static str);
+    let causes: [Cause; 5] = [
         (full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
         (stolen, "the hypervisor took 25% of the machine's CPU time"),
         (stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
