@@ -85,6 +85,10 @@ impl Connection {
 
     /// Whether another request can be sent on it now: nothing came since its last answer, not even its end.
     pub fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
+        if let Socket::Plain(stream) = &self.socket {
+            return self.unread.is_empty() && stream.is_silent();
+        }
+        // TLS has messages of its own, which are no answer.
         self.stamps.doubt();
         self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }
@@ -102,24 +106,22 @@ impl Connection {
             return Poll::Ready(Err(broken(&error)));
         }
         loop {
-            if let Some(head) = Head::parse(&self.unread)? {
-                self.unread.drain(..head.length);
-                return Poll::Ready(Ok(head));
-            }
             let mut unread = std::mem::take(&mut self.unread);
-            let read = self.poll_read(cx, |bytes| {
-                unread.extend_from_slice(bytes);
-                bytes.len()
+            let read = self.poll_read(cx, |bytes| match bytes.is_empty() {
+                true => Ok(None),
+                false => head(&mut unread, bytes).map(Some),
             });
             self.unread = unread;
-            match ready!(read) {
-                Ok(1..) => {}
-                Ok(0) => {
+            return Poll::Ready(match ready!(read) {
+                Ok(Ok(Some(None))) => continue,
+                Ok(Ok(Some(Some(head)))) => Ok(head),
+                Ok(Ok(None)) => {
                     let end = || io::Error::new(io::ErrorKind::UnexpectedEof, "closed before an answer came");
-                    return Poll::Ready(Err(broken(&request.error.take().unwrap_or_else(end))));
+                    Err(broken(&request.error.take().unwrap_or_else(end)))
                 }
-                Err(error) => return Poll::Ready(Err(broken(&error))),
-            }
+                Ok(Err(malformed)) => Err(malformed.into()),
+                Err(error) => Err(broken(&error)),
+            });
         }
     }
 
@@ -191,6 +193,20 @@ impl Connection {
             Poll::Ready(Ok(look(buffer.filled())))
         })
     }
+}
+
+/// The head in what is unread and the bytes that come after it; leaves as unread what lies behind it, or all.
+fn head(unread: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    // Heads come in one piece but for the strangest of servers.
+    if unread.is_empty() {
+        let head = Head::parse(bytes)?;
+        unread.extend_from_slice(&bytes[head.as_ref().map_or(0, |head| head.length)..]);
+        return Ok(head);
+    }
+    unread.extend_from_slice(bytes);
+    let head = Head::parse(unread)?;
+    unread.drain(..head.as_ref().map_or(0, |head| head.length));
+    Ok(head)
 }
 
 fn feed(body: &mut Body, bytes: &[u8], on_data: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<Progress, Failure> {

@@ -7,6 +7,8 @@
 pub struct Gaps {
     bytes: Vec<u8>,
     len: usize,
+    /// Bytes to make room for with the first of them.
+    room: usize,
 }
 
 impl Gaps {
@@ -14,11 +16,14 @@ impl Gaps {
     pub fn with_room(expected: usize) -> Gaps {
         /// Longer answers grow as they come: most of ten thousand at once may never get that far.
         const MOST: usize = 1024;
-        Gaps { bytes: Vec::with_capacity((expected * 2).min(MOST)), len: 0 }
+        Gaps { bytes: Vec::new(), len: 0, room: (expected * 2).min(MOST) }
     }
 
     /// Adds one.
     pub fn push(&mut self, mut gap: u64) {
+        if self.bytes.is_empty() {
+            self.bytes.reserve(self.room);
+        }
         while gap >= 0x80 {
             self.bytes.push(gap as u8 | 0x80);
             gap >>= 7;

@@ -9,11 +9,13 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -21,7 +23,7 @@ use super::clock::Clock;
 use super::stamp::{self, Now};
 
 /// Bytes read without a pause before time limits and other requests get their turn: a server that sends without end what
-/// carries nothing (a chunk size of zeros alone) would else hold up all of them, and nobody would see its time run out.
+/// carries nothing (interim answers alone) would else hold up all of them, and nobody would see its time run out.
 const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
@@ -138,6 +140,12 @@ impl Stamped {
     pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
+    }
+
+    /// Whether nothing can be read now, not even the end: asked of the socket itself.
+    pub fn is_silent(&self) -> bool {
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        matches!(recv(self.stream.as_raw_fd(), &mut [0], flags), Err(Errno::EAGAIN))
     }
 
     /// Reads without waiting.

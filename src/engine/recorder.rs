@@ -10,7 +10,7 @@ use crate::rows::Record;
 
 use super::clock::Clock;
 use super::observe::Observer;
-use super::tally::Entry;
+use super::tally::{Entry, Unwritten};
 
 /// Entries in one hand-over: one at a time costs a quarter more (CRATES).
 const BATCH: usize = 16;
@@ -41,9 +41,9 @@ pub trait Sink: Send {
 
 /// The engine's end of the channel.
 pub struct Recorder {
-    batch: Vec<Entry>,
+    batch: Vec<Unwritten>,
     batch_bytes: usize,
-    sender: Option<SyncSender<Vec<Entry>>>,
+    sender: Option<SyncSender<Vec<Unwritten>>>,
     writer: Option<JoinHandle<Result<(), SinkError>>>,
     observer: Observer,
 }
@@ -69,6 +69,7 @@ impl Recorder {
     /// Takes one entry. False once the writer has given up: `finish` says why.
     pub fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
+        let entry = entry.unbox();
         self.batch_bytes += entry.size();
         self.batch.push(entry);
         (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
@@ -102,7 +103,7 @@ impl Recorder {
 /// The thread behind the channel.
 struct Writer {
     sink: Box<dyn Sink>,
-    receiver: Receiver<Vec<Entry>>,
+    receiver: Receiver<Vec<Unwritten>>,
     observer: Observer,
     clock: Clock,
     /// What came and is not written yet.
@@ -154,7 +155,7 @@ impl Writer {
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, entry: Unwritten) {
         let record = entry.into_record();
         self.gaps += record.gaps_ns.len();
         self.records.push(record);

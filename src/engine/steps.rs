@@ -87,7 +87,7 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
 
 /// The record of one stream.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
-    take(pieces, tokens, gap).into_record()
+    take(pieces, tokens, gap).unbox().into_record()
 }
 
 /// Takes one stream `requests` times and hands each to the writer thread, as the executor does; ends when all are with

@@ -50,13 +50,15 @@ pub struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
+    /// The beginning of SHA-256 over the text, once it is whole.
+    digest: Option<[u8; 8]>,
     /// `[DONE]` came.
     marked_done: bool,
     /// When the last byte of the body came: the place that the request held is free.
     freed: Option<u64>,
 }
 
-/// A request that is over: what the writer takes.
+/// A request that is over. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Entry(Box<Tally>);
 
@@ -66,14 +68,32 @@ impl Entry {
         &self.0.row
     }
 
+    /// For the writer's thread. The box stays with the thread that made it: an allocator is slow where one thread frees
+    /// what another has allocated.
+    pub fn unbox(self) -> Unwritten {
+        let Tally { row, gaps, digest, .. } = *self.0;
+        Unwritten { row, gaps, digest }
+    }
+}
+
+/// A request that is over and not yet written.
+#[derive(Debug)]
+pub struct Unwritten {
+    row: RequestRow,
+    gaps: Gaps,
+    digest: Option<[u8; 8]>,
+}
+
+impl Unwritten {
     /// Bytes that its gaps take.
     pub fn size(&self) -> usize {
-        self.0.gaps.size()
+        self.gaps.size()
     }
 
     /// As it is written.
     pub fn into_record(self) -> Record {
-        let Tally { row, gaps, .. } = *self.0;
+        let Unwritten { mut row, gaps, digest } = self;
+        row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
         Record { row, gaps_ns: gaps.to_vec() }
     }
 }
@@ -89,6 +109,7 @@ impl Tally {
             content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
+            digest: None,
             marked_done: false,
             freed: None,
         })
@@ -225,8 +246,7 @@ impl Tally {
             }
         }
         self.count_tokens();
-        self.row.text_digest = self.digest();
-        self.reasoning = String::new();
+        self.digest = self.digest();
         let answer = std::mem::take(&mut self.content);
         (Entry(self), answer)
     }
@@ -246,12 +266,11 @@ impl Tally {
         };
     }
 
-    fn digest(&self) -> Option<String> {
+    fn digest(&self) -> Option<[u8; 8]> {
         if self.content.is_empty() && self.reasoning.is_empty() {
             return None;
         }
         let hash = Sha256::new().chain_update(&self.content).chain_update(&self.reasoning).finalize();
-        let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
-        Some(hash[..8].iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect())
+        hash.first_chunk().copied()
     }
 }

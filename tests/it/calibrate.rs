@@ -67,8 +67,9 @@ fn is_consistent(measured: &Value) {
         assert_eq!((parts[0].is_some(), parts[1].is_some()), (requests >= 6, requests >= 368), "{measured}");
         assert!(parts[2].unwrap() >= number(&spread["mean_ms"]).abs(), "{name} in {measured}");
     }
-    // A request is sent before it arrives, and its first token is written before it comes.
-    assert!(number(&errors["lateness"]["mean_ms"]) < 0.0 && number(&errors["late"]["mean_ms"]) > 0.0, "{measured}");
+    // A request is sent before it arrives, and its first token is written before it comes; with room for the kernel's
+    // stamps, which are converted between two clocks.
+    assert!(number(&errors["lateness"]["mean_ms"]) < 0.1 && number(&errors["late"]["mean_ms"]) > -0.1, "{measured}");
     assert!(number(&errors["ttft"]["mean_ms"]) > -0.1, "{measured}");
     for part in ["in_flight", "requests_per_second", "events_per_second"] {
         assert!(number(&measured["pressure"][part]) > 0.0, "{part} in {measured}");
