@@ -21,7 +21,7 @@ mod mock;
 mod report;
 mod stats;
 
-use args::{Args, Part};
+use args::Args;
 use report::Report;
 
 fn main() {
@@ -47,19 +47,7 @@ fn measure(args: &Args) -> bool {
     let mut report = Report::new(args.check);
     report.say(&format!("{} rounds each, medians, the range behind them", args.rounds));
     for part in &args.parts {
-        run(*part, args, &mut report);
+        cases::run(*part, args, &mut report);
     }
     report.holds()
-}
-
-fn run(part: Part, args: &Args, report: &mut Report) {
-    match part {
-        Part::Streams => cases::streams::coalesced(args, report),
-        Part::PerEvent => cases::streams::per_event(args, report),
-        Part::OneToken => cases::streams::one_token(args, report),
-        Part::Open => cases::open::open(args, report),
-        Part::Ttft => cases::ttft::ttft(args, report),
-        Part::Memory => cases::memory::memory(args, report),
-        Part::Steps => cases::steps::steps(args, report),
-    }
 }

@@ -125,12 +125,12 @@ fn stalls_name_other_causes_too() {
         canary.unwrap().wait_ns = Some(140 * MS);
     };
     let burst = |observed: &mut Observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS;
-    let causes: [(&dyn Fn(&mut Observed), &str); 5] = [
-        (&full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
-        (&stolen, "the hypervisor took 25% of the machine's CPU time"),
-        (&stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
-        (&held, "other processes held the cores for up to 150 ms at a time"),
-        (&burst, "bursts kept the I/O thread busy for up to 300 ms at a time"),
+    let causes: [(fn(&mut Observed), &str); 5] = [
+        (full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
+        (stolen, "the hypervisor took 25% of the machine's CPU time"),
+        (stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
+        (held, "other processes held the cores for up to 150 ms at a time"),
+        (burst, "bursts kept the I/O thread busy for up to 300 ms at a time"),
     ];
     for (cause, text) in causes {
         let said = said(|observed| {

@@ -23,7 +23,7 @@ use super::clock::Clock;
 use super::stamp::{self, Now};
 
 /// Bytes read without a pause before time limits and other requests get their turn: a server that sends without end what
-/// carries nothing (a chunk size of zeros alone) would else hold up all of them, and nobody would see its time run out.
+/// carries nothing (interim answers alone) would else hold up all of them, and nobody would see its time run out.
 const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.

@@ -12,6 +12,7 @@ use crate::rows::{Phase, Record, RequestRow};
 
 use super::answer::Body;
 use super::clock::Clock;
+use super::http::{Head, Malformed};
 use super::io::Read;
 use super::observe::Observer;
 use super::progress::Progress;
@@ -22,7 +23,18 @@ use super::tally::{Entry, Tally};
 use super::template::Template;
 
 /// What the bench's streams are made of.
-const SENSIBLE: &str = "events of a sensible size";
+const SENSIBLE: &str = "a sensible answer";
+
+/// Reads one answer out of the bytes of the wire; hands over the pieces of its body.
+pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
+    let head = Head::parse(wire).expect(SENSIBLE).expect("a whole head");
+    let mut body = head.body;
+    let fed = body.feed(&wire[head.length..], |piece| -> Result<(), Malformed> {
+        on_piece(piece);
+        Ok(())
+    });
+    assert!(fed.expect(SENSIBLE).ended, "a whole answer");
+}
 
 /// Splits the pieces of one stream's body into events; hands over the data of each.
 pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl FnMut(&[u8])) {

@@ -60,7 +60,7 @@ impl Watcher {
         self.observer.enlist("canary");
         canary::be_exact();
         let clock = self.clock;
-        let mut ticks = Ticks::from(clock.now());
+        let mut ticks = Ticks::new(canary::TICK_NS, clock.now());
         while !self.observer.is_over() {
             canary::sleep_until(clock, ticks.next());
             let (now, measured) = (clock.now(), self.observer.phase() == Phase::Measure);

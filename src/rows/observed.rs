@@ -27,7 +27,7 @@ pub struct Observed {
     /// How late a thread that only sleeps was woken, every 10 ms: stalls of the machine or of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakes: Option<Spread>,
-    /// How late an I/O thread took up a timer that fired, every 10 ms: stalls of the loop that sends and reads.
+    /// How late an I/O thread took up a timer that fired, every 20 ms: stalls of the loop that sends and reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Spread>,
     /// Most batches of records that waited for the writer at once.

@@ -24,6 +24,7 @@ mod smoke;
 mod store_errors;
 mod sweeps;
 mod terminal;
+mod threads;
 mod truth;
 mod verdicts;
 mod wire;

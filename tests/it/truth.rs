@@ -121,9 +121,12 @@ impl Both<'_> {
         at(self.line, "arrival_ns")
     }
 
-    /// When the server was done with it, or found the client gone.
+    /// When the server wrote the last token, which comes before its client can know of the end; else when it was done with
+    /// the request, or found the client gone. (The kernel stamps the client's next request while the server may still be
+    /// within the call that wrote the end of this one.)
     fn done(&self) -> u64 {
-        at(self.line, "done_ns")
+        let whole = self.line["outcome"] == "complete";
+        at(self.line, if whole && !self.line["last_write_ns"].is_null() { "last_write_ns" } else { "done_ns" })
     }
 }
 

@@ -104,15 +104,6 @@ impl Connection {
 
     /// Sends a request and reads its answer to the end.
     pub async fn stream(&mut self, request: Request<Full<Bytes>>) {
-        let mut whole = false;
-        // A read may cut the mark in two.
-        let see = |data: Bytes| whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
-        self.read(request, see).await;
-        assert!(whole, "a stream ended without its end mark");
-    }
-
-    /// Sends a request and shows each piece of its answer.
-    pub async fn read(&mut self, request: Request<Full<Bytes>>, mut see: impl FnMut(Bytes)) {
         let Connection { sender, driver } = self;
         let mut answer = pin!(sender.send_request(request));
         let response = poll_fn(|cx| {
@@ -121,9 +112,12 @@ impl Connection {
             answer.as_mut().poll(cx)
         });
         let mut body = response.await.expect("an answer").into_body();
+        let mut whole = false;
         while let Some(data) = next(driver, &mut body).await {
-            see(data);
+            // A read may cut the mark in two.
+            whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
         }
+        assert!(whole, "a stream ended without its end mark");
     }
 }
 

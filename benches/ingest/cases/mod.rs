@@ -11,8 +11,23 @@ use std::path::PathBuf;
 use sweepline::rows::{RequestRow, Table, read_requests};
 use sweepline::workload::{self, Generator, NonceKey, Shape};
 
+use crate::args::{Args, Part};
 use crate::child::{self, Done, Order};
 use crate::engine;
+use crate::report::Report;
+
+/// Measures one part.
+pub fn run(part: Part, args: &Args, report: &mut Report) {
+    match part {
+        Part::Streams => streams::coalesced(args, report),
+        Part::PerEvent => streams::per_event(args, report),
+        Part::OneToken => streams::one_token(args, report),
+        Part::Open => open::open(args, report),
+        Part::Ttft => ttft::ttft(args, report),
+        Part::Memory => memory::memory(args, report),
+        Part::Steps => steps::steps(args, report),
+    }
+}
 
 /// A run that the engine has made and committed, for as long as this value lives.
 pub struct Run {

@@ -1,18 +1,16 @@
 //! What each step of the hot path costs by itself, on one recorded stream of the mock, and what the whole costs. CPU of
 //! all threads, not time: the writer's work is in it.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
 use sweepline::engine::{Sink, SinkError, steps};
 use sweepline::rows::{self, Journal, Record, RunLabels, Table};
 
 use crate::args::Args;
-use crate::bare;
 use crate::child::Done;
 use crate::mock::Mock;
 use crate::report::Report;
@@ -25,9 +23,10 @@ const TOKENS: u32 = 128;
 /// Streams that one measurement of a step takes.
 const STREAMS: usize = 2_000;
 
-/// One recorded stream, piece by piece as HTTP gave it, and the data of its events.
+/// One recorded stream: the bytes of the wire, the pieces of the body in them, and the data of its events.
 struct Recorded {
-    pieces: Vec<Bytes>,
+    wire: Vec<u8>,
+    pieces: Vec<Vec<u8>>,
     events: Vec<Vec<u8>>,
 }
 
@@ -52,6 +51,7 @@ pub fn steps(args: &Args, report: &mut Report) {
     line("stamping: read(2) for each event, no stamp", &mut || reading(reads, plain_read));
     line("stamping: recvmsg(2) with the kernel's stamp and both clocks", &mut || reading(reads, steps::receive));
     let pieces = recorded.pieces();
+    line("reading HTTP: head and chunks", &mut || per_stream(|| steps::http(&recorded.wire, |piece| keep(piece))));
     line("framing into events", &mut || per_stream(|| steps::frame(pieces.iter().copied(), |data| keep(data))));
     line("parsing each event in full", &mut || {
         per_stream(|| keep(recorded.events.iter().filter(|e| steps::parse(e)).count()))
@@ -105,20 +105,21 @@ impl Recorded {
     fn take() -> Recorded {
         let mock = Mock::start(&["--ttft", "0s", "--itl", "0s"]);
         let body = super::body(&super::plan(mock.port, TOKENS, "batch_size: [1]", "measure: 1s"));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let mut stream = TcpStream::connect(("127.0.0.1", mock.port)).expect("the mock listens");
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n";
+        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).expect("a request is taken");
+        let mut wire = Vec::new();
+        stream.read_to_end(&mut wire).expect("a whole answer");
         let mut pieces = Vec::new();
-        runtime.block_on(async {
-            let mut connection = bare::Connection::open(mock.port).await;
-            connection.read(bare::request(mock.port, body.into()), |piece| pieces.push(piece)).await;
-        });
+        steps::http(&wire, |piece| pieces.push(piece.to_vec()));
         let mut events = Vec::new();
-        steps::frame(pieces.iter().map(|piece: &Bytes| &piece[..]), |data| events.push(data.to_vec()));
+        steps::frame(pieces.iter().map(Vec::as_slice), |data| events.push(data.to_vec()));
         assert!(events.len() > TOKENS as usize, "a whole stream");
-        Recorded { pieces, events }
+        Recorded { wire, pieces, events }
     }
 
     fn pieces(&self) -> Vec<&[u8]> {
-        self.pieces.iter().map(|piece| &piece[..]).collect()
+        self.pieces.iter().map(Vec::as_slice).collect()
     }
 }
 

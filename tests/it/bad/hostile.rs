@@ -122,7 +122,8 @@ fn one_byte_at_a_time_is_the_same_answer() {
 }
 
 /// Beginnings of answers that never come to their end, and what is repeated behind each.
-const ENDLESS: [(&str, &[u8]); 5] = [
+const ENDLESS: [(&str, &[u8]); 6] = [
+    ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"0000000000000000"),
     ("HTTP/1.1 200 OK\r\nx-endless: ", b"xxxxxxxxxxxxxxxx"),
     ("HTTP/1.1 200 OK\r\n", b"x-another: header\r\n"),
     ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5;", b"extension=endless"),
@@ -151,19 +152,19 @@ fn what_never_ends_is_given_up_early_wherever_it_is() {
 }
 
 #[test]
-fn a_size_of_nothing_but_zeros_is_ended_by_the_time_limit() {
+fn promises_without_end_are_ended_by_the_time_limit() {
     let server = Server::start(|_, stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-        let zeros = [b'0'; 1 << 16];
-        while stream.write_all(&zeros).is_ok() {}
+        let promises = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1 << 10);
+        while stream.write_all(&promises).is_ok() {}
     });
     let lab = Lab::new();
-    watched(&lab, &one_by_one(server.port, 2, "stall: 1s, request: 2s")).is_committed_within(200 * MB);
+    watched(&lab, &one_by_one(server.port, 2, "stall: 30s, request: 2s")).is_committed_within(200 * MB);
     let records = told(&lab);
     assert!(records.len() >= 2);
     for record in &records {
-        assert_eq!((record.row.outcome, record.row.bytes), (Outcome::Timeout, 0), "{:?}", record.row.error);
-        assert!(error(record).contains("not done within 2s"), "{:?}", record.row.error);
+        // Or earlier, where so many of them are taken for what they are.
+        assert!(matches!(record.row.outcome, Outcome::Timeout | Outcome::Malformed), "{:?}", record.row);
+        assert_eq!((record.row.bytes, error(record).is_empty()), (0, false));
     }
 }
 
