@@ -119,21 +119,31 @@ fn stalls_name_what_held_the_cores() {
 
 #[test]
 fn stalls_name_other_causes_too() {
-    let full = |observed: &mut Observed| observed.writer_backlog_max = observed.writer_backlog_limit;
-    let stolen = |observed: &mut Observed| observed.machine.as_mut().unwrap().stolen_ns = percent(observed, 50);
-    let stopped = |observed: &mut Observed| observed.wakes.as_mut().unwrap().max_ns = 2000 * MS;
-    let held = |observed: &mut Observed| {
-        observed.wakes.as_mut().unwrap().max_ns = 150 * MS;
-        let canary = observed.threads.iter_mut().find(|thread| thread.name == "canary");
-        canary.unwrap().wait_ns = Some(140 * MS);
-    };
-    let burst = |observed: &mut Observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS;
     let causes: [(Change, &str); 5] = [
-        (full, "the writer fell behind (1024 batches waited for it and used 1% of a core)"),
-        (stolen, "the hypervisor took 25% of the machine's CPU time"),
-        (stopped, "the process or the machine was stopped for up to 2000 ms at a time"),
-        (held, "other processes held the cores for up to 150 ms at a time"),
-        (burst, "bursts kept the I/O thread busy for up to 300 ms at a time"),
+        (
+            |observed| observed.writer_backlog_max = observed.writer_backlog_limit,
+            "the writer fell behind (1024 batches waited for it and used 1% of a core)",
+        ),
+        (
+            |observed| observed.machine.as_mut().unwrap().stolen_ns = percent(observed, 50),
+            "the hypervisor took 25% of the machine's CPU time",
+        ),
+        (
+            |observed| observed.wakes.as_mut().unwrap().max_ns = 2000 * MS,
+            "the process or the machine was stopped for up to 2000 ms at a time",
+        ),
+        (
+            |observed| {
+                observed.wakes.as_mut().unwrap().max_ns = 150 * MS;
+                let canary = observed.threads.iter_mut().find(|thread| thread.name == "canary");
+                canary.unwrap().wait_ns = Some(140 * MS);
+            },
+            "other processes held the cores for up to 150 ms at a time",
+        ),
+        (
+            |observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS,
+            "bursts kept the I/O thread busy for up to 300 ms at a time",
+        ),
     ];
     for (cause, text) in causes {
         let said = said(|observed| {

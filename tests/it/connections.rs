@@ -180,7 +180,7 @@ fn too_few_ports_are_told_before_anything_is_done() {
 #[test]
 fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
     // Nothing bounds an open loop without a cap: what it needs shows when the server is slow.
-    let (mock, lab) = (Mock::start_with(&["--slots", "1000", "--ttft", "60s"], |command| command), Lab::new());
+    let (mock, lab) = (Mock::start_with(&["--slots", "1000", "--ttft", "5s"], |command| command), Lab::new());
     let sweep = "timeouts: { stall: 2m }\nphases: { fill: 0s, stabilize: 0s, measure: 20s, drain: 1s }\n\
          sweeps: { s: { arrivals: constant, matrix: { endpoint: [a], model: [m], scenario: [short], qps: [400] } } }\n";
     lab.write("plan.yaml", &plan(&[("a", mock.port)], sweep));

@@ -147,6 +147,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
       one run in full         sweepline show <run> --plan plans/quickstart.yaml
       all runs as a table     sweepline export plans/quickstart.yaml -o runs.csv
       other values            edit plans/quickstart.yaml and run it again: only what changed is measured
+      the generator's error   sweepline calibrate plans/quickstart.yaml
     ");
     let started: Vec<&str> = stderr.lines().filter(|line| line.ends_with(" started, about 1s")).collect();
     assert_eq!(started.len(), 12, "{stderr}");
