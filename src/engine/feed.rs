@@ -11,13 +11,14 @@ use crate::plan::scenario::Reuse;
 use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
 
 use super::observe::Observer;
+use super::threads;
 
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 /// Contents that change hands at once: each hand-over may wake the thread that makes them.
-const MOST_IN_BATCH: usize = 64;
+const MOST_IN_BATCH: usize = 16;
 /// Batches made ahead.
-const AHEAD: usize = 16;
+const AHEAD: usize = 64;
 
 /// What one request carries.
 pub struct Content {
@@ -184,6 +185,7 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
     let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
         observer.enlist("content");
+        threads::step_back();
         // The run is over when nobody takes contents any longer.
         let _ = sender.blocking_send(vec![first]);
         let mut next = 1;

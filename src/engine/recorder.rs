@@ -11,6 +11,7 @@ use crate::rows::Record;
 use super::clock::Clock;
 use super::observe::Observer;
 use super::tally::{Entry, Unwritten};
+use super::threads;
 
 /// Entries in one hand-over: one at a time costs a quarter more (CRATES).
 const BATCH: usize = 16;
@@ -117,6 +118,7 @@ struct Writer {
 impl Writer {
     fn run(mut self) -> Result<(), SinkError> {
         self.observer.enlist("writer");
+        threads::step_back();
         while !self.take(self.clock.now())? {
             std::thread::park_timeout(LOOK_EVERY);
         }
