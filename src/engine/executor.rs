@@ -27,16 +27,22 @@ const REFUSED_IN_A_ROW: u32 = 20;
 const MOST_AT_ONCE: usize = 256;
 /// A request wanted so shortly before the end that its send could not be expected is not counted as missed.
 const END_TOLERANCE_NS: u64 = 10_000_000;
-/// A spinning wait looks at the clock from so long before the instant on, in nanoseconds; until then the kernel's timer
-/// waits, which is seldom later than that.
-const SPIN_NS: u64 = 200_000;
+/// The kernel's timer is set to so long before an instant, in nanoseconds, and the rest is waited for by looking at the
+/// clock: about as much as a timer wakes late.
+const LEAD_NS: u64 = 50_000;
+/// The same where the plan says `timer: spin`: a timer is seldom later than that.
+const SPIN_LEAD_NS: u64 = 200_000;
+/// A wait shorter than so many leads has none: looking at the clock shall never take more than a tenth of a core.
+const LEADS_PER_WAIT: u64 = 10;
 
 /// The state of a run under way.
 pub struct Executor {
     common: Arc<Common>,
     hands: Hands,
-    /// Whether the last moments before an instant are waited for by looking at the clock.
+    /// Whether every wait ends by looking at the clock, however short it is.
     spins: bool,
+    /// The instant whose last moments are waited for by looking at the clock.
+    led: Option<u64>,
     pacer: Pacer,
     phases: PhaseClock,
     feed: Feed,
@@ -82,7 +88,7 @@ pub struct Parts {
     pub hands: Hands,
     /// When each starts.
     pub pacer: Pacer,
-    /// Whether the last moments before an instant are waited for by looking at the clock.
+    /// Whether every wait ends by looking at the clock, however short it is.
     pub spins: bool,
     /// Its phases.
     pub phases: PhaseClock,
@@ -105,7 +111,7 @@ impl Executor {
         let Parts { common, hands, pacer, spins, phases, feed, recorder } = parts;
         let (tell_ended, ended) = unbounded_channel();
         let counts = Counts::default();
-        Executor { common, hands, spins, pacer, phases, feed, recorder, ended, tell_ended, counts }
+        Executor { common, hands, spins, led: None, pacer, phases, feed, recorder, ended, tell_ended, counts }
     }
 
     /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
@@ -169,17 +175,15 @@ impl Executor {
         due: Option<u64>,
         now: u64,
     ) -> Result<Event, EngineError> {
-        let mut due = due;
-        if self.spins
-            && let Some(at) = due
-        {
-            if at.saturating_sub(now) <= SPIN_NS {
-                // The sockets are looked at in between.
-                tokio::task::yield_now().await;
-                return Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended));
-            }
-            due = Some(at - SPIN_NS);
+        let lead = if self.spins { SPIN_LEAD_NS } else { LEAD_NS };
+        let left = due.map_or(0, |at| at.saturating_sub(now));
+        if due.is_some() && left <= lead && (self.spins || self.led == due) {
+            // The sockets are looked at in between.
+            tokio::task::yield_now().await;
+            return Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended));
         }
+        self.led = due.filter(|_| self.spins || left >= LEADS_PER_WAIT * lead);
+        let due = if self.led.is_some() { due.map(|at| at - lead) } else { due };
         let at = due.map(|due| due + self.common.clock.origin());
         poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
