@@ -18,6 +18,7 @@ use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::pool::Pool;
+use super::threads;
 use super::workers::Workers;
 
 /// What comes back of a request.
@@ -26,8 +27,9 @@ pub type Told = (Ended, Ticket);
 /// Tasks that run before timers and sockets are looked at again: a burst of answers must not hold up a send.
 const LOOK_EVERY: u32 = 16;
 
-/// A single-threaded runtime for measured requests.
+/// A runtime for measured requests, for the calling thread.
 pub fn runtime() -> io::Result<LocalRuntime> {
+    threads::ask_for_short_slices();
     Builder::new_current_thread().enable_all().event_interval(LOOK_EVERY).build_local(LocalOptions::default())
 }
 
