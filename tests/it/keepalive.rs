@@ -169,8 +169,8 @@ fn request(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// Nothing was sent twice, what was sent is in the rows, and what was lost was sent before the server closed: that no
-/// client can know, and sending it again would be a second request.
-fn is_told_once(run: &Run, seen: &Seen) {
+/// client can know, and sending it again would be a second request. Gives how many were lost.
+fn is_told_once(run: &Run, seen: &Seen) -> usize {
     let twice: Vec<_> = seen.requests.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "sent more than once: {twice:?}");
     let sent = run.records.iter().filter(|record| record.row.sent_ns.is_some()).count();
@@ -192,6 +192,7 @@ fn is_told_once(run: &Run, seen: &Seen) {
     );
     // Between the look at the socket and the write there is a moment too; without the look it is one in ten.
     assert!(avoidable.len() * 25 <= sent, "{} of {sent} lost without need: {avoidable:?}", avoidable.len());
+    crossed + needless
 }
 
 fn opened(run: &Run) -> usize {
@@ -202,12 +203,15 @@ fn opened(run: &Run) -> usize {
 fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
     let run = |close, slots: u32| {
         let (run, seen) = Closer::start(close).measure(&format!("matrix: {{ {CELL}, batch_size: [{slots}] }}"));
-        is_told_once(&run, &seen);
-        (opened(&run), seen.requests.len())
+        let lost = is_told_once(&run, &seen);
+        (opened(&run), lost, seen.requests.len())
     };
-    let (opened, sent) = run(Close::AtOnce, 2);
-    assert!(opened * 10 > sent * 9, "a new connection for each request: {opened} of {sent}");
-    let (opened, sent) = run(Close::EveryThird, 2);
+    let (opened, lost, sent) = run(Close::AtOnce, 2);
+    // A client that is faster than the server's close finds a connection open that is about to close.
+    // The two that were opened ahead served one each.
+    let served_once = opened + lost + 2;
+    assert!(served_once >= sent && opened > lost, "no connection served two requests: {opened} and {lost} of {sent}");
+    let (opened, _, sent) = run(Close::EveryThird, 2);
     assert!(opened * 2 < sent, "connections are used again as long as they are open: {opened} for {sent}");
     run(Close::Between, 8);
 }

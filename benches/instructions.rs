@@ -1,0 +1,66 @@
+//! The steps of the hot path that touch neither socket nor clock, for a tool that counts instructions: `callgrind` counts
+//! what a machine that others use too cannot disturb. Run with a step and without one, the difference is the step's:
+//!
+//!     cargo bench --bench instructions --no-run
+//!     valgrind --tool=callgrind target/release/deps/instructions-… STEP 2000
+//!
+//! Steps: `http` (head and chunks), `frame` (events), `parse` (every event in full), `template`, `record` (framing,
+//! parsing, tally), `none`. One stream of 128 tokens as vLLM writes it, so many times. Compares with nothing: docs/ENGINE.md
+//! has the figures of now and of before.
+
+use std::hint::black_box;
+
+use sweepline::engine::steps;
+
+const TOKENS: u32 = 128;
+
+fn event(delta: &str, finish: &str) -> String {
+    format!(
+        "data: {{\"id\":\"chatcmpl-4f1c2a9be7d04c5d8a1f\",\"object\":\"chat.completion.chunk\",\"created\":1795276800,\
+         \"model\":\"meta-llama/Llama-3.1-70B-Instruct\",\"choices\":[{{\"index\":0,\"delta\":{delta},\
+         \"logprobs\":null,\"finish_reason\":{finish}}}]}}\n\n"
+    )
+}
+
+/// The body of one answer, an event a piece.
+fn pieces() -> Vec<String> {
+    let words = [" the", " router", " keeps", " a", " list", " of", " open", " requests"];
+    let mut pieces = vec![event(r#"{"role":"assistant","content":""}"#, "null")];
+    let token = |k: usize| event(&format!(r#"{{"content":"{}"}}"#, words[k % words.len()]), "null");
+    pieces.extend((0..TOKENS as usize).map(token));
+    pieces.push(event("{}", "\"length\""));
+    pieces.push(
+        "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":128}}\n\n".into(),
+    );
+    pieces.push("data: [DONE]\n\n".into());
+    pieces
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let times = words.get(1).and_then(|times| times.parse().ok()).unwrap_or(1);
+    let step = words.first().map_or("none", String::as_str);
+    let pieces = pieces();
+    let bytes: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
+    let data = |piece: &String| piece.trim_start_matches("data: ").trim_end().as_bytes().to_vec();
+    let events: Vec<Vec<u8>> = pieces.iter().map(data).filter(|data| data != b"[DONE]").collect();
+    let chunk = |piece: &String| format!("{:x}\r\n{piece}\r\n", piece.len());
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let wire = [head.to_owned(), pieces.iter().map(chunk).collect(), "0\r\n\r\n".to_owned()].concat().into_bytes();
+    for _ in 0..times {
+        match step {
+            "http" => steps::http(&wire, |piece| keep(piece.len())),
+            "frame" => steps::frame(bytes.iter().copied(), |data| keep(data.len())),
+            "parse" => keep(events.iter().filter(|event| steps::parse(event)).count()),
+            "template" => keep(steps::template(&events)),
+            "record" => keep(steps::record(&bytes, TOKENS, &mut || 10_000_000)),
+            "none" => {}
+            other => panic!("no such step: {other}"),
+        }
+    }
+}
+
+/// Keeps the compiler from leaving out what made `value`.
+fn keep<T>(value: T) {
+    black_box(value);
+}
