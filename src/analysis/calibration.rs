@@ -120,6 +120,9 @@ pub struct Errors {
     pub requests: u64,
     /// Of these, failed or cut.
     pub failed: u64,
+    /// What most of these say of their failure. None where none failed.
+    #[serde(default)]
+    pub failure: Option<String>,
     /// Rows of any phase that were sent and that the server never saw.
     pub unseen: u64,
     /// Lines of the server's log without a row.
@@ -162,6 +165,7 @@ impl Errors {
         Errors {
             requests: counts.requests,
             failed: counts.failed,
+            failure: failure(records, facts),
             unseen: (sent().count() - seen) as u64,
             unknown: (log.len() - seen) as u64,
             ttft: spread(&|pair| pair.ttft_error()),
@@ -172,6 +176,11 @@ impl Errors {
             // Told to write without a pause, the mock itself puts many events into one write.
             merged: merged(records, facts).filter(|_| told.itl > Nanos::ZERO),
         }
+    }
+
+    /// Whether most requests failed: nothing is learned of the generator then.
+    pub fn mostly_failed(&self) -> bool {
+        self.failed * 2 > self.requests
     }
 
     /// Whether the generator's own error stays below [`BOUND_MS`] here: that of TTFT, and how late requests arrived; every
@@ -220,6 +229,18 @@ impl Pair<'_> {
 /// From one instant to another; negative where the order is reversed, never hidden.
 fn millis(to: u64, from: u64) -> f64 {
     (i128::from(to) - i128::from(from)) as f64 / 1e6
+}
+
+/// The most frequent failure of the window's requests: its outcome and what the row says of it.
+fn failure(records: &[Record], facts: &Facts) -> Option<String> {
+    let mut said: BTreeMap<String, u64> = BTreeMap::new();
+    for record in window::members(records, facts).filter(|record| !record.row.outcome.is_ok()) {
+        let row = &record.row;
+        let text =
+            row.error.as_ref().map_or_else(|| row.outcome.to_string(), |error| format!("{}: {error}", row.outcome));
+        *said.entry(text).or_default() += 1;
+    }
+    said.into_iter().max_by_key(|(_, n)| *n).map(|(text, _)| text)
 }
 
 fn merged(records: &[Record], facts: &Facts) -> Option<f64> {

@@ -152,6 +152,7 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
         pressure: Pressure::of_metrics(metrics)?,
         engine: record.spec.engine,
         connections: record.spec.connections,
+        open: matches!(record.spec.load, crate::expand::Load::Open { .. }),
     })
 }
 

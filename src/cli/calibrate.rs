@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::expand::{Load, expand};
 use crate::plan::{self, Arrivals};
 use crate::report::{calibration, progress::Screen};
-use crate::store::Store;
-use crate::sweep::calibrate::{CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
+use crate::store::{Store, Writer};
+use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
 use super::limits::{Limits, raise_file_limit};
@@ -131,16 +131,21 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     };
     let measured = calibrate(&task, &writer.scratch()?, stop, &mut tell);
     let Ok(calibration) = measured else { return Ok(Exit::Interrupted) };
+    keep(&calibration, &writer, &args, &screen)
+}
+
+/// Keeps and prints what was measured, and gives the exit that it deserves.
+fn keep(calibration: &Calibration, writer: &Writer, args: &CalibrateArgs, screen: &Screen) -> Result<Exit, Failure> {
     // What measured nothing says nothing of this machine, and must not hide an earlier one that does.
     let file = match calibration.loads.is_empty() {
         true => None,
         false => {
             let host = &calibration.environment.client_host;
-            Some(writer.keep_calibration(calibration.started, host, &calibration)?)
+            Some(writer.keep_calibration(calibration.started, host, calibration)?)
         }
     };
     match args.format {
-        TextOrJson::Text => output::print(&calibration::text(&calibration))?,
+        TextOrJson::Text => output::print(&calibration::text(calibration))?,
         TextOrJson::Json => output::json(&json!({ "file": file, "calibration": calibration }))?,
     }
     let Some(file) = file else {

@@ -3,6 +3,8 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
+use crate::expand::LoadEngine;
+use crate::plan::Connections;
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Loaded, Measured, Searched};
 use crate::sweep::event::load_name;
 
@@ -78,8 +80,9 @@ fn describe(measured: &Measured) -> String {
     let faults = [(errors.failed, "failed"), (errors.unseen, "unseen by the mock"), (errors.unknown, "without a row")];
     let faults: String =
         faults.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} requests {what}")).collect();
+    let failure = errors.failure.as_ref().map(|failure| format!(" ({})", plain(failure))).unwrap_or_default();
     format!(
-        "{}\n{}\n{cpu}\nstamps: {}{merged}\n{}{faults}",
+        "{}\n{}\n{cpu}\nstamps: {}{merged}\n{}{faults}{failure}",
         plain(&load.to_string()),
         hardness(pressure),
         who(stamps),
@@ -119,6 +122,8 @@ pub fn brief(measured: &Measured) -> String {
 /// What follows from it, and what it does not say.
 fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
+    let failed = calibration.loads.iter().filter(|one| !one.errors.holds());
+    notes.extend(failed.map(|one| format!("does not hold: {}", plain(&one.load.to_string()))));
     let cores = calibration.environment.client_cores;
     if cores < ENOUGH_CORES {
         let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
@@ -166,12 +171,32 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     if let Some(run) = hardest(&mut beyond.iter().copied()) {
         let runs = if beyond.len() == 1 { "1 run is".to_owned() } else { format!("{} runs are", beyond.len()) };
         lines.push(format!(
-            "warning: {runs} beyond what the generator was calibrated for; the hardest: {} ({})",
+            "warning: {runs} beyond what the generator was calibrated for; the hardest: {} ({}){}",
             plain(&run.name),
-            hardness(&run.pressure)
+            hardness(&run.pressure),
+            covered_by(&run),
         ));
     }
     (lines, !beyond.is_empty())
+}
+
+/// The flags of a calibration that would cover a run, whatever server answered it: a plan's own loads against a mock of
+/// another timing need not. None where the generator was built as no flag says.
+fn covered_by(run: &Loaded) -> String {
+    let Pressure { in_flight, requests_per_second, events_per_second } = run.pressure;
+    let built = run.engine != LoadEngine::default() || run.connections == Connections::PerRequest;
+    if built || requests_per_second <= 0.0 {
+        return "; --ttft and --itl give the mock the server's timing".to_owned();
+    }
+    // A tenth more of everything: what is asked for is not quite reached.
+    let batch_size = (in_flight * 1.1).ceil().max(1.0);
+    let tokens = (events_per_second / requests_per_second).ceil().max(1.0);
+    let answer_us = batch_size / requests_per_second * 1e6 / 1.1;
+    let itl = (answer_us / (tokens + 1.0)).floor();
+    let ttft = (answer_us - itl * (tokens - 1.0)).floor();
+    format!(
+        "; covered by: sweepline calibrate --batch-size {batch_size} --output-tokens {tokens} --ttft {ttft}us --itl {itl}us"
+    )
 }
 
 /// The one line of a calibration that covers.
@@ -183,9 +208,12 @@ fn quote(calibration: &Calibration, measured: &Measured) -> String {
         (None, None) => "TTFT error not measured".to_owned(),
     };
     let late = measured.errors.late.tail_ms().map(|late| format!(", late {} ms", digits(late))).unwrap_or_default();
-    let to: Vec<String> = calibration.holds_to().map(|load| load_name(load.load)).collect();
-    let holds = if to.is_empty() { String::new() } else { format!("; holds to {}", to.join(", ")) };
-    let warning = if measured.errors.holds() { "" } else { "warning: " };
+    let to = calibration.holds_to(&measured.load).map(|load| load_name(load.load));
+    let held = to.map(|load| format!("; holds to {load}")).unwrap_or_default();
+    let (warning, holds) = match measured.errors.holds() {
+        true => ("", held),
+        false => ("warning: ", format!("{held}; lower the load, use more engine threads, or a quieter machine")),
+    };
     let day: String = calibration.started.to_string().chars().take(10).collect();
     format!(
         "{warning}generator: {error}{late} at {} (calibrated {day} on this host){holds}",

@@ -1,5 +1,6 @@
 //! What earlier calibrations say of this machine.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use crate::analysis::calibration::Pressure;
@@ -61,6 +62,8 @@ pub struct Loaded {
     pub engine: LoadEngine,
     /// How requests got their connections.
     pub connections: Connections,
+    /// Whether it was an open loop.
+    pub open: bool,
 }
 
 impl Loaded {
@@ -70,6 +73,13 @@ impl Loaded {
         let opens = |connections| connections == Connections::PerRequest;
         let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
         same && self.pressure.is_within(&measured.pressure)
+    }
+
+    /// How well a load that covers stands for this run: those of its own kind first, then the lightest.
+    fn compare(&self, a: &Measured, b: &Measured) -> Ordering {
+        let other_kind = |one: &Measured| one.load.is_open() != self.open;
+        let by_weight = || a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second);
+        other_kind(a).cmp(&other_kind(b)).then_with(by_weight)
     }
 }
 
@@ -86,14 +96,19 @@ impl Calibration {
         self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
     }
 
-    /// The lightest measured load that shows what the generator does under `run`.
+    /// The measured load that shows what the generator does under `run`: the lightest, one of its kind where there is
+    /// one. A lower load of the same shape that did not hold outweighs it.
     pub fn covering(&self, run: &Loaded) -> Option<&Measured> {
-        let covering = self.measured().filter(|measured| run.is_shown_by(measured));
-        covering.min_by(|a, b| a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second))
+        let best = self.measured().filter(|measured| run.is_shown_by(measured)).min_by(|a, b| run.compare(a, b))?;
+        let failed = self.measured().filter(|other| {
+            let lower = other.load.level() < best.load.level() && other.load.is_shaped_like(&best.load);
+            lower && !other.errors.holds()
+        });
+        Some(failed.min_by_key(|other| other.load.level()).unwrap_or(best))
     }
 
-    /// The highest load of each kind that held.
-    pub fn holds_to(&self) -> impl Iterator<Item = &CalibrationLoad> {
-        self.searches.iter().filter_map(|search| search.holds_to.as_ref())
+    /// The highest load that held, of the kind of `load`.
+    pub fn holds_to(&self, load: &CalibrationLoad) -> Option<&CalibrationLoad> {
+        self.searches.iter().filter_map(|search| search.holds_to.as_ref()).find(|held| held.is_open() == load.is_open())
     }
 }

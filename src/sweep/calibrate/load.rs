@@ -123,6 +123,11 @@ impl CalibrationLoad {
         CalibrationLoad { load, ..self.clone() }
     }
 
+    /// Whether it is the same load but for its level.
+    pub fn is_shaped_like(&self, other: &CalibrationLoad) -> bool {
+        self.at_level(1) == other.at_level(1)
+    }
+
     /// Batch size, or arrivals per second rounded down.
     pub fn level(&self) -> u64 {
         match self.load {
@@ -217,11 +222,24 @@ fn longest_window(at_least: Nanos) -> Nanos {
     Nanos(at_least.0.saturating_mul(AT_MOST))
 }
 
-/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`.
+/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, and what is not as it is by default.
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;
         write!(f, "{} · {prompt} → {} tokens", load_name(self.load), self.content.output_tokens)?;
-        write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)
+        write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)?;
+        if self.connections != Connections::default() {
+            write!(f, " · connections {}", self.connections.name())?;
+        }
+        if self.engine.threads != LoadEngine::default().threads {
+            write!(f, " · {} threads", self.engine.threads)?;
+        }
+        if self.engine.timer != LoadEngine::default().timer {
+            write!(f, " · timer {}", self.engine.timer.name())?;
+        }
+        if self.api != Api::default() {
+            write!(f, " · api {}", self.api.name())?;
+        }
+        if !self.stream { f.write_str(" · not streamed") } else { Ok(()) }
     }
 }

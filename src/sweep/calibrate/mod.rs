@@ -184,6 +184,12 @@ impl Bench<'_> {
                 continue;
             }
             match self.measure(&load) {
+                Ok(one) if one.errors.mostly_failed() => {
+                    let Errors { failed, requests, failure, .. } = one.errors;
+                    let why = failure.unwrap_or_default();
+                    let reason = format!("{failed} of its {requests} requests failed, most of them with {why}");
+                    unmeasured.push(Unmeasured { load, reason, failed: true });
+                }
                 Ok(one) => measured.push(one),
                 Err(Trouble::Stopped) => return Err(Stopped),
                 Err(Trouble::Empty) => {
@@ -207,17 +213,17 @@ impl Bench<'_> {
             let left = self.task.within.saturating_sub(self.passed());
             let share = Nanos(left.0 / (kinds.len() - done) as u64);
             let until = self.passed().saturating_add(share);
-            searches.push(self.search(heaviest, until)?);
+            searches.push(self.search(heaviest, loads, until)?);
         }
         Ok(searches)
     }
 
-    fn search(&mut self, heaviest: &Measured, until: Nanos) -> Result<Searched, Stopped> {
+    fn search(&mut self, heaviest: &Measured, loads: &[Measured], until: Nanos) -> Result<Searched, Stopped> {
         let shape = &heaviest.load;
         let mut search = Search::new(shape.level(), self.most(shape));
-        // One that does not hold is tried again, and a rate below 1 is no level to double.
-        if heaviest.errors.holds() && shape.level() > 0 {
-            search.learn(shape.level(), true);
+        // Rates below 1 are no level to double. What the table says not to hold, no claim may cover.
+        for one in loads.iter().filter(|one| one.load.level() > 0 && one.load.is_shaped_like(shape)) {
+            search.learn(one.load.level(), one.errors.holds());
         }
         let (mut steps, mut ended_early) = (Vec::new(), None);
         while let Some(level) = search.next() {
