@@ -17,6 +17,8 @@ use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for
 
 /// Where the help shows what says a load without a plan.
 const WITHOUT_PLAN: &str = "The load, without a plan";
+/// The highest rate that is taken, as in plans.
+const MOST_QPS: u32 = 1_000_000;
 /// The load without a plan and without flags: requests in flight.
 const BATCH_SIZE: u32 = 64;
 
@@ -56,7 +58,7 @@ pub struct CalibrateArgs {
 #[derive(Debug, Args)]
 struct LoadArgs {
     /// Requests in flight, may be given several times [default: 64, without --qps]
-    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch_size: Vec<u32>,
     /// Requests per second, arriving as a Poisson process, may be given several times
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "RATE", conflicts_with = "plan", value_parser = some_rate)]
@@ -76,11 +78,28 @@ fn some_time(text: &str) -> Result<Nanos, String> {
 
 fn some_rate(text: &str) -> Result<Decimal, String> {
     let rate: Decimal = text.parse().map_err(|error: crate::units::UnitError| error.0)?;
-    if rate.is_positive() { Ok(rate) } else { Err("a rate is above 0".to_owned()) }
+    match rate.to_f64() <= f64::from(MOST_QPS) {
+        _ if !rate.is_positive() => Err("a rate is above 0".to_owned()),
+        true => Ok(rate),
+        false => Err(format!("a rate is at most {MOST_QPS}, as in plans")),
+    }
+}
+
+/// Refuses windows that are longer than all the time there is: the first alone would break the promise of `--within`.
+/// With `--within 0s` the heaviest load alone is asked for, however long.
+fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
+    let (window, within) = (args.at_least, args.within);
+    if within == Nanos::ZERO || window <= within {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "one window of --for {window} is longer than --within {within}: shorten --for, or give --within more time"
+    )))
 }
 
 /// Measures, prints and keeps a calibration.
 pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
+    refuse_endless(&args)?;
     let timing = Timing { ttft: args.ttft, itl: args.itl };
     let (plan, loads) = match &args.plan {
         None => (None, args.load.loads(timing, args.at_least)),
@@ -98,6 +117,9 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         search: !args.no_search,
         most_files: Limits::read().files.unwrap_or(u64::MAX),
     };
+    if let Some(lack) = task.lack_of_files() {
+        return Err(Failure::Usage(lack));
+    }
     raise_file_limit();
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
@@ -109,11 +131,22 @@ pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     };
     let measured = calibrate(&task, &writer.scratch()?, stop, &mut tell);
     let Ok(calibration) = measured else { return Ok(Exit::Interrupted) };
-    let file = writer.keep_calibration(calibration.started, &calibration.environment.client_host, &calibration)?;
+    // What measured nothing says nothing of this machine, and must not hide an earlier one that does.
+    let file = match calibration.loads.is_empty() {
+        true => None,
+        false => {
+            let host = &calibration.environment.client_host;
+            Some(writer.keep_calibration(calibration.started, host, &calibration)?)
+        }
+    };
     match args.format {
         TextOrJson::Text => output::print(&calibration::text(&calibration))?,
         TextOrJson::Json => output::json(&json!({ "file": file, "calibration": calibration }))?,
     }
+    let Some(file) = file else {
+        screen.line("nothing was measured, and nothing is kept");
+        return Ok(Exit::Runs);
+    };
     screen.line(&format!("kept as {}", file.display()));
     let failed = calibration.unmeasured.iter().any(|load| load.failed);
     Ok(if failed { Exit::Runs } else { Exit::Done })

@@ -152,6 +152,9 @@ fn flags_say_a_load_too() {
     refused(&["plan.yaml", "--batch-size", "3"], "cannot be used with");
     refused(&["--batch-size", "0"], "0");
     refused(&["--qps", "0"], "a rate is above 0");
+    refused(&["--qps", "1000001"], "a rate is at most 1000000");
+    refused(&["--batch-size", "100001"], "100001");
+    refused(&["--for", "2h"], "shorten --for, or give --within more time");
     refused(&["--for", "0s"], "a window needs some time");
     refused(&["nowhere.yaml"], "nowhere.yaml");
     assert!(!lab.results().exists(), "nothing was begun");
@@ -183,6 +186,17 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
         ended.stdout.contains("20 qps · 50 → 2 tokens") && ended.stderr.contains(" events/s: TTFT error "),
         "{ended:?}"
     );
+}
+
+#[test]
+fn nothing_is_kept_of_what_measured_nothing() {
+    let lab = Lab::new();
+    // Once in a hundred thousand seconds: no request falls into the window.
+    let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stdout.contains("no request fell into its window"), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was measured, and nothing is kept"), "{ended:?}");
+    assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -233,7 +247,7 @@ fn a_stopped_client_shows_as_error() {
 #[test]
 fn an_interrupted_calibration_keeps_nothing() {
     let lab = Lab::new();
-    let running = lab.start(&["calibrate", "--batch-size", "2", "--for", "60s"]);
+    let running = lab.start(&["calibrate", "--batch-size", "2", "--for", "60s", "--within", "600s"]);
     let log = lab.results().join("calibrations/.scratch/mock.jsonl");
     wait_for("the mock", || log.exists().then_some(()));
     running.signal(Signal::INT);

@@ -25,8 +25,11 @@ pub enum Known {
 pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     let mut elsewhere = None;
     for path in store.calibrations()? {
-        // A file of another program, or a damaged one, says nothing of this machine.
+        // A file of another program, a damaged one, or one that measured nothing, says nothing of this machine.
         let Ok(calibration) = store.calibration::<Calibration>(&path) else { continue };
+        if calibration.loads.is_empty() {
+            continue;
+        }
         match difference(&calibration.environment, here) {
             None => return Ok(Known::Here(Box::new(calibration), path)),
             Some(why) => drop(elsewhere.get_or_insert(why)),

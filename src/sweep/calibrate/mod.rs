@@ -110,6 +110,20 @@ pub struct Task {
     pub most_files: u64,
 }
 
+impl Task {
+    /// Why a load cannot be measured with so few open files, and what gives more; none where they suffice.
+    pub fn lack_of_files(&self) -> Option<String> {
+        let needs = |load: &CalibrationLoad| {
+            let demand = demand(&load.spec(self.at_least));
+            u64::from(demand.at_once.unwrap_or(0)) + demand.files + OTHER_FILES
+        };
+        let (needed, load) = self.loads.iter().map(|load| (needs(load), load)).max_by_key(|(needed, _)| *needed)?;
+        let most = self.most_files;
+        (needed > most)
+            .then(|| format!("{load} needs {needed} open files, and this process may open {most}: ulimit -n {needed}"))
+    }
+}
+
 /// What a calibration says while it goes on.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
@@ -252,7 +266,6 @@ impl Bench<'_> {
 
     fn measure(&mut self, load: &CalibrationLoad) -> Result<Measured, Trouble> {
         (self.tell)(Said::Begun(load, load.takes(self.task.at_least)));
-        self.has_files(load)?;
         let measured = measure(load, self.task.at_least, self.scratch.folder(), &self.stop)?;
         (self.tell)(Said::Measured(&measured));
         Ok(measured)
@@ -268,19 +281,6 @@ impl Bench<'_> {
         } else {
             in_flight
         }
-    }
-
-    /// Refuses a load that needs more files than there may be.
-    fn has_files(&self, load: &CalibrationLoad) -> Result<(), Trouble> {
-        let demand = demand(&load.spec(self.task.at_least));
-        let (needed, most) =
-            (u64::from(demand.at_once.unwrap_or(0)) + demand.files + OTHER_FILES, self.task.most_files);
-        if needed <= most {
-            return Ok(());
-        }
-        Err(Trouble::Failed(format!(
-            "it needs {needed} open files, and this process may open {most}: ulimit -n {needed}"
-        )))
     }
 
     fn has_time(&self, load: &CalibrationLoad, until: Nanos) -> bool {
