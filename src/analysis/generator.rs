@@ -15,6 +15,9 @@ const WAITED: f64 = 0.02;
 const STOLEN: f64 = 0.05;
 /// The longest sleep, in milliseconds, above which the process or the machine stood still.
 const STOOD_STILL_MS: f64 = 100.0;
+/// Share of a core from which on bursts of a thread's own work are named as the cause: a thread that did little may have
+/// been held up by anything.
+const BURSTS: f64 = 0.5;
 
 /// The thread that starts requests where others send and read them.
 const EXECUTOR: &str = "executor";
@@ -78,7 +81,7 @@ impl<'a> Generator<'a> {
         let whole = whole.map(|busy| format!("sweepline used {:.0}% of its {cores} cores", busy * 100.0));
         let thread = self.observed().and_then(|observed| self.busy_thread(observed));
         let stalled = stalls.filter(|stalls| stalls.millis > STALLED_MS);
-        let stalled = stalled.map(|Stalls { millis, what }| match (&thread, self.cause()) {
+        let stalled = stalled.map(|Stalls { millis, what }| match (&thread, self.cause(millis)) {
             // A busy thread stands for itself.
             (None, Some(cause)) => format!("p99 of {what} was {millis:.1} ms: {cause}"),
             _ => format!("p99 of {what} was {millis:.1} ms"),
@@ -88,29 +91,29 @@ impl<'a> Generator<'a> {
     }
 
     /// Which half of saturation could not be looked at.
-    pub fn unchecked(&self) -> Option<&'static str> {
+    pub fn unchecked(&self) -> Option<String> {
         match (self.cpu_share(), self.stalls()) {
             (Some(_), None) if self.observed().is_some() => {
-                Some("the window is too short to judge stalls: only the CPU was looked at")
+                Some("the window is too short to judge stalls: only the CPU was looked at".into())
             }
-            (Some(_), None) => Some("read delays are not known: only the CPU was looked at"),
-            (None, Some(_)) => Some("CPU time is not known: only read delays were looked at"),
-            (Some(_), Some(_)) if self.spins() => {
-                Some("a thread that waits by spinning is always busy: only stalls were looked at")
-            }
-            _ => None,
+            (Some(_), None) => Some("read delays are not known: only the CPU was looked at".into()),
+            (None, Some(_)) => Some("CPU time is not known: only read delays were looked at".into()),
+            (Some(_), Some(_)) => self.observed().and_then(|observed| self.looks_busy(observed)),
+            (None, None) => None,
         }
     }
 
-    /// What kept the generator from its work, in words; the strongest cause that the facts show, if any.
-    pub fn cause(&self) -> Option<String> {
+    /// What kept the generator from its work for `delay` milliseconds, in words; the strongest cause that the facts show
+    /// and that is large enough for it, if any.
+    pub fn cause(&self, delay: f64) -> Option<String> {
         let observed = self.observed()?;
         self.busy_thread(observed)
+            .or_else(|| stopped(observed, delay))
             .or_else(|| writer_behind(observed))
-            .or_else(|| no_core(observed))
-            .or_else(|| stolen(observed))
-            .or_else(|| stood_still(observed))
-            .or_else(|| long_turns(observed))
+            .or_else(|| no_core(observed, delay))
+            .or_else(|| stolen(observed, delay))
+            .or_else(|| crowded_out(observed, delay))
+            .or_else(|| self.long_turns(observed, delay))
     }
 
     /// A thread that starts, sends or reads and has no core left to use, however many the machine has.
@@ -128,14 +131,36 @@ impl<'a> Generator<'a> {
         (share > BUSY).then(text)
     }
 
-    /// The threads whose CPU time is work: of those that start, send and read, the ones that do not wait by spinning.
+    /// The threads whose CPU time is work: of those that start, send and read, the ones that never look at the clock to wait.
     fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
-        let starts = observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| self.spins());
-        hot(observed).filter(move |thread| starts.is_none_or(|starts| starts.name != thread.name))
+        let spinning = self.spinning(observed);
+        hot(observed).filter(move |thread| spinning.is_none_or(|spinning| spinning.name != thread.name))
     }
 
-    fn spins(&self) -> bool {
-        self.facts.client_timer == "spin"
+    /// The thread that looks at the clock for the last part of each wait for an arrival; closed loops have no arrivals.
+    fn spinning<'o>(&self, observed: &'o Observed) -> Option<&'o ThreadTime> {
+        let spins = self.facts.open_loop && self.facts.client_timer == "spin";
+        observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| spins)
+    }
+
+    /// A thread that spins and is busy: how much of that was work nobody knows. One that is not busy has no need to be
+    /// taken apart.
+    fn looks_busy(&self, observed: &Observed) -> Option<String> {
+        let thread = self.spinning(observed)?;
+        let share = observed.share(thread.cpu_ns);
+        let text = || {
+            let (who, percent) = (called(thread), share * 100.0);
+            format!("{who} used {percent:.0}% of a core, maybe only to look at the clock: only stalls were looked at")
+        };
+        (share > BUSY).then(text)
+    }
+
+    fn long_turns(&self, observed: &Observed, delay: f64) -> Option<String> {
+        let longest = millis(observed.turns?.max_ns);
+        let (thread, share) =
+            most(observed, self.working(observed).filter(|thread| thread.is_io()), |thread| Some(thread.cpu_ns))?;
+        let text = || format!("bursts kept {} busy for up to {longest:.0} ms at a time", called(thread));
+        (longest > STALLED_MS && is_size_of(longest, delay) && share >= BURSTS).then(text)
     }
 }
 
@@ -169,7 +194,8 @@ fn writer_behind(observed: &Observed) -> Option<String> {
     full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
 }
 
-fn no_core(observed: &Observed) -> Option<String> {
+/// All waits together must be as long as the one delay that they are to explain.
+fn no_core(observed: &Observed, delay: f64) -> Option<String> {
     let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
     let who = match observed.others_ns() {
         Some(others) if others >= observed.process_cpu_ns => "other processes held the cores",
@@ -177,30 +203,43 @@ fn no_core(observed: &Observed) -> Option<String> {
         None => "the cores were taken",
     };
     let text = || format!("{who}: {} waited {:.0}% of the window for a core", called(thread), share * 100.0);
-    (share >= WAITED).then(text)
+    (share >= WAITED && thread.wait_ns.is_some_and(|waited| millis(waited) >= delay)).then(text)
 }
 
-fn stolen(observed: &Observed) -> Option<String> {
+fn stolen(observed: &Observed, delay: f64) -> Option<String> {
     let machine = observed.machine?;
     let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
-    (share > STOLEN).then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
+    // One core alone may have lost all of it.
+    (share > STOLEN && millis(machine.stolen_ns) >= delay)
+        .then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
 }
 
-/// Stalls too rare to be a share of the window. Waiting for a core counts as such; a stopped thread does not wait.
-fn stood_still(observed: &Observed) -> Option<String> {
+/// The longest sleep of the canary, where it stood still in it, and how long it waited for a core in all.
+fn longest_sleep(observed: &Observed, delay: f64) -> Option<(u64, Option<u64>)> {
     let longest = observed.wakes?.max_ns;
-    let canary = observed.thread("canary").and_then(|thread| thread.wait_ns);
-    let what = match canary {
-        Some(waited) if waited >= longest / 2 => "other processes held the cores",
-        Some(_) => "the process or the machine was stopped",
-        None => "nothing of sweepline ran",
-    };
-    (millis(longest) > STOOD_STILL_MS).then(|| format!("{what} for up to {:.0} ms at a time", millis(longest)))
+    let waited = observed.thread("canary").and_then(|thread| thread.wait_ns);
+    (millis(longest) > STOOD_STILL_MS && is_size_of(millis(longest), delay)).then_some((longest, waited))
 }
 
-fn long_turns(observed: &Observed) -> Option<String> {
-    let longest = millis(observed.turns?.max_ns);
-    (longest > STALLED_MS).then(|| format!("bursts kept the I/O thread busy for up to {longest:.0} ms at a time"))
+/// A stopped thread does not wait for a core: a long sleep without waiting is a stop.
+fn stopped(observed: &Observed, delay: f64) -> Option<String> {
+    let (longest, waited) = longest_sleep(observed, delay)?;
+    let what = waited.map_or("nothing of sweepline ran", |_| "the process or the machine was stopped");
+    let text = || format!("{what} for up to {:.0} ms at a time", millis(longest));
+    waited.is_none_or(|waited| waited < longest / 2).then(text)
+}
+
+/// Waits for a core that are too rare to be a share of the window.
+fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
+    let (longest, waited) = longest_sleep(observed, delay)?;
+    let text = || format!("other processes held the cores for up to {:.0} ms at a time", millis(longest));
+    waited.is_some_and(|waited| waited >= longest / 2).then(text)
+}
+
+/// Whether something that took `longest` explains `delay`, both in milliseconds: by half of it and more, because what was
+/// late had to be caught up with.
+fn is_size_of(longest: f64, delay: f64) -> bool {
+    longest >= delay / 2.0
 }
 
 fn is_enough(count: u64) -> bool {

@@ -70,18 +70,64 @@ fn one_io_thread_without_a_core_left_is_saturated_on_any_machine() {
 }
 
 #[test]
-fn a_thread_that_spins_is_judged_by_its_stalls() {
-    let spinning = |change: fn(&mut Observed)| {
-        let (_, mut facts) = run(|observed| io(observed).cpu_ns = percent(observed, 99));
-        facts.client_timer = "spin".into();
+fn a_busy_thread_that_spins_is_judged_by_its_stalls() {
+    let spinning = |share, open_loop, change: fn(&mut Observed)| {
+        let (_, mut facts) = run(|observed| io(observed).cpu_ns = percent(observed, share));
+        (facts.client_timer, facts.open_loop) = ("spin".into(), open_loop);
         change(facts.observed.as_mut().unwrap());
         let generator = Generator::new(&facts, vec![]);
         (generator.saturated().unwrap(), generator.unchecked())
     };
-    let (saturated, unchecked) = spinning(|_| ());
-    assert_eq!(saturated, None);
-    assert!(unchecked.unwrap().starts_with("a thread that waits by spinning"));
-    assert!(spinning(slow_turns).0.unwrap().starts_with("p99 of the delay of the I/O thread's loop"));
+    let text = "the I/O thread used 99% of a core, maybe only to look at the clock: only stalls were looked at";
+    assert_eq!(spinning(99, true, |_| ()), (None, Some(text.into())));
+    let (saturated, _) = spinning(99, true, slow_turns);
+    assert_eq!(saturated.as_deref(), Some("p99 of the delay of the I/O thread's loop was 23.0 ms"));
+    // What is low with the looking at the clock is lower without it.
+    assert_eq!(spinning(5, true, |_| ()), (None, None));
+    // A closed loop has no arrivals to wait for.
+    let (saturated, unchecked) = spinning(99, false, |_| ());
+    assert!(saturated.unwrap().starts_with("the I/O thread used 99% of a core"));
+    assert_eq!(unchecked, None);
+}
+
+#[test]
+fn a_stop_is_not_blamed_on_neighbours() {
+    let stop = |waited: u64| {
+        move |observed: &mut Observed| {
+            (observed.turns.as_mut().unwrap().p99_ns, observed.wakes.as_mut().unwrap().max_ns) = (1912 * MS, 2000 * MS);
+            io(observed).wait_ns = Some(waited);
+        }
+    };
+    let text = "p99 of the delay of the I/O thread's loop was 1912.0 ms: the process or the machine was stopped for up \
+                to 2000 ms at a time";
+    assert_eq!(said(stop(330 * MS)).as_deref(), Some(text));
+    assert_eq!(said(stop(3000 * MS)).as_deref(), Some(text));
+    // Without a sleep of that length, waits must be as long as the delay.
+    let waits = |waited| {
+        said(move |observed| {
+            stop(waited)(observed);
+            observed.wakes.as_mut().unwrap().max_ns = 200 * MS;
+        })
+    };
+    assert_eq!(waits(330 * MS).as_deref(), Some("p99 of the delay of the I/O thread's loop was 1912.0 ms"));
+    assert!(waits(2000 * MS).unwrap().contains("other processes held the cores: the I/O thread waited 18%"));
+}
+
+#[test]
+fn what_was_found_is_not_listed_as_unchecked() {
+    let (records, mut facts) = run(|observed| {
+        io(observed).cpu_ns = percent(observed, 99);
+        slow_turns(observed);
+    });
+    (facts.client_timer, facts.open_loop) = ("spin".into(), true);
+    let listed = |facts: &Facts| {
+        let verdict = judge(&records, facts, &Validity::default(), None);
+        let found = verdict.reasons.iter().any(|reason| reason.name == "client_saturated");
+        (found, verdict.not_checked.iter().any(|(name, _)| *name == "client_saturated"))
+    };
+    assert_eq!(listed(&facts), (true, false));
+    facts.observed.as_mut().unwrap().turns.as_mut().unwrap().p99_ns = MS;
+    assert_eq!(listed(&facts), (false, true));
 }
 
 #[test]
@@ -141,7 +187,10 @@ fn stalls_name_other_causes_too() {
             "other processes held the cores for up to 150 ms at a time",
         ),
         (
-            |observed| observed.turns.as_mut().unwrap().max_ns = 300 * MS,
+            |observed| {
+                observed.turns.as_mut().unwrap().max_ns = 300 * MS;
+                io(observed).cpu_ns = percent(observed, 60);
+            },
             "bursts kept the I/O thread busy for up to 300 ms at a time",
         ),
     ];
@@ -155,6 +204,20 @@ fn stalls_name_other_causes_too() {
         // A cause is no reason by itself.
         assert_eq!(self::said(cause), None);
     }
+}
+
+#[test]
+fn no_cause_is_named_where_none_fits() {
+    let bare = Some("p99 of the delay of the I/O thread's loop was 23.0 ms");
+    let burst = |cpu, longest| {
+        said(move |observed| {
+            slow_turns(observed);
+            (io(observed).wait_ns, io(observed).cpu_ns) = (None, percent(observed, cpu));
+            observed.turns.as_mut().unwrap().max_ns = longest;
+        })
+    };
+    assert_eq!(burst(2, 300 * MS).as_deref(), bare);
+    assert_eq!(burst(60, 11 * MS).as_deref(), bare);
 }
 
 #[test]

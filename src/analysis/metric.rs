@@ -55,6 +55,8 @@ impl Unit {
 /// Metrics that need the plan: its thresholds and prices. They are in no stored file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PlanMetrics {
+    /// Whether there was a plan to read them under.
+    pub given: bool,
     /// Goodput under the plan's thresholds; null without any.
     pub goodput: Option<GoodputMetrics>,
     /// Cost of a million output tokens; null without a price.
@@ -132,8 +134,8 @@ pub const METRICS: [Metric; 32] = [
     scalar(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Unit::Ratio, |m| m.jitter_ratio),
     scalar(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % bootstrap interval over requests", "below 30 requests"], Unit::Ratio, |m| m.jitter_interval?.low.exact()),
     scalar(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % bootstrap interval over requests", "below 30 requests"], Unit::Ratio, |m| m.jitter_interval?.high.exact()),
-    plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no plan given, or it has no thresholds"], Unit::Share, |p| p.goodput.map(|g| g.share)),
-    plan(["goodput", "goodput rate", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / window length", "no plan given, or it has no thresholds"], Unit::RequestsPerSecond, |p| p.goodput.map(|g| g.requests_per_s)),
+    plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no thresholds in the plan, or latencies that are not known without streaming"], Unit::Share, |p| p.goodput.map(|g| g.share)),
+    plan(["goodput", "goodput rate", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / window length", "no thresholds in the plan, or latencies that are not known without streaming"], Unit::RequestsPerSecond, |p| p.goodput.map(|g| g.requests_per_s)),
     plan(["cost_per_million_output_tokens", "cost per million tokens", "declared price per hour / output tokens per hour × 1 000 000", "no price, or no throughput"], Unit::Money, |p| p.cost_per_million_output_tokens),
     plan(["tokens_per_unit_of_money", "tokens per money", "output tokens per hour / declared price per hour", "no price"], Unit::Tokens, |p| p.tokens_per_unit_of_money),
     summary(["ttft", "TTFT", "first_token − sent", "no token, or not streaming"], Unit::Millis, |m| &m.ttft),
@@ -242,9 +244,10 @@ fn column(index: usize, field: Field) -> Column {
 
 fn doc(metric: &Metric, field: Field) -> String {
     let Metric { title, definition, null_when, .. } = metric;
+    let planless = if matches!(metric.get, Get::Plan(_)) { "no plan given, or " } else { "" };
     match field {
         Field::Itself | Field::Mean if null_when.is_empty() => format!("{definition}."),
-        Field::Itself => format!("{definition}. Null: {null_when}."),
+        Field::Itself => format!("{definition}. Null: {planless}{null_when}."),
         Field::Mean => format!("Mean {title} of completed requests: {definition}. A request has none: {null_when}."),
         Field::Sd => format!("Standard deviation of {title}, completed requests. Null below 2."),
         Field::Of(p) => format!(

@@ -108,7 +108,9 @@ pub fn judge(records: &[Record], facts: &Facts, validity: &Validity, slo: Option
             Err(why) => verdict.not_checked.push((name, why)),
         }
     }
-    verdict.not_checked.extend(evidence.partly_checked());
+    let found = |name| verdict.reasons.iter().any(|reason: &Reason| reason.name == name);
+    let partly: Vec<_> = evidence.partly_checked().filter(|(name, _)| !found(*name)).collect();
+    verdict.not_checked.extend(partly);
     let label = |text| Reason { name: "saturated", state: State::Valid, text };
     verdict.labels.extend(evidence.saturated.map(label));
     verdict.state = verdict.reasons.iter().map(|reason| reason.state).max().unwrap_or(State::Valid);
@@ -131,14 +133,15 @@ impl Evidence<'_> {
     }
 
     fn client_late(&self, limits: Limits) -> Finding {
-        let median = median(self.values(Metric::Ttft).collect());
-        let allowed = median.map_or(1.0, |median| (median / 100.0).max(1.0));
-        let late = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).count();
+        let ttft = median(self.values(Metric::Ttft).collect());
+        let allowed = ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0));
+        let late: Vec<f64> = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).collect();
+        let (typical, late) = (median(late.clone()), late.len());
         let sent = self.values(Metric::Lateness).count();
-        let cause = || self.generator.cause().map_or(String::new(), |cause| format!(": {cause}"));
-        let text = |share| {
-            format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{}", cause())
-        };
+        let cause = typical.and_then(|delay| self.generator.cause(delay));
+        let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+        let text =
+            |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{cause}");
         Ok(judge_share((late, sent), limits, (1, Some(10)), text))
     }
 
@@ -157,7 +160,7 @@ impl Evidence<'_> {
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
         let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was looked at");
-        let client = self.generator.unchecked().map(|why| ("client_saturated", why.to_string()));
+        let client = self.generator.unchecked().map(|why| ("client_saturated", why));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
     }
 

@@ -49,6 +49,7 @@ fn under_plan(plan: &Plan, record: &RunRecord, records: &[Record], metrics: &Run
     let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
+        given: true,
         goodput: goodput(records, &record.facts, &thresholds),
         cost_per_million_output_tokens: price.and_then(|price| cost_per_million_output_tokens(throughput, price)),
         tokens_per_unit_of_money: price.and_then(|price| tokens_per_unit_of_money(throughput, price)),

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::expand::RunSpec;
+use crate::expand::{Load, RunSpec};
 
 use super::canary;
 use super::client::{Client, Common, Ended, Order};
@@ -24,13 +24,9 @@ use super::workers::Workers;
 /// What comes back of a request.
 pub type Told = (Ended, Ticket);
 
-/// Tasks that run before timers and sockets are looked at again: a burst of answers must not hold up a send.
-const LOOK_EVERY: u32 = 16;
-
 /// A runtime for measured requests, for the calling thread.
 pub fn runtime() -> io::Result<LocalRuntime> {
-    threads::ask_for_short_slices();
-    Builder::new_current_thread().enable_all().event_interval(LOOK_EVERY).build_local(LocalOptions::default())
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// What performs requests.
@@ -153,6 +149,9 @@ fn work(
     begun: oneshot::Receiver<Arc<Common>>,
     mut orders: UnboundedReceiver<Handed>,
 ) {
+    if matches!(spec.load, Load::Open { .. }) {
+        threads::ask_for_short_slices();
+    }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         // Nobody listens any longer when the run was stopped.

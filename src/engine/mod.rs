@@ -126,6 +126,9 @@ pub enum EngineError {
 /// runs; `progress` may be read by anybody meanwhile.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     stamp::keep_enabled();
+    if matches!(job.spec.load, Load::Open { .. }) {
+        threads::ask_for_short_slices();
+    }
     hands::runtime().map_err(EngineError::Setup)?.block_on(perform(job, progress, stop))
 }
 

@@ -8,6 +8,7 @@ use super::format::{digits, fill, plain};
 pub fn block(facts: &Facts) -> String {
     let Some(observed) = &facts.observed else { return String::new() };
     let lines = [
+        Some(("engine", engine(facts))),
         Some(("cpu", cpu(observed, facts.client_cores))),
         waited(observed).map(|text| ("waited", text)),
         observed.others_ns().zip(observed.machine).map(|(others, machine)| ("others", held(observed, others, machine))),
@@ -19,6 +20,12 @@ pub fn block(facts: &Facts) -> String {
     ];
     let lines = lines.into_iter().flatten().map(|(title, text)| fill(&format!("  {title:<10}  "), 14, &text));
     std::iter::once("generator in the window\n".to_owned()).chain(lines).collect()
+}
+
+/// `3 threads, timer spin`.
+fn engine(facts: &Facts) -> String {
+    let threads = facts.client_threads;
+    format!("{threads} {}, timer {}", if threads == 1 { "thread" } else { "threads" }, plain(&facts.client_timer))
 }
 
 /// `io 8.00%, writer 1.00% of a core; in all 10.0% of 2 cores`.
@@ -71,6 +78,7 @@ mod tests {
         let (_, facts) = Run::default().make();
         insta::assert_snapshot!(block(&facts), @r"
         generator in the window
+          engine      1 thread, timer timerfd
           cpu         io 8.00%, canary 0.200%, writer 1.00%, content 0.500% of a core; in all 5.00% of 2
                       cores
           waited      io 1.00%, canary 0.000%, writer 0.000%, content 0.000% of the time for a core

@@ -136,7 +136,9 @@ fn scalars(line: &Line, plan: &PlanMetrics) -> String {
             Get::Plan(get) => get(plan),
             Get::Summary(_) | Get::Count(_) => continue,
         };
-        let text = found.map_or_else(|| format!("n/a ({})", metric.null_when), |value| scalar(metric.unit, value));
+        let planless = matches!(metric.get, Get::Plan(_)) && !plan.given;
+        let why = if planless { "no plan given" } else { metric.null_when };
+        let text = found.map_or_else(|| format!("n/a ({why})"), |value| scalar(metric.unit, value));
         table.add_row([metric.title.to_string(), text]);
     }
     format::text(table, 2, &[1])
@@ -186,7 +188,8 @@ mod tests {
         };
         let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
-        let plan = PlanMetrics { goodput: goodput(&records, &facts, &thresholds), ..PlanMetrics::default() };
+        let plan =
+            PlanMetrics { given: true, goodput: goodput(&records, &facts, &thresholds), ..PlanMetrics::default() };
         run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
 
@@ -254,6 +257,7 @@ mod tests {
         tokens per money         n/a (no price)
 
         generator in the window
+          engine      1 thread, timer timerfd
           cpu         io 8.00%, canary 0.200%, writer 1.00%, content 0.500% of a core; in all 5.00% of 2
                       cores
           waited      io 1.00%, canary 0.000%, writer 0.000%, content 0.000% of the time for a core
@@ -263,6 +267,20 @@ mod tests {
           lateness    p50 0.020, p99 0.021, max 0.025 ms
           writer      at most 2 of 1024 batches waited
         "#);
+    }
+
+    #[test]
+    fn the_reason_of_a_missing_goodput_says_whether_a_plan_was_given() {
+        let (records, facts) = Run::default().make();
+        let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
+        let labels = RunLabels::default();
+        let line = Line { labels: &labels, metrics: &metrics, verdict: &verdict };
+        let said = |given| {
+            let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, Detail::default());
+            text.lines().find(|line| line.starts_with("goodput  ")).unwrap().to_owned()
+        };
+        assert!(said(false).ends_with("n/a (no plan given)"), "{}", said(false));
+        assert!(said(true).contains("n/a (no thresholds in the plan"), "{}", said(true));
     }
 
     #[test]
