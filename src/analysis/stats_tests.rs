@@ -26,8 +26,8 @@ fn sample(n: usize) -> Vec<f64> {
 ///     v = -np.log(1 - lcg(n)) * 10
 ///     print(n, np.quantile(v, [.5, .75, .9, .95, .99, .999]), v.mean(), v.std(ddof=1), v.max())
 /// ```
-// The digits are numpy's, as it printed them: shortened ones could not be compared with its output again.
 #[rustfmt::skip]
+// The digits are numpy's, as it printed them: shortened ones could not be compared with its output again.
 #[allow(clippy::excessive_precision)]
 const NUMPY: [(usize, [f64; 6], [f64; 3]); 9] = [
     (6, [6.997742419501739, 9.802075970234403, 10.942332279965125, 11.090211025149085, 11.208514021296255, 11.235132195429367],
