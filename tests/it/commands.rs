@@ -66,6 +66,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("preview --skip", "only_and_skip_choose_runs"),
     ("preview --probe", "probes_tell_what_servers_say"),
     ("preview --exit-code", "preview_tells_work_by_its_exit_code"),
+    ("preview --all", "runs_with_one_reason_stand_together_unless_all_are_wanted"),
+    ("preview --jobs", "figures_come_with_their_rules"),
     ("preview --format", "only_and_skip_choose_runs"),
     ("preview --results", "results_go_where_they_are_told_to"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
@@ -77,6 +79,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("why --plan", "readers_answer_in_text_and_json"),
     ("why --format", "readers_answer_in_text_and_json"),
     ("why --results", "results_go_where_they_are_told_to"),
+    ("diff", "edits_are_told_with_the_runs_that_they_cost"),
+    ("diff --format", "a_pull_request_gets_markdown_and_programs_json"),
     ("show", "readers_answer_in_text_and_json"),
     ("show --plan", "readers_answer_in_text_and_json"),
     ("show --definitions", "readers_answer_in_text_and_json"),
@@ -146,7 +150,12 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"));
+    let here = concat!(
+        include_str!("commands.rs"),
+        include_str!("calibrate.rs"),
+        include_str!("preview.rs"),
+        include_str!("diff.rs")
+    );
     let of_mock = [
         include_str!("mock/mod.rs"),
         include_str!("mock/faults.rs"),
