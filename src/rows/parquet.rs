@@ -2,7 +2,6 @@
 //!
 //! Row groups are bounded in rows and bytes, so writing takes the same memory however long a run is.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::error::RowsError;
-use super::request::Record;
+use super::replay::Replay;
 use super::schema::{BadColumn, Column, EventRow, Pack, RequestRow, Row, RunLabels, Sample, Table};
 
 /// Version of the columns; a file of a later one is refused.
@@ -180,38 +179,52 @@ pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsEr
     Ok((labels, read(path, RequestRow::from_batch)?))
 }
 
-/// Reads an `events.parquet`, in the order of `requests.parquet`.
-pub fn read_events(path: &Path) -> Result<Vec<EventRow>, RowsError> {
-    read(path, EventRow::from_batch)
-}
-
 /// Reads a `samples.parquet`, in the order in which samples were taken.
 pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
     read(path, Sample::from_batch)
 }
 
-/// The requests of a run with their gaps.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Records {
+/// A run's two files, joined: its requests are in memory, their gaps stay in the file.
+#[derive(Debug)]
+pub struct RunReader {
     /// What all rows share; empty where there is no row.
     pub labels: RunLabels,
-    /// The requests, in the order in which they ended.
-    pub records: Vec<Record>,
+    rows: Vec<RequestRow>,
+    events: PathBuf,
 }
 
-/// Reads `requests.parquet` and `events.parquet` of the run in `dir`, joined by request.
-pub fn read_run(dir: &Path) -> Result<Records, RowsError> {
-    let path = dir.join(Table::Events.file());
-    let events = read_events(&path)?;
-    let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
-    let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
-    let mut gaps: HashMap<u64, Vec<u64>> = events.into_iter().map(|row| (row.request, row.gaps_ns)).collect();
-    if gaps.len() != rows.len() {
-        return Err(mismatch());
+impl RunReader {
+    /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
+    pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
+        let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
+        Ok(RunReader { labels, rows, events: dir.join(Table::Events.file()) })
     }
-    let join = |row: RequestRow| {
-        let gaps_ns = gaps.remove(&row.request).ok_or_else(mismatch)?;
-        Ok(Record { row, gaps_ns })
-    };
-    Ok(Records { labels, records: rows.into_iter().map(join).collect::<Result<_, _>>()? })
+
+    /// The requests, without their gaps.
+    pub fn into_rows(self) -> Vec<RequestRow> {
+        self.rows
+    }
+}
+
+impl Replay for RunReader {
+    type Error = RowsError;
+
+    fn rows(&self) -> &[RequestRow] {
+        &self.rows
+    }
+
+    /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
+    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), RowsError> {
+        let path = &self.events;
+        let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
+        let mut rows = self.rows.iter();
+        for batch in batches(path)? {
+            let events = EventRow::from_batch(&batch?).map_err(|bad| RowsError::column(path, bad))?;
+            for event in events {
+                let row = rows.next().filter(|row| row.request == event.request).ok_or_else(mismatch)?;
+                each(row, &event.gaps_ns);
+            }
+        }
+        if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
+    }
 }
