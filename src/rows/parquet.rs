@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
@@ -32,8 +32,11 @@ const GROUP_ROWS: usize = 128 * 1024;
 /// … or at about this many encoded bytes.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
-/// Rows decoded at once: a row of events may hold thousands of gaps.
+/// Rows decoded at once, at most …
 const BATCH_ROWS: usize = 1024;
+
+/// … and about how many values of one column: a row of events may hold thousands of gaps.
+const BATCH_VALUES: i64 = 128 * 1024;
 
 /// Where the values of a column are in Parquet's tree; none where they are packed as by default.
 fn leaf(column: &Column) -> Option<ColumnPath> {
@@ -137,7 +140,18 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReader, RowsError> {
     if found > ROWS_VERSION {
         return Err(RowsError::Newer { path: path.to_owned(), found, known: ROWS_VERSION });
     }
-    builder.with_batch_size(BATCH_ROWS).build().map_err(|error| RowsError::damaged(path, error))
+    let batch = batch_rows(builder.metadata());
+    builder.with_batch_size(batch).build().map_err(|error| RowsError::damaged(path, error))
+}
+
+/// How many rows are decoded at once, so that memory is bounded by that and not by what a row holds.
+fn batch_rows(metadata: &ParquetMetaData) -> usize {
+    let values = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns().iter().map(|column| column.num_values() / group.num_rows().max(1)));
+    let most = values.max().unwrap_or(1).max(1);
+    usize::try_from(BATCH_VALUES / most).unwrap_or(1).clamp(1, BATCH_ROWS)
 }
 
 /// All rows of a file, made from each batch by `rows`.
