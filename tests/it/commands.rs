@@ -112,6 +112,9 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("verify --format", "readers_answer_in_text_and_json"),
     ("verify --results", "results_go_where_they_are_told_to"),
     ("schema", "readers_answer_in_text_and_json"),
+    ("completions", "bash_completes_commands_flags_values_and_files"),
+    ("man", "the_manual_has_a_page_for_the_program_and_for_each_command"),
+    ("man --output", "the_manual_has_a_page_for_the_program_and_for_each_command"),
     ("mock", "a_finished_plan_sends_nothing"),
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
@@ -146,7 +149,7 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"));
+    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"), include_str!("shell.rs"));
     let of_mock = [
         include_str!("mock/mod.rs"),
         include_str!("mock/faults.rs"),
