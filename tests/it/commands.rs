@@ -71,6 +71,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("check", "check_tells_the_mistakes_of_all_plans"),
     ("check --format", "check_tells_the_mistakes_of_all_plans"),
     ("check --color", "colour_comes_when_told"),
+    ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
     ("graph --format", "graphs_are_drawn"),
     ("why", "readers_answer_in_text_and_json"),
@@ -146,7 +147,7 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"));
+    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"), include_str!("explain.rs"));
     let of_mock = [
         include_str!("mock/mod.rs"),
         include_str!("mock/faults.rs"),
