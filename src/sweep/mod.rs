@@ -3,7 +3,7 @@
 pub mod calibrate;
 pub mod event;
 mod live;
-mod perform;
+pub mod perform;
 pub mod resume;
 mod scheduler;
 
