@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod event;
 mod live;
+pub mod nearest;
 pub mod perform;
 pub mod resume;
 mod scheduler;
