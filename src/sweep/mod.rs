@@ -4,7 +4,7 @@ pub mod calibrate;
 pub mod event;
 mod live;
 pub mod nearest;
-mod perform;
+pub mod perform;
 pub mod resume;
 mod scheduler;
 

@@ -67,7 +67,10 @@ fn figures_come_with_their_rules() {
     assert!(errors.is_empty(), "{errors:?}");
     let cost = &before["totals"]["to_do"];
     // 40/s over 20 ms + 150 ms and half of 20 ms; of the closed loops nobody knows.
-    assert_eq!((&cost["runs"], &cost["requests"], &cost["runs_with_unknown_requests"]), (&5.into(), &7.into(), &4.into()));
+    assert_eq!(
+        (&cost["runs"], &cost["requests"], &cost["runs_with_unknown_requests"]),
+        (&5.into(), &7.into(), &4.into())
+    );
     assert_eq!((&cost["prompt_tokens"], &cost["output_tokens"]), (&280.into(), &28.into()));
     // Five runs of 190 ms and a pause of 10 ms; three of them on the endpoint that costs 0.01 a second.
     let near = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
@@ -96,10 +99,7 @@ fn figures_come_with_their_rules() {
     assert!(cost["requests"].as_u64().unwrap().abs_diff(expected) <= 1, "{cost} against {expected}");
     assert_eq!(cost["estimated_from"], serde_json::json!([source.json["id"].as_str().unwrap()[..8]]));
     let reason = entries(&longer, "new")[0]["reason"].as_str().unwrap();
-    assert_eq!(
-        reason,
-        "changed against the nearest result: phases.measure.for: 150ms → 910ms (plan.yaml:8:49)"
-    );
+    assert_eq!(reason, "changed against the nearest result: phases.measure.for: 150ms → 910ms (plan.yaml:8:49)");
     assert_eq!(entries(&longer, "new")[0]["place"], "plan.yaml:8:49");
 }
 
@@ -199,7 +199,8 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     wait_for("the first repetition", || names(&lab, "superseded").first().cloned());
     running.signal(Signal::INT);
     let ended = running.end();
-    let attempts = |lab: &Lab| -> Vec<u64> { lab.runs().values().map(|run| run.json["attempt"].as_u64().unwrap()).collect() };
+    let attempts =
+        |lab: &Lab| -> Vec<u64> { lab.runs().values().map(|run| run.json["attempt"].as_u64().unwrap()).collect() };
     if ended.code != Some(130) {
         println!("skipped: the second run was over before the signal came");
         return;
