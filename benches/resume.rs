@@ -100,11 +100,12 @@ fn commit_all(folder: &Path) -> usize {
         let mut journal = attempt.journal().expect("a journal");
         journal.append(&records).expect("rows");
         journal.finish().expect("a finished journal");
+        attempt.samples().expect("a time series").finish().expect("a finished time series");
         let commit = Commit {
             environment: Environment::default(),
             facts: facts.clone(),
             generator_digest: "0".repeat(64),
-            samples: &[],
+            samples: 0,
             reason: None,
         };
         attempt.commit(commit).expect("a commit");
