@@ -2,6 +2,7 @@
 
 mod broken;
 mod hostile;
+mod schema;
 
 use std::path::Path;
 
