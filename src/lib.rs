@@ -14,6 +14,7 @@ pub mod engine;
 pub mod expand;
 pub mod export;
 pub mod graph;
+pub mod import;
 pub mod mock;
 pub mod plan;
 pub mod report;

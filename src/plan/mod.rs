@@ -30,6 +30,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use schema::{schema, schema_text};
 pub use tree::Step;
