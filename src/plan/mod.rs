@@ -34,6 +34,7 @@ mod tests;
 use std::path::Path;
 
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use schema::{schema, schema_text};
 pub use tree::Step;
