@@ -23,8 +23,8 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     (
         "cli",
         &[
-            "plan", "explain", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store", "analysis", "sweep",
-            "export", "report",
+            "plan", "explain", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store", "analysis",
+            "sweep", "export", "report",
         ],
     ),
 ];

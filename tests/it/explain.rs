@@ -77,7 +77,10 @@ fn pages_have_one_shape() {
         let (code, text) = (page.code, page.markdown);
         assert!(text.starts_with(&format!("# {code}: ")), "{code}");
         let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-        assert!(matches!(headings[..], ["Why it is refused" | "Why it matters", "Wrong", "Right"]), "{code}: {headings:?}");
+        assert!(
+            matches!(headings[..], ["Why it is refused" | "Why it matters", "Wrong", "Right"]),
+            "{code}: {headings:?}"
+        );
         assert!(text.lines().all(|line| line.chars().count() <= 126), "{code}: a long line");
         let related = text.lines().last().unwrap().strip_prefix("Related: ").unwrap_or_else(|| panic!("{code}"));
         for other in related.split(", ") {
@@ -116,7 +119,10 @@ fn codes_are_explained() {
     }
     let unknown = lab.run(&["explain", "E112"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
-    assert!(unknown.stderr.contains("there is no code `E112`") && unknown.stderr.contains("E012  not an axis"), "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("there is no code `E112`") && unknown.stderr.contains("E012  not an axis"),
+        "{unknown:?}"
+    );
     let word = lab.run(&["explain", "circle"]);
     assert!(word.code == Some(2) && word.stderr.contains("E022  a circle"), "{word:?}");
     let nothing = lab.run(&["explain", "x"]);
