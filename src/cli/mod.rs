@@ -5,12 +5,14 @@
 mod answers;
 mod calibrate;
 mod check;
+mod completions;
 mod explain;
 mod export;
 mod failure;
 mod graph;
 mod limits;
 mod list;
+mod man;
 pub mod mock;
 mod output;
 mod preview;
@@ -81,6 +83,10 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Print the JSON Schema of plans, or what the Parquet columns mean
     Schema(schema::SchemaArgs),
+    /// Print what a shell needs to complete commands and flags
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page of the program or of a command, or write them all
+    Man(man::ManArgs),
     /// An OpenAI-compatible server with a timing model and faults
     Mock(Box<mock::MockArgs>),
 }
@@ -171,6 +177,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         Command::Mock(args) => Ok(mock::run(*args)?),
     }
 }

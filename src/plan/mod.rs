@@ -4,9 +4,12 @@
 //! read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix its one
 //! form; `error` shows what was found, without what `mask` takes for a secret.
 
+mod allow;
 mod axis;
 mod check;
 mod client;
+pub mod compare;
+pub mod disclosure;
 mod error;
 mod foreign;
 mod mask;

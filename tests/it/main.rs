@@ -21,6 +21,7 @@ mod rough;
 mod secrets;
 mod server;
 mod shapes;
+mod shell;
 mod smoke;
 mod store_errors;
 mod sweeps;
