@@ -141,7 +141,8 @@ pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
         let number = *known.entry((&one.what, &one.why)).or_insert(merged.len());
         match merged.get_mut(number) {
             Some(same) => same.lines.extend(one.lines.iter().filter(|line| **line > 0)),
-            None => merged.push(Listed { lines: one.lines.iter().copied().filter(|line| *line > 0).collect(), ..one.clone() }),
+            None => merged
+                .push(Listed { lines: one.lines.iter().copied().filter(|line| *line > 0).collect(), ..one.clone() }),
         }
     }
     for one in &mut merged {

@@ -44,7 +44,8 @@ pub(super) fn name_of(text: &str, otherwise: &str) -> String {
 
 /// A text in one line of a comment.
 pub(super) fn one_line(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+    let breaks =
+        |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
     let line: String = text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
@@ -105,7 +106,9 @@ mod tests {
 
     #[test]
     fn scalars_read_back_as_the_same_text() {
-        for text in ["a", "meta-llama/Llama-3.1", "1.5", "true", "", "a: b", "a\nb", "é", "\u{7f}", "#x", "x:", "1e3", "~"] {
+        for text in
+            ["a", "meta-llama/Llama-3.1", "1.5", "true", "", "a: b", "a\nb", "é", "\u{7f}", "#x", "x:", "1e3", "~"]
+        {
             let yaml = format!("key: {}", scalar(text));
             let read: std::collections::BTreeMap<String, serde_json::Value> = serde_yaml::from_str(&yaml).unwrap();
             assert_eq!(read["key"], text, "{yaml}");

@@ -125,7 +125,10 @@ impl<'a> Arguments<'a> {
 
     /// The values of an option, and that it is used.
     pub fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
-        debug_assert!(find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read), "{name}");
+        debug_assert!(
+            find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
+            "{name}"
+        );
         let mut all = self.given.borrow_mut();
         let given = all.iter_mut().find(|given| given.name == name)?;
         given.used = true;
@@ -192,7 +195,9 @@ impl<'a> Arguments<'a> {
             match one.fate {
                 Some(Fate::Needless(why)) => self.needless(&words, why),
                 Some(Fate::Lost(why)) => self.missing(&words, why),
-                Some(Fate::Read) => self.needless(&words, "it decides nothing beside the other options of this command"),
+                Some(Fate::Read) => {
+                    self.needless(&words, "it decides nothing beside the other options of this command")
+                }
                 None => self.missing(&words, "this option is not known here"),
             }
         }

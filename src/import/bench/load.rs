@@ -84,7 +84,8 @@ fn rate(arguments: &Arguments) -> Option<Said<Decimal>> {
 fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
     let strategy = arguments.text("ramp-up-strategy")?;
     let ends = ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<Decimal>(option, "a number"));
-    let why = "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
+    let why =
+        "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
     arguments.missing(&strategy.origin, why);
     let mut rates: Vec<Said<Decimal>> = Vec::new();
     for end in ends.into_iter().flatten() {
@@ -103,7 +104,10 @@ fn arrivals(arguments: &Arguments) -> Option<Said<&'static str>> {
         Ok(shape) if shape == 1.0 => Some(Said { value: "poisson", origin: said.origin }),
         Ok(shape) if shape == f64::INFINITY => Some(Said { value: "constant", origin: said.origin }),
         _ => {
-            arguments.missing(&said.origin, "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)");
+            arguments.missing(
+                &said.origin,
+                "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+            );
             None
         }
     }

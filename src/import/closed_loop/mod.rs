@@ -55,7 +55,12 @@ pub(super) struct Reading<'a> {
 }
 
 /// The plan of a configuration.
-pub(super) fn draft(file: &str, object: &Map<String, Value>, name: Field, wishes: &Wishes) -> Result<(Draft, Secrets), ImportError> {
+pub(super) fn draft(
+    file: &str,
+    object: &Map<String, Value>,
+    name: Field,
+    wishes: &Wishes,
+) -> Result<(Draft, Secrets), ImportError> {
     let mut reading = Reading { file, object, secrets: Secrets::default(), listed: Vec::new() };
     let mut draft = Draft::default();
     draft.head = reading.head(name)?;
@@ -72,14 +77,24 @@ pub(super) fn draft(file: &str, object: &Map<String, Value>, name: Field, wishes
     {
         matrix.push(tokens.field("output_tokens"));
     }
-    matrix.extend(reading.values("temperature", |value| value.as_f64().is_some_and(|t| (0.0..=2.0).contains(&t)), "a number from 0 to 2")?);
+    matrix.extend(reading.values(
+        "temperature",
+        |value| value.as_f64().is_some_and(|t| (0.0..=2.0).contains(&t)),
+        "a number from 0 to 2",
+    )?);
     matrix.extend(reading.values("stream", Value::is_boolean, "true or false")?);
-    let Some(sizes) = reading.numbers(&["batch_sizes", "batch_size", "concurrencies", "concurrency"], 1, 100_000)? else {
-        return Err(reading.wrong("batch_sizes", "there are none, so there is no load", "add \"batch_sizes\": [1, 2, 4, 8]"));
+    let Some(sizes) = reading.numbers(&["batch_sizes", "batch_size", "concurrencies", "concurrency"], 1, 100_000)?
+    else {
+        return Err(reading.wrong(
+            "batch_sizes",
+            "there are none, so there is no load",
+            "add \"batch_sizes\": [1, 2, 4, 8]",
+        ));
     };
     matrix.push(sizes.field("batch_size"));
     let repeats = reading.numbers(&["repeats"], 1, 1000)?;
-    let fields = repeats.map(|repeats| Field::new("repeats", repeats.values[0].clone(), "repeats")).into_iter().collect();
+    let fields =
+        repeats.map(|repeats| Field::new("repeats", repeats.values[0].clone(), "repeats")).into_iter().collect();
     draft.sweeps.push(Sweep { name: "batches".to_owned(), matrix, fields });
     reading.times(&mut draft)?;
     reading.rest();
@@ -141,11 +156,18 @@ impl Reading<'_> {
             let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
             let Some(number) = number else {
                 let shown = text::one_line(&self.secrets.hide(&text));
-                return Err(self.wrong(&format!("{key}[{at}]"), &format!("`{shown}` is none of {wanted}"), "correct it"));
+                return Err(self.wrong(
+                    &format!("{key}[{at}]"),
+                    &format!("`{shown}` is none of {wanted}"),
+                    "correct it",
+                ));
             };
             let number = number.to_string();
             if numbers.contains(&number) {
-                self.list_missing(format!("{key}[{at}] = {number}"), "it is there twice; `repeats` runs a cell several times");
+                self.list_missing(
+                    format!("{key}[{at}] = {number}"),
+                    "it is there twice; `repeats` runs a cell several times",
+                );
             } else {
                 numbers.push(number);
             }
@@ -159,7 +181,11 @@ impl Reading<'_> {
         let mut values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         values.dedup();
         if values.is_empty() || values.len() > MOST || !values.iter().all(fits) {
-            return Err(self.wrong(key, &format!("it must be {wanted}, or a list of such"), "correct it, or take it out"));
+            return Err(self.wrong(
+                key,
+                &format!("it must be {wanted}, or a list of such"),
+                "correct it, or take it out",
+            ));
         }
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))
@@ -167,7 +193,8 @@ impl Reading<'_> {
 
     fn head(&mut self, name: Field) -> Result<Vec<Field>, ImportError> {
         let text = |key: &str| self.object.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        let mut head = vec![text("name").map_or(name, |name| Field::new("name", scalar(&text::one_line(name)), "name"))];
+        let mut head =
+            vec![text("name").map_or(name, |name| Field::new("name", scalar(&text::one_line(name)), "name"))];
         for key in ["description", "notes"] {
             if let Some(words) = text(key)
                 && head.len() < 2
@@ -194,7 +221,9 @@ impl Reading<'_> {
             ("timeout_seconds", "request", 0.001, None),
         ] {
             let Some(value) = self.object.get(key) else {
-                fields.extend(default.map(|default| Field::new(phase, default, format!("no {key}; default of sweepline"))));
+                fields.extend(
+                    default.map(|default| Field::new(phase, default, format!("no {key}; default of sweepline"))),
+                );
                 continue;
             };
             let number = value.as_f64().or_else(|| value.as_str()?.trim_end_matches('s').trim().parse().ok());
@@ -229,7 +258,8 @@ impl Reading<'_> {
                     let folded = key.to_lowercase().replace('-', "_");
                     let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, &folded));
                     let near = near.filter(|near| strsim::damerau_levenshtein(near, &folded) <= 1 + folded.len() / 4);
-                    let why = near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
+                    let why =
+                        near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
                     self.list_missing(format!("{key} = {shown}"), why);
                 }
             }

@@ -183,7 +183,8 @@ impl<'a> Walker<'a> {
         let mut words = self.words(raw, *line)?;
         let steering = words.iter().take_while(|word| STEERING.contains(&word.as_str())).count();
         words.drain(..steering);
-        let exported = words.first().is_some_and(|word| ["export", "local", "declare", "readonly"].contains(&word.as_str()));
+        let exported =
+            words.first().is_some_and(|word| ["export", "local", "declare", "readonly"].contains(&word.as_str()));
         let begins = usize::from(exported);
         let assigned = words.iter().skip(begins).take_while(|word| assignment(word).is_some()).count();
         let command = words.split_off(begins + assigned);
