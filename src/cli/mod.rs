@@ -11,6 +11,7 @@ mod export;
 mod failure;
 mod graph;
 mod limits;
+mod lints;
 mod list;
 mod man;
 pub mod mock;
@@ -61,7 +62,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),

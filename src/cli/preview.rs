@@ -15,7 +15,7 @@ use crate::sweep::resume::{Action, Decision, Wishes, explain};
 
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, output, probe, room, why};
+use super::{Exit, Failure, Folder, TextOrJson, lints, output, probe, room, why};
 
 /// The arguments of `preview`.
 #[derive(Debug, Args)]
@@ -65,6 +65,9 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
     let view = View { format: args.format, asked: asked.as_deref(), jobs: 1 };
     let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
+        output::complain(&line);
+    }
     Ok(match asked {
         Some(asked) if !probe::are_ready(&asked) => Exit::Runs,
         _ if args.exit_code && work => Exit::Work,
