@@ -13,6 +13,7 @@ mod export;
 mod failure;
 mod graph;
 mod limits;
+mod lints;
 mod list;
 mod man;
 pub mod mock;
@@ -64,7 +65,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),

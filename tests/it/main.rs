@@ -11,6 +11,7 @@ mod identity;
 mod keepalive;
 mod kill;
 mod lab;
+mod lint;
 mod memory;
 mod mock;
 mod observe;
