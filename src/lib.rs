@@ -12,6 +12,7 @@ pub mod analysis;
 pub mod cli;
 pub mod engine;
 pub mod expand;
+pub mod explain;
 pub mod export;
 pub mod graph;
 pub mod mock;

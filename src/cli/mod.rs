@@ -6,6 +6,7 @@ mod answers;
 mod calibrate;
 mod check;
 mod completions;
+mod explain;
 mod export;
 mod failure;
 mod graph;
@@ -62,6 +63,8 @@ pub enum Command {
     Preview(preview::PreviewArgs),
     /// Check plans; every mistake is shown at its place
     Check(check::CheckArgs),
+    /// Say what a code of `check` means, with a wrong and a right example
+    Explain(explain::ExplainArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
@@ -164,6 +167,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),
         Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
         Command::Show(args) => show::run(args),

@@ -4,9 +4,12 @@
 //! read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix its one
 //! form; `error` shows what was found, without what `mask` takes for a secret.
 
+mod allow;
 mod axis;
 mod check;
 mod client;
+pub mod compare;
+pub mod disclosure;
 mod error;
 mod mask;
 mod mock_figures;
@@ -19,6 +22,7 @@ pub mod scenario;
 mod schema;
 mod secret;
 pub mod shorthand;
+mod source;
 mod suggest;
 mod toml;
 mod tree;
@@ -27,7 +31,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
 pub use model::*;
@@ -35,6 +39,7 @@ pub use schema::{schema, schema_text};
 pub use tree::Step;
 
 use mask::Mask;
+use source::Sources;
 use tree::Node;
 
 /// A larger file is not a plan.
@@ -69,8 +74,7 @@ pub struct Loaded {
     /// The plan. Its matrices and excludes have axes under their first names only, and every matrix has the axes
     /// `endpoint`, `model` and `scenario`.
     pub plan: Plan,
-    file: PathBuf,
-    text: String,
+    sources: Sources,
     tree: Node,
 }
 
@@ -80,12 +84,12 @@ impl Loaded {
     pub fn place(&self, path: &[Step]) -> Option<Place> {
         let found = self.tree.walk(path);
         let is_root = std::ptr::eq(found.node, &self.tree);
-        (!is_root).then(|| Place::of(&self.file, &self.text, found.span().start))
+        (!is_root).then(|| self.sources.place(found.span().start))
     }
 
     /// The file the plan was read from.
     pub fn file(&self) -> &Path {
-        &self.file
+        self.sources.first_name()
     }
 }
 
@@ -117,26 +121,50 @@ pub fn parse(name: &Path, text: &str, format: Format) -> Result<Loaded, PlanErro
         let message = format!("the file has {} bytes; a plan has at most {MOST_BYTES}", text.len());
         return Err(PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message)));
     }
-    let (tree, mut found) = read_tree(text, format);
-    let Some(tree) = tree else {
-        return Err(PlanErrors::new(name, text, &Mask::new(text, None), found));
+    let mut texts = Texts::default();
+    let Some(tree) = texts.read(name, text, format) else {
+        return Err(texts.into_errors());
     };
-    let mut mask = Mask::new(text, Some(&tree));
-    if !found.is_empty() {
-        // The second value of a key given twice is in no tree.
-        mask.add_lines(text);
-    }
-    let recovered = recover::recover(tree, text);
-    found.extend(recovered.found);
+    let recovered = recover::recover(tree, texts.sources.text());
+    texts.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
-        found.extend(check::check(plan, &recovered.tree));
+        texts.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {
-        Some(plan) if found.is_empty() => {
-            Ok(Loaded { plan, file: name.to_owned(), text: text.to_owned(), tree: recovered.tree })
+        Some(plan) if texts.found.is_empty() => Ok(Loaded { plan, sources: texts.sources, tree: recovered.tree }),
+        _ => Err(texts.into_errors()),
+    }
+}
+
+/// The texts read so far, what is hidden in them, and their mistakes.
+#[derive(Default)]
+struct Texts {
+    sources: Sources,
+    mask: Mask,
+    found: Vec<Diagnostic>,
+}
+
+impl Texts {
+    /// Reads one more text: its tree, with places in the common string, if it can be trusted.
+    fn read(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
+        let (mut tree, found) = read_tree(text, format);
+        let mut mask = Mask::new(text, tree.as_ref());
+        if tree.is_some() && !found.is_empty() {
+            // The second value of a key given twice is in no tree.
+            mask.add_lines(text);
         }
-        _ => Err(PlanErrors::new(name, text, &mask, found)),
+        let start = self.sources.add(name, text);
+        self.mask.join(mask, start);
+        self.found.extend(found.into_iter().map(|diagnostic| diagnostic.shift(start)));
+        if let Some(tree) = &mut tree {
+            tree.shift(start);
+        }
+        tree
+    }
+
+    fn into_errors(self) -> PlanErrors {
+        PlanErrors::new(&self.sources, &self.mask, self.found)
     }
 }
 

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+pub use super::allow::{Allow, LintCode};
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
+pub use super::compare::{Compare, MetricName};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::scalar::{Fact, ModelId, Scalar};
@@ -86,6 +88,12 @@ pub struct Plan {
     /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,
+    /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allow>,
     /// The sweeps, by name, in the order in which they run.
     #[schemars(schema_with = "super::schema::named::<Sweep>")]
     pub sweeps: Table<Sweep>,
@@ -117,9 +125,11 @@ pub struct Endpoint {
     /// The hardware the server runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<Hardware>,
-    /// Facts about the running server that decide its speed: version, parallelism, flags.
+    /// Facts about the running server that decide its speed. Well-known are `version`, `tensor_parallel`,
+    /// `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others may stand beside them. Every fact is part
+    /// of a run's identity.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(example = serde_json::json!({ "version": "0.33.0", "tensor_parallel": 8 }))]
+    #[schemars(schema_with = "super::disclosure::server_schema")]
     pub server: Table<Fact>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: the endpoint itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +170,10 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// All of them, as they are documented.
+    pub const ALL: [Engine; 7] =
+        [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
         match self {
@@ -200,7 +214,8 @@ impl Api {
     }
 }
 
-/// The declared hardware of an endpoint.
+/// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for readers of the
+/// results, and a run keeps its result when it is added or changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hardware {
@@ -213,6 +228,10 @@ pub struct Hardware {
     #[schemars(range(min = 1))]
     #[schemars(example = 8)]
     pub gpus: Option<u32>,
+    /// Memory of one accelerator, like 80GB HBM3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "80GB HBM3")]
+    pub memory: Option<String>,
     /// Memory bandwidth of one accelerator, like 3.35TB/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "3.35TB/s")]
@@ -221,6 +240,14 @@ pub struct Hardware {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"nvlink")]
     pub interconnect: Option<String>,
+    /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "25GbE in one rack")]
+    pub network: Option<String>,
+    /// What the server loads its weights from, like local NVMe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "local NVMe")]
+    pub storage: Option<String>,
     /// Price of the whole endpoint per hour, in your currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -394,6 +421,12 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]
     pub stream: Option<bool>,
+    /// Which cells of this sweep will be compared; default: what the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Rules of the methodology lint that do not hold for this sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allow>,
     /// What you expect to see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "It bends at 20 requests per second.")]

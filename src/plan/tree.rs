@@ -4,7 +4,9 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A range of bytes in the plan's text.
+use super::source::shifted;
+
+/// A range of bytes in the texts of a plan, which stand one after the other.
 pub type Span = Range<usize>;
 
 /// One step of a path into a plan, such as `sweeps`, `saturation`, `matrix`, `endpoint`, `[1]`.
@@ -157,6 +159,19 @@ impl Node {
             _ => &[],
         };
         entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// Moves the places of this value and all below it by `by` bytes.
+    pub fn shift(&mut self, by: usize) {
+        self.span = shifted(self.span.clone(), by);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| {
+                entry.key_span = shifted(entry.key_span.clone(), by);
+                entry.node.shift(by);
+            }),
+            _ => {}
+        }
     }
 
     /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the

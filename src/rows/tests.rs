@@ -105,7 +105,10 @@ proptest! {
         let rows: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
         let requests = dir.path().join(Table::Requests.file());
         prop_assert_eq!(read_requests(&requests).unwrap(), (labels.clone(), rows));
-        prop_assert_eq!(read_run(dir.path()).unwrap(), Records { labels, records: records.clone() });
+        let run = RunReader::open(dir.path()).unwrap();
+        let mut read = Vec::new();
+        run.replay(&mut |row, gaps| read.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
+        prop_assert_eq!((&run.labels, &read), (&labels, &records));
         for table in [Table::Requests, Table::Events] {
             prop_assert_eq!(check(&dir.path().join(table.file()), table).unwrap(), records.len() as u64);
         }

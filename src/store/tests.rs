@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Sample, Stamp, Table};
+use crate::rows::{Environment, Facts, Outcome, Phase, Record, Replay, RequestRow, Sample, Stamp, Table};
 
 /// A spec as `run.json` keeps it.
 const SPEC: &str = r#"{
@@ -139,7 +139,9 @@ fn a_committed_run_reads_back() {
     assert_eq!((&listed.state, &listed.record), (&State::Whole, &Some(written.clone())));
     assert_eq!((written.attempt, written.replaced.clone(), &written.spec), (1, None, &spec()));
     let read = store.read(&written).unwrap();
-    assert_eq!(read.records, (0..3).map(record).collect::<Vec<_>>());
+    let mut records = Vec::new();
+    read.replay(&mut |row, gaps| records.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
+    assert_eq!(records, (0..3).map(record).collect::<Vec<_>>());
     let labels = &read.labels;
     assert_eq!((labels.run_id.as_str(), labels.qps, labels.batch_size), (id('a').as_str(), Some(2.5), Some(4)));
     assert_eq!(store.read_samples(&written).unwrap(), samples());

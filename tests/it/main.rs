@@ -5,6 +5,7 @@ mod bad;
 mod calibrate;
 mod commands;
 mod connections;
+mod explain;
 mod identity;
 mod keepalive;
 mod kill;

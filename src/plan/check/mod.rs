@@ -1,6 +1,7 @@
 //! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
+mod compare;
 mod endpoint;
 mod exclude;
 mod limits;
@@ -29,6 +30,7 @@ pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
     checker.scenarios(plan);
     checker.limits(plan);
     checker.sweeps(plan);
+    checker.comparisons(plan);
     checker.found
 }
 
