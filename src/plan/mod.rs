@@ -11,12 +11,14 @@ mod client;
 pub mod compare;
 pub mod disclosure;
 mod error;
+mod foreign;
 mod mask;
 mod mock_figures;
 pub mod model;
 mod objective;
 mod read;
 mod recover;
+mod remedy;
 mod scalar;
 pub mod scenario;
 mod schema;
@@ -34,6 +36,7 @@ mod tests;
 use std::path::Path;
 
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use schema::{schema, schema_text};
 pub use tree::Step;
@@ -178,7 +181,10 @@ fn read_tree(text: &str, format: Format) -> (Option<Node>, Vec<Diagnostic>) {
     if let Some(tree) = &mut tree {
         tree.take_duplicates(&mut duplicates);
         if !matches!(tree.value, tree::Value::Map(_)) {
-            let message = "this is not a plan: a plan is a table of keys and values";
+            let message = match tree.value {
+                tree::Value::Null => "there is no plan in this file: it says nothing",
+                _ => "this is not a plan: a plan is a table of keys and values",
+            };
             found.push(Diagnostic::new(Code::WrongType, message).at(Some(0..0)).remedy("begin with `sweepline: 1`"));
             return (None, found);
         }

@@ -230,7 +230,7 @@ pub struct Hardware {
     pub gpus: Option<u32>,
     /// Memory of one accelerator, like 80GB HBM3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = "80GB HBM3")]
+    #[schemars(example = &"80GB HBM3")]
     pub memory: Option<String>,
     /// Memory bandwidth of one accelerator, like 3.35TB/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,11 +242,11 @@ pub struct Hardware {
     pub interconnect: Option<String>,
     /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = "25GbE in one rack")]
+    #[schemars(example = &"25GbE, one rack")]
     pub network: Option<String>,
     /// What the server loads its weights from, like local NVMe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = "local NVMe")]
+    #[schemars(example = &"local NVMe")]
     pub storage: Option<String>,
     /// Price of the whole endpoint per hour, in your currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]

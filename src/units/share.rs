@@ -36,7 +36,7 @@ impl FromStr for Share {
             .ok_or_else(|| UnitError(format!("`{text}` is not a share: write it in percent, like 1% or 0.5%")))?;
         let share = number.parse::<Decimal>()?.percent();
         if share < Decimal::default() || share > Decimal::new(1, 0) {
-            return Err(UnitError(format!("`{text}` is outside 0% to 100%")));
+            return Err(UnitError(format!("`{text}` is outside 0% to 100%: write a share between them")));
         }
         Ok(Share(share))
     }
