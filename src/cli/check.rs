@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
-use crate::plan;
+use crate::plan::{self, Code, Report};
 
 use super::{Colour, Exit, Failure, TextOrJson, output};
 
@@ -25,25 +24,29 @@ pub struct CheckArgs {
 /// Checks every plan and shows all mistakes of all of them.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
-    let mut found: Vec<serde_json::Value> = Vec::new();
+    let mut report = Report { diagnostics: Vec::new() };
+    let mut first: Option<Code> = None;
     for path in &args.plans {
         match (plan::load(path), args.format) {
             (Ok(_), TextOrJson::Text) => output::print(&format!("{}: ok", path.display()))?,
             (Ok(_), TextOrJson::Json) => {}
             (Err(errors), format) => {
                 exit = Exit::Usage;
+                first = first.or(errors.diagnostics.first().map(|one| one.code));
                 match format {
                     TextOrJson::Text => {
                         let stderr = std::io::stderr();
                         output::complain(&errors.render(args.colour.on(&stderr)));
                     }
-                    TextOrJson::Json => found.extend(errors.json().iter().map(|one| json!(one))),
+                    TextOrJson::Json => report.diagnostics.extend(errors.json()),
                 }
             }
         }
     }
-    if args.format == TextOrJson::Json {
-        output::json(&json!({ "diagnostics": found }))?;
+    match (args.format, first) {
+        (TextOrJson::Json, _) => output::json(&report)?,
+        (TextOrJson::Text, Some(code)) => output::complain(&format!("\n`sweepline explain {code}` says more")),
+        (TextOrJson::Text, None) => {}
     }
     Ok(exit)
 }

@@ -17,6 +17,8 @@ pub struct SchemaArgs {
 enum What {
     /// The JSON Schema of plans (schemas/plan.schema.json).
     Plan,
+    /// The JSON Schema of what `check --format json` prints (schemas/check.schema.json).
+    Check,
     /// The meaning of the Parquet columns (schemas/columns.md).
     Columns,
 }
@@ -25,6 +27,7 @@ enum What {
 pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
     match args.what {
         What::Plan => output::print(&crate::plan::schema_text())?,
+        What::Check => output::print(&crate::plan::report_schema_text())?,
         What::Columns => output::print(&crate::rows::columns_markdown())?,
     }
     Ok(Exit::Done)

@@ -19,6 +19,7 @@ mod objective;
 mod read;
 mod recover;
 mod remedy;
+mod report;
 mod scalar;
 pub mod scenario;
 mod schema;
@@ -35,8 +36,9 @@ mod tests;
 
 use std::path::Path;
 
-pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use model::*;
+pub use report::{Finding, Related, Report, Severity, report_schema_text};
 pub use schema::{schema, schema_text};
 pub use tree::Step;
 
