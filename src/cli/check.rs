@@ -21,6 +21,11 @@ pub struct CheckArgs {
     pub colour: Colour,
 }
 
+/// The text of `schemas/check.schema.json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Report>("sweepline check --format json")
+}
+
 /// Checks every plan and shows all mistakes of all of them.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;

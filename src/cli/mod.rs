@@ -6,6 +6,8 @@ mod answers;
 mod calibrate;
 mod check;
 mod completions;
+mod diff;
+mod estimate;
 mod explain;
 mod export;
 mod failure;
@@ -17,6 +19,7 @@ pub mod mock;
 mod output;
 mod preview;
 mod probe;
+mod remembered;
 mod room;
 mod run;
 mod schema;
@@ -69,6 +72,8 @@ pub enum Command {
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
     Why(why::WhyArgs),
+    /// Say which runs come, go and stay between two plans, and by which edits
+    Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
     /// List the results folder
@@ -170,6 +175,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),

@@ -88,7 +88,7 @@ pub(super) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
 
 impl Kind {
     /// What an editor may know of a value.
-    fn schema(self) -> Value {
+    pub fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),

@@ -18,6 +18,7 @@ use super::suggest;
 #[serde(deny_unknown_fields)]
 pub struct Compare {
     /// The axis whose values are compared, like endpoint.
+    #[schemars(example = &"endpoint")]
     pub by: String,
     /// The value of that axis that all others are compared with.
     pub baseline: Scalar,

@@ -37,8 +37,9 @@ mod tests;
 use std::path::Path;
 
 pub use error::{Code, Diagnostic, Place, PlanErrors};
+pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
-pub use report::{Finding, Related, Report, Severity, report_schema_text};
+pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
 pub use tree::Step;
 

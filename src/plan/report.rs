@@ -7,7 +7,6 @@ use super::error::{Diagnostic, Place, PlanErrors};
 
 /// What `sweepline check --format json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "sweepline check --format json")]
 pub struct Report {
     /// What was found in all plans of the call: plan by plan, in each by place. Empty where nothing is wrong.
     pub diagnostics: Vec<Finding>,
@@ -137,11 +136,4 @@ impl PlanErrors {
             ..Finding::new(diagnostic.code, Severity::Error, diagnostic.message.clone(), file).at(start.as_ref())
         }
     }
-}
-
-/// The text of `schemas/check.schema.json`.
-pub fn report_schema_text() -> String {
-    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let schema = generator.into_root_schema_for::<Report>();
-    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }

@@ -182,6 +182,7 @@ impl JsonSchema for Nanos {
             "type": "string",
             "description": "A duration with a unit: h, m, s, ms, us or ns.",
             "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+\s*$",
+            "patternErrorMessage": "write a duration with its unit, like 120s, 1m30s or 250ms",
             "examples": ["120s", "1m30s", "250ms"],
         })
     }
@@ -229,6 +230,7 @@ impl JsonSchema for PerToken {
             "type": "string",
             "description": "A time for each token.",
             "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+/token\s*$",
+            "patternErrorMessage": "write a time per token, like 0.1ms/token",
             "examples": ["0.1ms/token"],
         })
     }

@@ -74,7 +74,8 @@ impl JsonSchema for Share {
         json_schema!({
             "type": "string",
             "description": "A share of a whole in percent.",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?%\s*$",
+            "pattern": r"^\s*(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%\s*$",
+            "patternErrorMessage": "write a share from 0% to 100%, like 1% or 0.5%",
             "examples": ["1%", "0.5%"],
         })
     }
