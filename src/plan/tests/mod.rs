@@ -2,6 +2,7 @@
 
 mod broken;
 mod hostile;
+mod reuse;
 
 use std::path::Path;
 
