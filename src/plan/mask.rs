@@ -19,11 +19,16 @@ pub(super) struct Mask {
 }
 
 /// Whether a value under this key may be a secret. `prompt_tokens` is none, `hf_token` is.
-pub(super) fn is_secret_name(key: &str) -> bool {
+pub fn is_secret_name(key: &str) -> bool {
     key.split(|c: char| !c.is_alphanumeric()).any(|word| {
         let word = word.to_ascii_lowercase();
         SECRET_WORDS.contains(&word.as_str()) || word.ends_with("apikey")
     })
+}
+
+/// Whether a word looks like a key of a well-known service.
+pub fn looks_like_key(word: &str) -> bool {
+    word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// Whether a text says where a secret is, and is none itself.
@@ -124,7 +129,7 @@ impl Mask {
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let mut start = 0;
         for word in text.split(|c| !is_key(c)) {
-            if word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
+            if looks_like_key(word) {
                 self.spans.push(start..start + word.len());
             }
             // Separators are single characters of one to four bytes.

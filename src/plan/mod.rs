@@ -5,11 +5,15 @@
 //! of `model` read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix
 //! its one form; `error` shows what was found, without what `mask` takes for a secret.
 
+mod allow;
 mod axis;
 mod check;
 mod client;
+pub mod compare;
+pub mod disclosure;
 mod error;
 mod files;
+mod foreign;
 mod load;
 mod mask;
 mod merge;
@@ -18,6 +22,7 @@ pub mod model;
 mod objective;
 mod read;
 mod recover;
+mod remedy;
 mod scalar;
 pub mod scenario;
 mod schema;
@@ -41,6 +46,7 @@ use std::path::Path;
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
 pub use files::{Disk, Files};
 pub use load::Options;
+pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use schema::{schema, schema_text};
 pub use tree::Step;

@@ -1,8 +1,10 @@
 //! Plans that are right: YAML and TOML mean the same, what is read comes back, places are found. `broken` has the others.
 
 mod broken;
+mod compare;
 mod hostile;
 mod reuse;
+mod schema;
 
 use std::path::Path;
 

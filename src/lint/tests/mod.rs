@@ -1,0 +1,1 @@
+//! The rules over small plans.
