@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::plan;
-
+use super::changes::Changes;
 use super::{Colour, Exit, Failure, TextOrJson, output};
 
 /// The arguments of `check`.
@@ -15,6 +14,8 @@ pub struct CheckArgs {
     /// Plan files, YAML or TOML
     #[arg(required = true, value_name = "PLAN")]
     plans: Vec<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for editors and CI
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -27,7 +28,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut found: Vec<serde_json::Value> = Vec::new();
     for path in &args.plans {
-        match (plan::load(path), args.format) {
+        match (args.changes.load(path), args.format) {
             (Ok(_), TextOrJson::Text) => output::print(&format!("{}: ok", path.display()))?,
             (Ok(_), TextOrJson::Json) => {}
             (Err(errors), format) => {
