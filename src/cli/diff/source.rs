@@ -1,11 +1,11 @@
 //! Where a plan comes from: a file, or a file as it was at a git revision, which the `git` program is asked for.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::expand::{Expansion, expand};
-use crate::plan::{self, Format, Loaded};
+use crate::plan::{self, Files, Format, Loaded, Options};
 
 use super::super::Failure;
 
@@ -56,11 +56,42 @@ impl Source {
                 let Some(format) = Format::of(&self.path) else {
                     return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
                 };
-                plan::parse(Path::new(&name), &at_revision(&self.path, revision)?, format)?
+                let text = at_revision(&self.path, revision)?;
+                plan::parse_with(Path::new(&name), &text, format, &Options::default(), &Revision(revision))?
             }
         };
         let expansion = expand(&loaded.plan)?;
         Ok(Side { loaded, expansion })
+    }
+}
+
+/// The files of a git revision: the fragments of a plan are read as they were with it.
+struct Revision<'r>(&'r str);
+
+impl Files for Revision<'_> {
+    /// Links are not followed: git keeps them as texts.
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut canonical = std::path::absolute(Path::new("."))?;
+        for part in path.components() {
+            match part {
+                Component::ParentDir => drop(canonical.pop()),
+                Component::CurDir => {}
+                part => canonical.push(part),
+            }
+        }
+        Ok(canonical)
+    }
+
+    fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        let text = at_revision(path, self.0).map_err(|failure| match failure {
+            Failure::Usage(reason) => io::Error::other(reason),
+            other => io::Error::other(format!("{other:?}")),
+        })?;
+        Ok(text.into_bytes().into_iter().take(most).collect())
+    }
+
+    fn names(&self, _: &Path) -> Vec<String> {
+        Vec::new()
     }
 }
 
