@@ -16,14 +16,15 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use indexmap::{IndexMap, IndexSet};
-use serde::{Serialize, Serializer};
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
-use crate::plan::{LintCode, Loaded, Place, Plan, Step};
+use crate::plan::{LintCode, Loaded, Place, Plan, Severity, Step};
 
-pub use rule::{RULES, Rule, Severity};
+pub use rule::{RULES, Rule};
 pub use show::{counts, text};
 
 use view::View;
@@ -53,11 +54,12 @@ impl Scope {
     }
 }
 
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl fmt::Display for Scope {
+    /// `plan`, `sweep saturation`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.words() {
-            (kind, None) => serializer.serialize_str(kind),
-            (kind, Some(name)) => serializer.collect_str(&format_args!("{kind} {name}")),
+            (kind, None) => f.write_str(kind),
+            (kind, Some(name)) => write!(f, "{kind} {name}"),
         }
     }
 }

@@ -19,6 +19,7 @@ mod objective;
 mod read;
 mod recover;
 mod remedy;
+mod report;
 mod scalar;
 pub mod scenario;
 mod schema;
@@ -35,9 +36,10 @@ mod tests;
 
 use std::path::Path;
 
-pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
+pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
 pub use tree::Step;
 
