@@ -2,9 +2,11 @@
 
 mod architecture;
 mod bad;
+mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod diff;
 mod explain;
 mod identity;
 mod keepalive;
@@ -15,6 +17,7 @@ mod memory;
 mod mock;
 mod observe;
 mod outcomes;
+mod preview;
 mod readers;
 mod readme;
 mod realserver;
