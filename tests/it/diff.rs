@@ -61,7 +61,7 @@ fn a_pull_request_gets_markdown_and_programs_json() {
     let edits = diff["edits"].as_array().unwrap();
     let one = edits.iter().find(|part| part["edits"][0]["path"] == "sweeps.rates.matrix.qps[2]").unwrap();
     assert_eq!((&one["edits"][0]["old"], &one["edits"][0]["new"]), (&"20".into(), &"40".into()));
-    assert_eq!(one["edits"][0]["place"], "b.yaml:14:76");
+    assert_eq!(one["edits"][0]["place"], "b.yaml:14:77");
     assert_eq!((one["come"].as_array().unwrap().len(), one["go"].as_array().unwrap().len()), (1, 1));
 }
 
@@ -100,8 +100,8 @@ fn values_repeats_sweeps_and_rules_come_and_go() {
     let all = PLAN.replace("measure: 8s", "measure: 9s").replace("ttft: 9ms", "ttft: 7ms");
     let both = told(&lab, PLAN, &all);
     assert_eq!(both.len(), 2, "{both:?}");
-    assert!(both.contains(&row("changed phases.measure", 5, 5)), "{both:?}");
-    assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure", 2, 2)), "{both:?}");
+    assert!(both.contains(&row("changed phases.measure.for", 5, 5)), "{both:?}");
+    assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure.for", 2, 2)), "{both:?}");
 }
 
 /// Runs git in the lab; none where the program is missing.
@@ -134,7 +134,7 @@ fn a_plan_is_compared_with_what_it_was() {
     lab.write("plans/nightly.yaml", &edited());
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD"]).stdout;
     assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 runs come"), "{text}");
-    let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:41 → plans/nightly.yaml:6:41)";
+    let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:39 → plans/nightly.yaml:6:39)";
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
     assert!(text.contains("9ms → 8ms") && !text.contains("qps"), "{text}");
