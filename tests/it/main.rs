@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bad;
+mod broken;
 mod calibrate;
 mod commands;
 mod connections;
@@ -11,6 +12,7 @@ mod identity;
 mod keepalive;
 mod kill;
 mod lab;
+mod lint;
 mod memory;
 mod mock;
 mod observe;
