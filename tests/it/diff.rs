@@ -153,6 +153,25 @@ fn a_plan_is_compared_with_what_it_was() {
 }
 
 #[test]
+fn fragments_are_those_of_the_revision() {
+    let Some(lab) = repository() else { return };
+    let (head, phases) =
+        (PLAN.replace("phases: { fill: 1s, stabilize: 1s, measure: 8s }\n", ""), "phases: { measure: 8s }\n");
+    lab.write("plans/parts/times.yaml", phases);
+    lab.write("plans/used.yaml", &head.replace("name: nightly", "name: used\nuse: [parts/times.yaml]"));
+    git(&lab, &["add", "."]);
+    git(&lab, &["commit", "--quiet", "-m", "fragments"]);
+    lab.write("plans/parts/times.yaml", &phases.replace("8s", "9s"));
+    let text = lab.ok(&["diff", "plans/used.yaml@HEAD"]).stdout;
+    let edit = "phases.measure.for: 8s → 9s (plans/parts/times.yaml@HEAD:1:20 → plans/parts/times.yaml:1:20)";
+    assert!(text.contains(edit), "{text}");
+    lab.write("plans/used.yaml", &head.replace("name: nightly", "name: used\nuse: [parts/time.yaml]"));
+    git(&lab, &["commit", "--quiet", "-am", "a wrong name"]);
+    let wrong = lab.run(&["diff", "plans/used.yaml@HEAD"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `parts/times.yaml`?"), "{}", wrong.stderr);
+}
+
+#[test]
 fn what_git_cannot_give_is_said() {
     let Some(lab) = repository() else { return };
     let says = |args: &[&str], words: &str| {
@@ -168,7 +187,7 @@ fn what_git_cannot_give_is_said() {
     lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
     git(&lab, &["add", "."]);
     git(&lab, &["commit", "--quiet", "-m", "broken"]);
-    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD:3:1");
+    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD has mistakes:");
     let outside = Lab::new();
     outside.write("plan.yaml", PLAN);
     let ended = Command::new(env!("CARGO_BIN_EXE_sweepline"))

@@ -73,7 +73,6 @@ pub struct Part {
 impl Diff {
     /// The comparison of `a` and `b`.
     pub fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
-        let file = |side: &Side| side.loaded.file().display().to_string();
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
@@ -83,8 +82,8 @@ impl Diff {
             }
         }
         Diff {
-            a: file(a),
-            b: file(b),
+            a: a.name.clone(),
+            b: b.name.clone(),
             come,
             go,
             stay: compared.stay.iter().map(|run| Run::of(run)).collect(),
