@@ -34,7 +34,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                     _ => properties(at, value, look),
                 }
             }
-            for key in ["anyOf", "oneOf"] {
+            for key in ["anyOf", "oneOf", "allOf"] {
                 // Those of a table are conditions too.
                 if !fields.contains_key("properties") {
                     properties(at, &node[key], look);
