@@ -105,6 +105,11 @@ pub fn run(args: NewArgs) -> Result<Exit, Failure> {
 
 /// Asks the server what it is. One that does not answer is no mistake where the model is known.
 fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
+    if reqwest::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        let text = "--url carries a user name or password, which would end up in the plan; take it out, and name the variable \
+                    that holds the key with --api-key-env";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let question = Question {
         url: url.to_owned(),
         api_key: key(args.api_key_env.as_deref())?,

@@ -44,9 +44,7 @@ pub(super) fn endpoint(
 ) -> Result<Option<(String, Vec<Field>)>, ImportError> {
     // Versions before 0.11 called it --endpoint-type.
     let named = arguments.text("endpoint-type").or_else(|| arguments.text("backend"));
-    if arguments.text("backend").is_some()
-        && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
-    {
+    if arguments.text("backend").is_some() && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type")) {
         arguments.needless("--backend", "--endpoint-type says more");
     }
     let default = if tool == Tool::Script { "vllm" } else { "openai" };
@@ -77,8 +75,7 @@ pub(super) fn endpoint(
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
-            let origin =
-                format!("{}; if another engine answers, write it: it decides whether ignore_eos is sent", named.origin);
+            let origin = format!("{}; write the one that answers: it decides about ignore_eos", named.origin);
             Field::new("engine", "vllm", origin)
         }
         engine => Field::new("engine", engine, &named.origin),
@@ -92,8 +89,8 @@ fn url(
     path: Option<&Said<String>>,
     around: &Around,
 ) -> Result<Said<String>, ImportError> {
-    let (host, port) = (arguments.text("host"), arguments.text("port"));
-    let base = match (arguments.text("base-url"), &around.url) {
+    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
+    let base = match (arguments.needed(place, "base-url")?, &around.url) {
         (Some(base), _) => base,
         (None, Some((url, origin))) if host.is_none() && port.is_none() => {
             return Ok(Said { value: url.clone(), origin: origin.clone() });
@@ -114,14 +111,10 @@ fn url(
         remedy: "write --base-url http://HOST:PORT".to_owned(),
     })?;
     if read.had_secret {
-        arguments.missing(
-            "user name, password or key in --base-url",
-            "the plan holds no secret: add api_key: { secret: env:NAME }",
-        );
+        arguments.missing("user name, password or key in --base-url", "the plan holds no secret: add api_key: { secret: env:NAME }");
     }
     // What was changed is not repeated: it may have held the secret.
-    let origin =
-        if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
+    let origin = if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
     Ok(joined(&url, path, origin, arguments))
 }
@@ -135,7 +128,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
             let before = before.trim_matches('/');
             let base = if before.is_empty() { base.to_owned() } else { format!("{base}/{before}") };
             let origin = match path {
-                Some(path) => format!("{origin} {}", path.origin),
+                Some(path) => format!("{origin}, {}", path.origin),
                 None => format!("{origin}, and the default --endpoint /v1/completions"),
             };
             Said { value: base, origin }
@@ -162,10 +155,7 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
                 arguments.missing(&format!("--header {name}=***"), "requests carry no headers of a plan's own");
                 continue;
             }
-            let bare = value
-                .get(..BEARER.len())
-                .filter(|begin| begin.eq_ignore_ascii_case(BEARER))
-                .map_or(value, |_| &value[BEARER.len()..]);
+            let bare = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER)).map_or(value, |_| &value[BEARER.len()..]);
             let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
             let origin = match &variable {
                 Some(variable) => format!("--header Authorization, from ${variable}"),
@@ -181,14 +171,14 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit())
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let (model, served) = (arguments.text("model"), arguments.text("served-model-name"));
+    let known = around.model.is_some();
+    let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
+    let (model, served) = (read("model")?, read("served-model-name")?);
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {
             if let Some(model) = model {
@@ -224,8 +214,7 @@ pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets)
             }
             continue;
         };
-        let (name, inline) =
-            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
+        let (name, inline) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
         let value = inline.or_else(|| words.next_if(|word| !word.starts_with("--")).cloned());
         let value = value.unwrap_or_else(|| "true".to_owned());
         let name = name.replace('-', "_");
@@ -255,8 +244,6 @@ pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets)
 
 /// A fact: a number or a switch as such, anything else as a text.
 fn fact(value: &str, secrets: &Secrets) -> String {
-    let plain = value == "true"
-        || value == "false"
-        || (value.len() < 16 && value.parse::<u64>().is_ok_and(|n| n.to_string() == value));
+    let plain = value == "true" || value == "false" || (value.len() < 16 && value.parse::<u64>().is_ok_and(|n| n.to_string() == value));
     if plain { value.to_owned() } else { scalar(&secrets.hide(&shown(value))) }
 }

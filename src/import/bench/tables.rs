@@ -54,13 +54,18 @@ pub(in crate::import) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>)
             !there.points.iter().any(|point| group.points.iter().any(|other| other.value == point.value))
         };
         match alike.iter().find(fits).copied() {
-            Some(number) => groups[number].points.extend(group.points),
+            Some(number) => {
+                let there = &mut groups[number];
+                there.label = there.label.take().filter(|label| group.label.as_ref() == Some(label));
+                there.points.extend(group.points);
+            }
             None => {
                 alike.push(groups.len());
                 groups.push(group);
             }
         }
     }
+    draft.listed.sort_by_key(|one| one.lines.first().copied());
     let groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
     phases(&mut draft);
     let mut names = HashMap::new();
@@ -73,21 +78,10 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     let mut counted: Vec<(Job, u32)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for job in jobs {
-        let values =
-            |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
+        let values = |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
         let Job { endpoint, model, scenario, load, prompts, repeats, .. } = &job;
-        let load = (
-            load.batch_size.as_ref().map(|said| said.value),
-            load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
-            load.arrivals.as_ref().map(|said| said.value),
-        );
-        let key = format!(
-            "{}|{}|{}|{load:?}|{}|{repeats:?}",
-            values(&endpoint.1),
-            values(&model.1),
-            values(&scenario.1),
-            prompts.value
-        );
+        let load = (load.batch_size.as_ref().map(|said| said.value), load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(), load.arrivals.as_ref().map(|said| said.value));
+        let key = format!("{}|{}|{}|{load:?}|{}|{repeats:?}", values(&endpoint.1), values(&model.1), values(&scenario.1), prompts.value);
         match known.get(&key) {
             Some(number) => counted[*number].1 += 1,
             None => {
@@ -115,7 +109,7 @@ fn once(draft: &mut Draft, job: &Job) {
         match fields.iter().find(|known| known.key == field.key) {
             Some(known) if known.value != field.value => {
                 let why = format!("a plan has one {}: {} of an earlier command is taken", field.key, known.value);
-                draft.listed.push(Listed::missing(&field.origin, why, 0));
+                draft.listed.push(Listed::missing(&field.origin, why, job.line));
             }
             Some(_) => {}
             None => fields.push(field.clone()),
@@ -133,8 +127,7 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
         (Some(size), false) => vec![point(Decimal::from(size.value), &size.origin)],
         _ => load.qps.iter().map(|rate| point(rate.value, &rate.origin)).collect(),
     };
-    let counted =
-        (count > 1).then(|| Field::new("repeats", count.to_string(), format!("the same command {count} times")));
+    let counted = (count > 1).then(|| Field::new("repeats", count.to_string(), format!("the same command {count} times")));
     Group {
         endpoints: vec![draft.endpoints.add(&endpoint.0, Vec::new(), endpoint.1.clone())],
         models: vec![draft.models.add(&model.0, Vec::new(), model.1.clone())],
@@ -166,12 +159,8 @@ fn time(point: &Point) -> f64 {
 impl Group {
     /// All that must be equal where loads become one axis; without the loads, or with them.
     fn key(&self, without_loads: bool) -> String {
-        let loads: Vec<String> = self
-            .points
-            .iter()
-            .filter(|_| !without_loads)
-            .map(|point| format!("{}×{}", point.value, point.prompts.value))
-            .collect();
+        let loads: Vec<String> =
+            self.points.iter().filter(|_| !without_loads).map(|point| format!("{}×{}", point.value, point.prompts.value)).collect();
         format!(
             "{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{loads:?}",
             self.endpoints,
@@ -208,8 +197,7 @@ impl Group {
         if !self.is_open {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if points.iter().all(|point| point.prompts.value == fewest) { "" } else { " (the fewest)" };
-            let origin =
-                format!("{prompts}{how}: time is the measure, prolonged until it holds as many, to at most 10 minutes");
+            let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();
@@ -230,8 +218,7 @@ impl Group {
             (true, None) => "rates",
             (true, Some(_)) => "capped-rates",
         };
-        let list =
-            |names: &[String]| format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
+        let list = |names: &[String]| format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
         let mut matrix = vec![
             Field::new("endpoint", list(&self.endpoints), ""),
             Field::new("model", list(&self.models), ""),
