@@ -15,7 +15,7 @@ const PLANS: [(&str, &str, usize); 4] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
-    ("length-matrix", "qps == 2", 6),
+    ("length-matrix", "qps == 4", 6),
 ];
 
 fn folder() -> PathBuf {
@@ -106,11 +106,13 @@ fn every_plan_is_right_and_explains_itself() {
         let text = std::fs::read_to_string(&entry).unwrap();
         assert!(text.starts_with("# yaml-language-server: $schema=../schemas/plan.schema.json\n"), "{name}");
         let comments = text.lines().filter(|line| line.contains("# ") || line.trim() == "#").count();
-        assert!(comments * 4 > text.lines().count(), "{name}: {comments} lines of comment");
+        assert!(comments * 5 > text.lines().count(), "{name}: {comments} lines of comment");
         assert!(text.lines().all(|line| line.chars().count() <= 120), "{name} has long lines");
         assert!(text.contains("hypothesis: "), "{name}");
         let path = entry.to_str().unwrap();
-        lab.ok(&["check", path]);
+        // What the methodology lint would warn of is mended, or allowed with a reason. The quickstart is a first look.
+        let strict: &[&str] = if name == "quickstart" { &[] } else { &["--strict"] };
+        lab.ok(&[&["check", path], strict].concat());
         lab.ok(&["preview", path]);
         assert!(readme.contains(&format!("plans/{name}.yaml")), "the README does not list {name}");
         names.push(name);
