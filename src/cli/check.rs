@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::lint::{self, Lint, Severity};
-use crate::plan;
+use crate::plan::{self, Code, Report};
 
 use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
 
@@ -28,42 +27,48 @@ pub struct CheckArgs {
     pub colour: Colour,
 }
 
+/// The text of `schemas/check.schema.json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Report>("sweepline check --format json")
+}
+
 /// A plan without mistakes and its lints.
 type Linted<'a> = (&'a Path, Vec<Lint>);
 
 /// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
-    let mut found: Vec<Value> = Vec::new();
+    let mut report = Report { diagnostics: Vec::new() };
+    let mut first: Option<Code> = None;
     let mut linted: Vec<Linted> = Vec::new();
     for path in &args.plans {
         match plan::load(path) {
             Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder))),
             Err(errors) => {
                 exit = Exit::Usage;
+                first = first.or(errors.diagnostics.first().map(|one| one.code));
                 match args.format {
                     TextOrJson::Text => output::complain(&errors.render(args.colour.on(&std::io::stderr()))),
-                    TextOrJson::Json => found.extend(errors.json().iter().map(|one| mistake(json!(one)))),
+                    TextOrJson::Json => report.diagnostics.extend(errors.json()),
                 }
             }
         }
     }
     match args.format {
-        TextOrJson::Text => output::print(&text(&linted, args.colour.on(&std::io::stdout())))?,
+        TextOrJson::Text => {
+            if let Some(code) = first {
+                output::complain(&format!("\n`sweepline explain {code}` says more"));
+            }
+            output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
+        }
         TextOrJson::Json => {
-            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::json(lint, path)).collect::<Vec<_>>();
-            found.extend(linted.iter().flat_map(of));
-            output::json(&json!({ "diagnostics": found }))?;
+            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
+            report.diagnostics.extend(linted.iter().flat_map(of));
+            output::json(&report)?;
         }
     }
     let warned = linted.iter().flat_map(|(_, lints)| lints).any(|lint| lint.severity == Severity::Warning);
     Ok(if args.strict && warned { Exit::Usage } else { exit })
-}
-
-/// A mistake beside lints says that it is one.
-fn mistake(mut one: Value) -> Value {
-    one["severity"] = "error".into();
-    one
 }
 
 /// Which plans are plans, what their lints are, and at the end how many.

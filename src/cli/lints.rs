@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use crate::analysis::calibration::Pressure;
 use crate::expand::Load;
-use crate::lint::{Calibrated, Held, Lint, lint};
-use crate::plan::{Connections, Loaded};
+use crate::lint::{self, Calibrated, Held, Lint, lint};
+use crate::plan::{self, Connections, Finding, Loaded};
 use crate::server::client_environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
@@ -32,19 +30,16 @@ pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String>
     (found > 0).then(|| format!("{found} {lints}: sweepline check {}", super::run::quoted(&plan.to_string_lossy())))
 }
 
-/// One lint as JSON, in the form of a mistake.
-pub fn json(lint: &Lint, plan: &Path) -> Value {
-    let place = lint.place.as_ref();
-    json!({
-        "code": lint.code,
-        "severity": lint.severity,
-        "message": lint.message,
-        "file": place.map_or_else(|| plan.display().to_string(), |place| place.file.display().to_string()),
-        "line": place.map(|place| place.line),
-        "column": place.map(|place| place.column),
-        "remedy": lint.remedy,
-        "about": lint.scopes,
-    })
+/// One lint for another program to read.
+pub fn finding(lint: &Lint, plan: &Path) -> Finding {
+    let severity = match lint.severity {
+        lint::Severity::Warning => plan::Severity::Warning,
+        lint::Severity::Note => plan::Severity::Note,
+    };
+    let file = lint.place.as_ref().map_or(plan, |place| &place.file).display().to_string();
+    let finding = Finding::new(lint.code, severity, lint.message.clone(), file).at(lint.place.as_ref());
+    let about = lint.scopes.iter().map(ToString::to_string).collect();
+    Finding { remedy: Some(lint.remedy.clone()), about, ..finding }
 }
 
 fn calibrated(calibration: &Calibration) -> Calibrated {

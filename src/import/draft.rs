@@ -140,7 +140,9 @@ const MOST_VALUES: usize = 5;
 pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
     let mut merged: Vec<Listed> = Vec::new();
     // An option with several values is one thing.
-    let option = |what: &'_ str| what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()));
+    let option = |what: &'_ str| {
+        what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
+    };
     let mut known: HashMap<(String, &str), (usize, Vec<String>)> = HashMap::new();
     for one in listed {
         let (key, value) = option(&one.what).unwrap_or_else(|| (one.what.clone(), String::new()));

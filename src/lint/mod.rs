@@ -16,8 +16,9 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use indexmap::{IndexMap, IndexSet};
-use serde::{Serialize, Serializer};
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
@@ -53,11 +54,11 @@ impl Scope {
     }
 }
 
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.words() {
-            (kind, None) => serializer.serialize_str(kind),
-            (kind, Some(name)) => serializer.collect_str(&format_args!("{kind} {name}")),
+            (kind, None) => f.write_str(kind),
+            (kind, Some(name)) => write!(f, "{kind} {name}"),
         }
     }
 }

@@ -40,6 +40,14 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
+    /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
+    /// over earlier ones'; tables are merged key by key.
+    #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["fragments/h100.yaml"]))]
+    pub uses: OneOrMany<String>,
+    /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may name each other.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub vars: Table<serde_json::Value>,
     /// Seed of arrival times, prompt texts and run order.
     #[serde(default)]
     #[schemars(example = 42)]

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bad;
+mod broken;
 mod calibrate;
 mod commands;
 mod connections;

@@ -101,7 +101,10 @@ impl Parts for Reading<'_> {
         scenarios.has_output = own.iter().any(|own| *own);
         for (item, own) in items.iter().zip(own) {
             let (hint, mut fields) = self.scenario(item)?;
-            if scenarios.has_output && !own && let Some(tokens) = tokens {
+            if scenarios.has_output
+                && !own
+                && let Some(tokens) = tokens
+            {
                 fields.push(Field::new("output_tokens", tokens.clamp(1, 4_000_000).to_string(), "max_tokens"));
             }
             let name = match fields.as_slice() {
@@ -137,7 +140,9 @@ impl Reading<'_> {
                 values.into_iter().enumerate().map(item).collect()
             }
             // One object, or a table of them by name.
-            Value::Object(object) if object.values().all(|value| value.is_object() || value.is_string()) && !is_one(&object) => {
+            Value::Object(object)
+                if object.values().all(|value| value.is_object() || value.is_string()) && !is_one(&object) =>
+            {
                 let item = |(name, value)| Item { at: format!("{key}.{name}"), name: Some(name), value };
                 object.into_iter().map(item).collect()
             }
@@ -146,7 +151,12 @@ impl Reading<'_> {
         };
         if items.len() > MOST {
             let place = format!("{}: {key}", self.file);
-            return Err(ImportError::TooMany { place, what: "entries", most: MOST, remedy: "take out what is not measured" });
+            return Err(ImportError::TooMany {
+                place,
+                what: "entries",
+                most: MOST,
+                remedy: "take out what is not measured",
+            });
         }
         Ok(items)
     }
@@ -161,7 +171,13 @@ impl Reading<'_> {
         let written = match &item.value {
             Value::String(text) => Some(text.clone()),
             Value::Object(_) => object.text(&["url", "base_url", "endpoint", "api_base", "address", "uri"]),
-            _ => return Err(self.wrong(&item.at, "an endpoint is a URL, a name or an object", "write \"http://HOST:PORT/v1\"")),
+            _ => {
+                return Err(self.wrong(
+                    &item.at,
+                    "an endpoint is a URL, a name or an object",
+                    "write \"http://HOST:PORT/v1\"",
+                ));
+            }
         };
         let name = item.name.clone().or_else(|| object.text(&["name", "id", "label"]));
         let host = object.text(&["host", "hostname"]).map(|host| match object.port() {
@@ -173,10 +189,18 @@ impl Reading<'_> {
         let engine = said.as_deref().or(name.as_deref()).or(written.as_deref()).and_then(known);
         let url = self.endpoint_url(item, written.or(host), name.as_deref(), engine.map(|(_, _, port)| port))?;
         let mut fields = vec![Field::new("url", scalar(&url.0), item.at.clone())];
-        let origin = if said.is_some() { format!("{}, its engine", item.at) } else { "by its name; it decides whether ignore_eos is sent".to_owned() };
+        let origin = if said.is_some() {
+            format!("{}, its engine", item.at)
+        } else {
+            "by its name; it decides whether ignore_eos is sent".to_owned()
+        };
         match engine {
             Some((_, engine, _)) => fields.push(Field::new("engine", engine, origin)),
-            None => fields.push(Field::new("engine", "openai", "not said: any OpenAI-compatible server; ignore_eos is not sent")),
+            None => fields.push(Field::new(
+                "engine",
+                "openai",
+                "not said: any OpenAI-compatible server; ignore_eos is not sent",
+            )),
         }
         let api = object.text(&["api", "api_type"]).filter(|api| ["chat", "completions"].contains(&api.as_str()));
         fields.push(match (api, url.1) {
@@ -206,7 +230,10 @@ impl Reading<'_> {
                 Some(port) => format!("http://127.0.0.1:{port}/v1"),
                 None => format!("http://{}:8000/v1", name_of(&name, "127.0.0.1")),
             };
-            self.list_missing(format!("{} = {}", item.at, one_line(&name)), format!("only a name, no URL: the plan asks {url}; correct it"));
+            self.list_missing(
+                format!("{} = {}", item.at, one_line(&name)),
+                format!("only a name, no URL: the plan asks {url}; correct it"),
+            );
             return Ok((url, None));
         };
         let read = address(&text).map_err(|reason| {
@@ -214,7 +241,10 @@ impl Reading<'_> {
             self.wrong(&item.at, &format!("`{shown}` is no URL of a server: {reason}"), "write http://HOST:PORT/v1")
         })?;
         if read.had_secret {
-            self.list_missing(format!("{}: user name, password or key in the URL", item.at), "the plan holds no secret: add api_key: { secret: env:NAME }");
+            self.list_missing(
+                format!("{}: user name, password or key in the URL", item.at),
+                "the plan holds no secret: add api_key: { secret: env:NAME }",
+            );
         }
         Ok(base(&read.url))
     }
@@ -224,7 +254,11 @@ impl Reading<'_> {
         let reference = |variable: &str, origin: String| {
             Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin)
         };
-        let is_variable = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_ascii_digit());
+        let is_variable = |text: &str| {
+            !text.is_empty()
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !text.starts_with(|c: char| c.is_ascii_digit())
+        };
         if let Some(variable) = object.text(&["api_key_env", "key_env"]).filter(|variable| is_variable(variable)) {
             return Some(reference(&variable, format!("{}.api_key_env", item.at)));
         }
@@ -237,8 +271,13 @@ impl Reading<'_> {
             return None;
         }
         self.secrets.add(&key);
-        let stem: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-        let stem = if stem.starts_with(|c: char| c.is_ascii_digit()) || stem.is_empty() { format!("SERVER_{stem}") } else { stem };
+        let stem: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+        let stem = if stem.starts_with(|c: char| c.is_ascii_digit()) || stem.is_empty() {
+            format!("SERVER_{stem}")
+        } else {
+            stem
+        };
         let variable = format!("{stem}_API_KEY");
         Some(reference(&variable, format!("{}.api_key: put that key into the variable {variable}", item.at)))
     }
@@ -251,7 +290,11 @@ impl Reading<'_> {
             _ => object.text(&["id", "model", "model_id", "hf_id", "path"]),
         };
         let Some(id) = id.or_else(|| name.clone()).filter(|id| !id.trim().is_empty()) else {
-            return Err(self.wrong(&item.at, "a model is an id, or an object with one", "write \"meta-llama/Llama-3.1-8B-Instruct\""));
+            return Err(self.wrong(
+                &item.at,
+                "a model is an id, or an object with one",
+                "write \"meta-llama/Llama-3.1-8B-Instruct\"",
+            ));
         };
         let mut fields = vec![Field::new("id", scalar(&id), item.at.clone())];
         if let Some(precision) = object.text(&["precision", "dtype", "quantization"]) {
@@ -268,23 +311,47 @@ impl Reading<'_> {
         let text = match &item.value {
             Value::String(text) => Some(text.clone()),
             Value::Object(_) => object.text(&["base", "type", "kind", "scenario", "category"]),
-            _ => return Err(self.wrong(&item.at, "a scenario is a name or an object", "write \"B1\", or { \"input_tokens\": 50 }")),
+            _ => {
+                return Err(self.wrong(
+                    &item.at,
+                    "a scenario is a name or an object",
+                    "write \"B1\", or { \"input_tokens\": 50 }",
+                ));
+            }
         };
         let name = item.name.clone().or_else(|| object.text(&["name", "id", "label"])).or_else(|| text.clone());
         let name = name.unwrap_or_else(|| "scenario".to_owned());
         let known = text.as_deref().and_then(upper).or_else(|| upper(&name));
-        let system = object.whole(&["system_tokens", "prefix_tokens", "prefix_len", "system_prompt_tokens", "shared_prefix_tokens"]);
+        let system = object.whole(&[
+            "system_tokens",
+            "prefix_tokens",
+            "prefix_len",
+            "system_prompt_tokens",
+            "shared_prefix_tokens",
+        ]);
         let turns = object.whole(&["turns", "num_turns"]).filter(|turns| turns.1 > 1);
         let origin = match &known {
             Some(_) => item.at.clone(),
             None if object.is_empty() => {
                 let what = format!("{} = {}", item.at, one_line(&name));
-                self.list_missing(what, "no scenario that is known here: the plan sends B1, short prompts that differ, under its name");
+                self.list_missing(
+                    what,
+                    "no scenario that is known here: the plan sends B1, short prompts that differ, under its name",
+                );
                 "not known".to_owned()
             }
             None => "by what it says of lengths".to_owned(),
         };
-        let base = known.unwrap_or_else(|| if turns.is_some() { "D" } else if system.is_some() { "C" } else { "B1" }.to_owned());
+        let base = known.unwrap_or_else(|| {
+            if turns.is_some() {
+                "D"
+            } else if system.is_some() {
+                "C"
+            } else {
+                "B1"
+            }
+            .to_owned()
+        });
         let mut fields = vec![Field::new("base", base, origin)];
         let prompt = object.whole(&["prompt_tokens", "input_tokens", "input_len", "input_length", "prompt_len", "isl"]);
         for (key, said, least, most) in [
@@ -296,7 +363,10 @@ impl Reading<'_> {
             let Some((said, value)) = said else { continue };
             let fits = value.clamp(least, most);
             if fits != value {
-                self.list_missing(format!("{}.{said} = {value}", item.at), format!("{key} is from {least} to {most}: the plan has {fits}"));
+                self.list_missing(
+                    format!("{}.{said} = {value}", item.at),
+                    format!("{key} is from {least} to {most}: the plan has {fits}"),
+                );
             }
             fields.push(Field::new(key, fits.to_string(), format!("{}.{said}", item.at)));
         }
