@@ -149,7 +149,7 @@ impl Files for Revision<'_> {
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {
-        let listed = self.ask(&["ls-tree", "--name-only"], folder).unwrap_or_default();
+        let listed = self.ask(&["ls-tree", "--full-tree", "--name-only"], folder).unwrap_or_default();
         String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
     }
 }
