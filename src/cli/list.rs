@@ -81,8 +81,8 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
             Some(record) => [
                 id,
                 record.spec.endpoint.name.clone(),
-                record.spec.labels.model.clone(),
-                record.spec.labels.scenario.clone(),
+                record.spec.labels.model.to_string(),
+                record.spec.labels.scenario.to_string(),
                 load_name(record.spec.load),
                 record.spec.repeat.to_string(),
                 format!("{:.19}Z", record.ended.to_string()),

@@ -123,7 +123,7 @@ fn entry(run: &PlannedRun, decision: &Decision) -> Entry {
     Entry {
         id: run.id.to_string(),
         sweep: run.sweep.to_string(),
-        cell: run.cell.iter().map(|(axis, scalar)| (axis.clone(), value(scalar))).collect(),
+        cell: run.cell.iter().map(|(axis, scalar)| (axis.to_owned(), value(scalar))).collect(),
         repeat: run.repeat,
         state: decision.action,
         reason: decision.reason.clone(),

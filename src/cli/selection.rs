@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::expand::PlannedRun;
-use crate::plan::{Plan, Scalar};
+use crate::plan::{Plan, Scalar, Sweep};
 
 use super::Failure;
 
@@ -50,7 +50,7 @@ fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<
     environment.set_fuel(Some(100_000));
     let expression = environment.compile_expression(text).map_err(|error| wrong(error.to_string()))?;
     let used = expression.undeclared_variables(false);
-    let axes: HashSet<&str> = plan.sweeps.values().flat_map(|sweep| sweep.matrix.keys()).map(String::as_str).collect();
+    let axes: HashSet<&str> = plan.sweeps.values().flat_map(Sweep::fields).collect();
     if let Some(unknown) = used.iter().find(|name| !axes.contains(name.as_str()) && !ALWAYS.contains(&name.as_str())) {
         let mut known: Vec<&str> = axes.into_iter().chain(ALWAYS).collect();
         known.sort_unstable();
@@ -70,8 +70,7 @@ fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<
 }
 
 fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
-    let mut context: IndexMap<&str, Value> =
-        run.cell.iter().map(|(axis, value)| (axis.as_str(), scalar(value))).collect();
+    let mut context: IndexMap<&str, Value> = run.cell.iter().map(|(axis, value)| (axis, scalar(value))).collect();
     context.insert("sweep", Value::from(run.sweep.to_string()));
     context.insert("repeat", Value::from(run.repeat));
     context.insert("id", Value::from(run.id.to_string()));

@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod error;
 mod mask;
+pub mod matrix;
 mod mock_figures;
 pub mod model;
 mod objective;
@@ -29,6 +30,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use axis::is_axis;
 pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
 pub use model::*;
 pub use schema::{schema, schema_text};

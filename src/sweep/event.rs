@@ -52,7 +52,7 @@ pub fn load_name(load: Load) -> String {
 
 fn name(run: &PlannedRun) -> String {
     let spec = &run.spec;
-    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.clone(), load_name(spec.load)];
+    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(spec.load)];
     parts.extend(spec.labels.axes.iter().map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {
         parts.push(format!("repeat {}", spec.repeat));
