@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Percentile;
-use crate::rows::{Facts, Record, RequestRow, Stamp};
+use crate::rows::{Facts, RequestRow, Stamp};
 use crate::units::Nanos;
 
+use super::gaps::Events;
 use super::measure::RunMetrics;
-use super::request::{Metric, token_events};
+use super::request::Metric;
 use super::stats::Summary;
 use super::window::{self, Flow};
 
@@ -154,18 +155,18 @@ pub struct Told {
 
 impl Errors {
     /// Of one run against the mock.
-    pub fn of(records: &[Record], facts: &Facts, log: &ServerLog, told: Told) -> Errors {
-        let counts = window::Counts::of(records, facts);
-        let sent = || records.iter().filter(|record| record.row.sent_ns.is_some());
-        let seen = sent().filter(|record| log.contains_key(&record.row.request)).count();
-        let pairs: Vec<Pair> = window::members(records, facts)
-            .filter_map(|record| Some(Pair { row: &record.row, facts, line: log.get(&record.row.request)? }))
+    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts, log: &ServerLog, told: Told) -> Errors {
+        let counts = window::Counts::of(rows, facts);
+        let sent = || rows.iter().filter(|row| row.sent_ns.is_some());
+        let seen = sent().filter(|row| log.contains_key(&row.request)).count();
+        let pairs: Vec<Pair> = window::members(rows, facts)
+            .filter_map(|row| Some(Pair { row, facts, line: log.get(&row.request)? }))
             .collect();
         let spread = |value: &dyn Fn(&Pair) -> Option<f64>| Spread::of(pairs.iter().filter_map(value));
         Errors {
             requests: counts.requests,
             failed: counts.failed,
-            failure: failure(records, facts),
+            failure: failure(rows, facts),
             unseen: (sent().count() - seen) as u64,
             unknown: (log.len() - seen) as u64,
             ttft: spread(&|pair| pair.ttft_error()),
@@ -174,7 +175,7 @@ impl Errors {
             late: spread(&|pair| pair.late()),
             server_delay: spread(&|pair| Some(pair.server_ttft()? - told.ttft.millis())),
             // Told to write without a pause, the mock itself puts many events into one write.
-            merged: merged(records, facts).filter(|_| told.itl > Nanos::ZERO),
+            merged: merged(events).filter(|_| told.itl > Nanos::ZERO),
         }
     }
 
@@ -232,10 +233,9 @@ fn millis(to: u64, from: u64) -> f64 {
 }
 
 /// The most frequent failure of the window's requests: its outcome and what the row says of it.
-fn failure(records: &[Record], facts: &Facts) -> Option<String> {
+fn failure(rows: &[RequestRow], facts: &Facts) -> Option<String> {
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
-    for record in window::members(records, facts).filter(|record| !record.row.outcome.is_ok()) {
-        let row = &record.row;
+    for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
         let text =
             row.error.as_ref().map_or_else(|| row.outcome.to_string(), |error| format!("{}: {error}", row.outcome));
         *said.entry(text).or_default() += 1;
@@ -243,10 +243,8 @@ fn failure(records: &[Record], facts: &Facts) -> Option<String> {
     said.into_iter().max_by_key(|(_, n)| *n).map(|(text, _)| text)
 }
 
-fn merged(records: &[Record], facts: &Facts) -> Option<f64> {
-    let gaps = || window::members(records, facts).flat_map(|record| &record.gaps_ns);
-    let all = gaps().count();
-    (all > 0).then(|| gaps().filter(|gap| **gap == 0).count() as f64 / all as f64)
+fn merged(events: &Events) -> Option<f64> {
+    (events.gaps() > 0).then(|| events.zeros as f64 / events.gaps() as f64)
 }
 
 /// How hard a load is for a generator, whatever it was declared as.
@@ -262,14 +260,12 @@ pub struct Pressure {
 
 impl Pressure {
     /// Of a run's rows; null where the window has no length or the run no rows.
-    pub fn of(records: &[Record], facts: &Facts) -> Option<Pressure> {
-        let flow = Flow::of(records, facts);
-        let events = records.iter().flat_map(|record| token_events(record, facts.stream));
-        let inside = events.filter(|(at, _)| window::contains(&facts.windows, *at)).count();
+    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts) -> Option<Pressure> {
+        let flow = Flow::of(rows, events, facts);
         Some(Pressure {
             in_flight: flow.achieved_concurrency?,
             requests_per_second: flow.achieved_rate?,
-            events_per_second: inside as f64 / facts.windows.measure_secs(),
+            events_per_second: events.inside as f64 / facts.windows.measure_secs(),
         })
     }
 
@@ -303,9 +299,9 @@ pub struct Cost {
 
 impl Cost {
     /// Of a run.
-    pub fn of(records: &[Record], facts: &Facts) -> Cost {
+    pub fn of(rows: &[RequestRow], facts: &Facts) -> Cost {
         let cpu = facts.client_cpu_ns.map(|cpu| cpu as f64 / 1e9);
-        let (requests, seconds) = (records.len() as f64, facts.monotonic_ns as f64 / 1e9);
+        let (requests, seconds) = (rows.len() as f64, facts.monotonic_ns as f64 / 1e9);
         let per = |share: f64| cpu.filter(|_| share > 0.0).map(|cpu| cpu / share);
         Cost { cpu_s_per_1000_requests: per(requests / 1e3), cores: per(seconds) }
     }
@@ -326,12 +322,12 @@ pub struct Stamps {
 
 impl Stamps {
     /// Of a run's window.
-    pub fn of(records: &[Record], facts: &Facts, log: &ServerLog) -> Stamps {
-        let answered = || window::members(records, facts).filter(|record| record.row.headers_ns.is_some());
-        let lines = || window::members(records, facts).filter_map(|record| log.get(&record.row.request));
+    pub fn of(rows: &[RequestRow], facts: &Facts, log: &ServerLog) -> Stamps {
+        let answered = || window::members(rows, facts).filter(|row| row.headers_ns.is_some());
+        let lines = || window::members(rows, facts).filter_map(|row| log.get(&row.request));
         let by_kernel = |line: &&ServerLine| line.arrival_stamp.as_deref() == Some(Stamp::Kernel.name());
         Stamps {
-            client_kernel: answered().filter(|record| record.row.stamp == Stamp::Kernel).count() as u64,
+            client_kernel: answered().filter(|row| row.stamp == Stamp::Kernel).count() as u64,
             client: answered().count() as u64,
             server_kernel: lines().filter(by_kernel).count() as u64,
             server: lines().count() as u64,

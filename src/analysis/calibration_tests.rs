@@ -1,9 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::measure;
-use crate::analysis::synthetic::{Run, fail, record};
-use crate::rows::{Outcome, Windows};
+use crate::analysis::synthetic::{Run, fail, measured, read, record};
+use crate::rows::{Outcome, Record, Replay, Windows};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
@@ -33,6 +32,16 @@ struct Way {
 
 /// Request `number`, due after so many milliseconds, with three tokens that the mock means to write 4 ms apart; and the
 /// mock's line of it.
+fn errors_of(records: &[Record], log: &ServerLog, told: Told) -> Errors {
+    let (run, events) = read(records, &facts(), None);
+    Errors::of(run.rows(), &events, &facts(), log, told)
+}
+
+fn pressure_of(records: &[Record], facts: &Facts) -> Option<Pressure> {
+    let (run, events) = read(records, facts, None);
+    Pressure::of(run.rows(), &events, facts)
+}
+
 fn request(number: u64, way: Way) -> (Record, ServerLine) {
     let due = number * MS;
     let (sent, arrival) = (due + way.late, due + way.late + way.there);
@@ -52,7 +61,7 @@ fn request(number: u64, way: Way) -> (Record, ServerLine) {
 
 fn errors(ways: &[Way]) -> Errors {
     let (records, log) = made(ways);
-    Errors::of(&records, &facts(), &log, TOLD)
+    errors_of(&records, &log, TOLD)
 }
 
 fn made(ways: &[Way]) -> (Vec<Record>, ServerLog) {
@@ -104,7 +113,7 @@ fn a_late_generator_does_not_hold() {
 fn connecting_is_not_lateness() {
     let (mut record, line) = request(0, Way { late: 3 * MS, there: 10 * US, ..Way::default() });
     record.row.connect_ns = Some(3 * MS);
-    let errors = Errors::of(&[record], &facts(), &[(0, line)].into(), TOLD);
+    let errors = errors_of(&[record], &[(0, line)].into(), TOLD);
     assert!(close(errors.late.mean_ms, 10e3) && close(errors.lateness.mean_ms, -10e3), "{errors:?}");
 }
 
@@ -113,23 +122,23 @@ fn what_only_one_side_knows_is_told() {
     let (mut records, mut log) = made(&[Way::default(); 10]);
     log.remove(&3);
     records.remove(7);
-    let errors = Errors::of(&records, &facts(), &log, TOLD);
+    let errors = errors_of(&records, &log, TOLD);
     assert_eq!((errors.requests, errors.ttft.n, errors.unseen, errors.unknown), (9, 8, 1, 1));
     assert!(!errors.holds(), "a request that is nowhere is no small error");
     fail(&mut records[0], Outcome::Http(500), MS);
-    let errors = Errors::of(&records, &facts(), &log, TOLD);
+    let errors = errors_of(&records, &log, TOLD);
     assert_eq!((errors.failed, errors.ttft.n, errors.itl.n, errors.late.n), (1, 7, 7, 8));
-    assert!(!Errors::of(&[], &facts(), &ServerLog::new(), TOLD).holds(), "nothing shows nothing");
+    assert!(!errors_of(&[], &ServerLog::new(), TOLD).holds(), "nothing shows nothing");
 }
 
 #[test]
 fn events_of_one_read_are_seen() {
     let (mut records, log) = made(&[Way::default(); 10]);
-    assert_eq!(Errors::of(&records, &facts(), &log, TOLD).merged, Some(0.0));
+    assert_eq!(errors_of(&records, &log, TOLD).merged, Some(0.0));
     records.iter_mut().take(5).for_each(|record| record.gaps_ns = vec![8 * MS, 0]);
-    assert_eq!(Errors::of(&records, &facts(), &log, TOLD).merged, Some(0.25));
+    assert_eq!(errors_of(&records, &log, TOLD).merged, Some(0.25));
     let in_one_go = Told { itl: Nanos::ZERO, ..TOLD };
-    assert_eq!(Errors::of(&records, &facts(), &log, in_one_go).merged, None);
+    assert_eq!(errors_of(&records, &log, in_one_go).merged, None);
 }
 
 #[test]
@@ -155,7 +164,7 @@ fn stamps_are_counted_on_both_sides() {
     records[1].row.stamp = Stamp::Kernel;
     log.get_mut(&0).unwrap().arrival_stamp = Some("kernel".into());
     log.get_mut(&1).unwrap().arrival_stamp = Some("user".into());
-    let stamps = Stamps::of(&records, &facts(), &log);
+    let stamps = Stamps::of(read(&records, &facts(), None).0.rows(), &facts(), &log);
     assert_eq!(stamps, Stamps { client_kernel: 1, client: 4, server_kernel: 1, server: 4 });
 }
 
@@ -163,7 +172,7 @@ fn stamps_are_counted_on_both_sides() {
 fn pressure_is_the_same_from_rows_and_from_metrics() {
     for run in [Run::default(), Run::open(30.0)] {
         let (records, facts) = run.make();
-        let (rows, metrics) = (Pressure::of(&records, &facts), Pressure::of_metrics(&measure(&records, &facts)));
+        let (rows, metrics) = (pressure_of(&records, &facts), Pressure::of_metrics(&measured(&records, &facts)));
         let (rows, metrics) = (rows.unwrap(), metrics.unwrap());
         assert!((rows.events_per_second / metrics.events_per_second - 1.0).abs() < 1e-9, "{rows:?} {metrics:?}");
         assert_eq!(rows.in_flight, metrics.in_flight);
@@ -178,14 +187,17 @@ fn pressure_is_the_same_from_rows_and_from_metrics() {
     ] {
         assert!(small.is_within(&harder) && !harder.is_within(&small), "one respect is enough");
     }
-    assert_eq!(Pressure::of(&[], &facts()), None);
+    assert_eq!(pressure_of(&[], &facts()), None);
 }
 
 #[test]
 fn cost_is_of_requests_and_of_a_core() {
     let (records, _) = made(&[Way::default(); 500]);
     let facts = Facts { client_cpu_ns: Some(50 * MS), monotonic_ns: 2_000 * MS, ..facts() };
-    assert_eq!(Cost::of(&records, &facts), Cost { cpu_s_per_1000_requests: Some(0.1), cores: Some(0.025) });
+    assert_eq!(
+        Cost::of(read(&records, &facts, None).0.rows(), &facts),
+        Cost { cpu_s_per_1000_requests: Some(0.1), cores: Some(0.025) }
+    );
     assert_eq!(Cost::of(&[], &facts).cpu_s_per_1000_requests, None);
 }
 
@@ -226,10 +238,10 @@ proptest! {
     #[test]
     fn the_order_of_rows_decides_nothing(ways in prop::collection::vec(way(), 1..50), turn in 0usize..50) {
         let (mut records, log) = made(&ways);
-        let before = Errors::of(&records, &facts(), &log, TOLD);
+        let before = errors_of(&records, &log, TOLD);
         let turn = turn % records.len();
         records.rotate_left(turn);
-        let after = Errors::of(&records, &facts(), &log, TOLD);
+        let after = errors_of(&records, &log, TOLD);
         prop_assert_eq!(before.late.max_ms, after.late.max_ms);
         prop_assert_eq!(before.itl.max_ms, after.itl.max_ms);
         prop_assert_eq!(before.ttft.p50_ms, after.ttft.p50_ms);

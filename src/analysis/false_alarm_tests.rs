@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::synthetic::Run;
+use crate::analysis::synthetic::{Run, verdict};
 
 /// Alarms by reason over the runs.
 fn alarms(runs: impl Iterator<Item = Run>) -> BTreeMap<&'static str, usize> {
     let mut alarms = BTreeMap::new();
     for run in runs {
         let (records, facts) = run.make();
-        let verdict = judge(&records, &facts, &Validity::default(), None);
+        let verdict = verdict(&records, &facts, &Validity::default(), None);
         for reason in verdict.reasons.iter().chain(&verdict.labels) {
             *alarms.entry(reason.name).or_insert(0) += 1;
         }

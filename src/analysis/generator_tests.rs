@@ -1,8 +1,8 @@
 //! Each sign of a generator in its own way, on both sides of its threshold, and the cause that is named.
 
 use super::*;
-use crate::analysis::synthetic::Run;
-use crate::analysis::verdict::{State, judge};
+use crate::analysis::synthetic::{Run, verdict};
+use crate::analysis::verdict::State;
 use crate::plan::Validity;
 use crate::rows::{MachineTime, Record};
 
@@ -21,7 +21,7 @@ fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
 /// What the verdict says of a clean run whose observations are changed: nothing, or why it is `client_saturated`.
 fn said(change: impl FnOnce(&mut Observed)) -> Option<String> {
     let (records, facts) = run(change);
-    let verdict = judge(&records, &facts, &Validity::default(), None);
+    let verdict = verdict(&records, &facts, &Validity::default(), None);
     let reason = verdict.reasons.into_iter().next()?;
     assert_eq!((reason.name, reason.state), ("client_saturated", State::Suspect));
     Some(reason.text)
@@ -121,7 +121,7 @@ fn what_was_found_is_not_listed_as_unchecked() {
     });
     (facts.client_timer, facts.open_loop) = ("spin".into(), true);
     let listed = |facts: &Facts| {
-        let verdict = judge(&records, facts, &Validity::default(), None);
+        let verdict = verdict(&records, facts, &Validity::default(), None);
         let found = verdict.reasons.iter().any(|reason| reason.name == "client_saturated");
         (found, verdict.not_checked.iter().any(|(name, _)| *name == "client_saturated"))
     };
@@ -224,7 +224,7 @@ fn no_cause_is_named_where_none_fits() {
 fn lateness_names_its_cause() {
     let (mut records, facts) = run(|observed| io(observed).wait_ns = Some(percent(observed, 40)));
     records.iter_mut().step_by(20).for_each(|record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS));
-    let verdict = judge(&records, &facts, &Validity::default(), None);
+    let verdict = verdict(&records, &facts, &Validity::default(), None);
     assert_eq!(verdict.to_string(), "suspect: client_late");
     let text = &verdict.reasons[0].text;
     assert!(

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::plan::{Goodput, Percentile, Slo};
-use crate::rows::{Facts, Record};
+use crate::rows::{Facts, RequestRow};
 use crate::units::Nanos;
 
 use super::request::{Metric, Observation, Request};
@@ -71,16 +71,16 @@ pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
 
 /// Goodput under `thresholds`. Null without thresholds or requests, and where answers are not streamed but a threshold
 /// asks for ttft or tpot.
-pub fn goodput(records: &[Record], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
+pub fn goodput(rows: &[RequestRow], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
     let unknowable = !facts.stream && (thresholds.ttft.is_some() || thresholds.tpot.is_some());
     let seconds = facts.windows.measure_secs();
     if *thresholds == Thresholds::default() || unknowable || seconds <= 0.0 {
         return None;
     }
     let (mut good, mut all) = (0u64, 0u64);
-    for record in window::members(records, facts) {
+    for row in window::members(rows, facts) {
         all += 1;
-        good += u64::from(thresholds.met(&window::request(&record.row, facts), facts.open_loop));
+        good += u64::from(thresholds.met(&window::request(row, facts), facts.open_loop));
     }
     let (good, all) = (good as f64, all as f64);
     (all > 0.0).then(|| GoodputMetrics { share: good / all, requests_per_s: good / seconds })

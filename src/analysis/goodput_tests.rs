@@ -1,6 +1,6 @@
 use super::*;
 use crate::analysis::synthetic::{fail, record};
-use crate::rows::{Outcome, Windows};
+use crate::rows::{Outcome, Record, Windows};
 
 const MS: u64 = 1_000_000;
 
@@ -10,15 +10,15 @@ fn facts() -> Facts {
 }
 
 /// TTFT 100, 200, 300 ms from sending, which came 50 ms after the schedule; TPOT 10 ms; the last one fails.
-fn records() -> Vec<Record> {
+fn rows() -> Vec<RequestRow> {
     let make = |ttft: u64| record(0, 50 * MS, (50 + ttft) * MS, vec![10 * MS; 4], facts().windows);
     let mut records: Vec<Record> = [100, 200, 300, 100].into_iter().map(make).collect();
     fail(&mut records[3], Outcome::Http(500), MS);
-    records
+    records.into_iter().map(|record| record.row).collect()
 }
 
 fn share(thresholds: Thresholds, facts: &Facts) -> Option<f64> {
-    goodput(&records(), facts, &thresholds).map(|goodput| goodput.share)
+    goodput(&rows(), facts, &thresholds).map(|goodput| goodput.share)
 }
 
 fn ttft(limit: u64) -> Thresholds {
@@ -30,7 +30,7 @@ fn failures_are_misses_and_limits_are_inclusive() {
     assert_eq!(share(ttft(200), &facts()), Some(0.5));
     assert_eq!(share(ttft(199), &facts()), Some(0.25));
     assert_eq!(share(Thresholds { tpot: Some(Nanos::from_millis(9)), ..ttft(1000) }, &facts()), Some(0.0));
-    assert_eq!(goodput(&records(), &facts(), &ttft(200)).unwrap().requests_per_s, 1.0);
+    assert_eq!(goodput(&rows(), &facts(), &ttft(200)).unwrap().requests_per_s, 1.0);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn nothing_to_meet_is_null() {
 
 #[test]
 fn one_token_has_no_tpot_to_miss() {
-    let one = [record(0, 0, 10 * MS, vec![], facts().windows)];
+    let one = [record(0, 0, 10 * MS, vec![], facts().windows).row];
     let thresholds = Thresholds { tpot: Some(Nanos(1)), ..Thresholds::default() };
     assert_eq!(goodput(&one, &facts(), &thresholds).unwrap().share, 1.0);
 }

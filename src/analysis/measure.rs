@@ -1,8 +1,8 @@
 //! Every metric of one run that needs no plan.
 
-use crate::rows::{Facts, Record};
+use crate::rows::{Facts, RequestRow};
 
-use super::bootstrap::Gaps;
+use super::gaps::{Events, Gaps};
 use super::request::{Metric, summarize};
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts, Flow};
@@ -50,22 +50,20 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
 }
 
-/// Measures one run: `records` are its requests of every phase.
-pub fn measure(records: &[Record], facts: &Facts) -> RunMetrics {
-    let of =
-        |metric| summarize(window::members(records, facts).map(|record| window::request(&record.row, facts)), metric);
-    let gaps = Gaps::pool(window::members(records, facts).map(|record| record.gaps_ns.as_slice())).metrics();
-    let flow = Flow::of(records, facts);
+/// Measures one run: `rows` are its requests of every phase.
+pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Facts) -> RunMetrics {
+    let of = |metric| summarize(window::members(rows, facts).map(|row| window::request(row, facts)), metric);
+    let flow = Flow::of(rows, events, facts);
     let user_throughput = of(Metric::UserThroughput);
     RunMetrics {
-        counts: Counts::of(records, facts),
+        counts: Counts::of(rows, facts),
         ttft: of(Metric::Ttft),
         ttft_from_schedule: of(Metric::TtftFromSchedule),
         ttfo: of(Metric::Ttfo),
         e2e: of(Metric::E2e),
         e2e_from_schedule: of(Metric::E2eFromSchedule),
         tpot: of(Metric::Tpot),
-        itl: gaps.itl,
+        itl: gaps.itl.clone(),
         lateness: of(Metric::Lateness),
         connecting: of(Metric::Connecting),
         cap_wait: of(Metric::CapWait),
@@ -74,7 +72,7 @@ pub fn measure(records: &[Record], facts: &Facts) -> RunMetrics {
         user_throughput,
         jitter_ratio: gaps.jitter,
         jitter_interval: gaps.jitter_interval,
-        tokens_per_event: window::tokens_per_event(records, facts),
+        tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,
     }

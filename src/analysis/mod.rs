@@ -1,12 +1,13 @@
 //! Rows → numbers. Pure: no I/O.
 //!
-//! `measure` turns the rows of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
+//! A run is its requests (`&[RequestRow]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
+//! of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
 //! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
 //! and reports print from.
 
 pub mod binomial;
-pub mod bootstrap;
 pub mod calibration;
+pub mod gaps;
 pub mod generator;
 pub mod goodput;
 pub mod measure;
@@ -22,6 +23,7 @@ pub mod window;
 #[cfg(test)]
 pub mod synthetic;
 
+pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;

@@ -3,7 +3,7 @@
 //! A metric is a value, undefined, or failed: a failed or cut request belongs above all others in the percentiles of
 //! its latencies and is never left out, while a metric that is null by definition says nothing about speed.
 
-use crate::rows::{Outcome, Record, RequestRow, Windows};
+use crate::rows::{Outcome, RequestRow, Windows};
 
 use super::stats::Summary;
 
@@ -183,13 +183,12 @@ pub fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric
 
 /// Token events of one request: instant and tokens. An event counts output tokens / events, or 1 where nobody counted
 /// the tokens; not streaming, all of an answer's tokens count at `done`.
-pub fn token_events(record: &Record, stream: bool) -> impl Iterator<Item = (u64, f64)> {
-    let row = &record.row;
-    let events = record.gaps_ns.len() as f64 + 1.0;
+pub fn token_events(row: &RequestRow, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
+    let events = gaps.len() as f64 + 1.0;
     let tokens = row.output_tokens.map(f64::from);
     let first = if stream { row.first_token_ns } else { row.done_ns.filter(|_| tokens.is_some()) };
     let each = if stream { tokens.map_or(1.0, |tokens| tokens / events) } else { tokens.unwrap_or(0.0) };
-    let gaps: &[u64] = if stream { &record.gaps_ns } else { &[] };
+    let gaps = if stream { gaps } else { &[] };
     let instants = first.into_iter().flat_map(move |first| {
         let later = gaps.iter().scan(first, |at, gap| {
             *at += gap;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::analysis::synthetic::{fail, record};
+use crate::rows::Record;
 use crate::rows::Windows;
 
 const MS: u64 = 1_000_000;
@@ -94,13 +95,13 @@ fn failures_are_above_all_with_what_is_known() {
 fn events_share_the_tokens() {
     let mut record = example();
     record.row.output_tokens = Some(6);
-    let events: Vec<(u64, f64)> = token_events(&record, true).collect();
+    let events: Vec<(u64, f64)> = token_events(&record.row, &record.gaps_ns, true).collect();
     assert_eq!(events, [(115 * MS, 1.5), (125 * MS, 1.5), (145 * MS, 1.5), (155 * MS, 1.5)]);
     record.row.output_tokens = None;
-    assert!(token_events(&record, true).all(|(_, tokens)| tokens == 1.0));
+    assert!(token_events(&record.row, &record.gaps_ns, true).all(|(_, tokens)| tokens == 1.0));
     record.row.output_tokens = Some(6);
-    assert_eq!(token_events(&record, false).collect::<Vec<_>>(), [(155 * MS, 6.0)]);
+    assert_eq!(token_events(&record.row, &record.gaps_ns, false).collect::<Vec<_>>(), [(155 * MS, 6.0)]);
     fail(&mut record, Outcome::Reset, MS);
-    assert_eq!(token_events(&record, true).count(), 0);
-    assert_eq!(token_events(&record, false).count(), 0);
+    assert_eq!(token_events(&record.row, &record.gaps_ns, true).count(), 0);
+    assert_eq!(token_events(&record.row, &record.gaps_ns, false).count(), 0);
 }

@@ -6,10 +6,10 @@
 use indexmap::IndexMap;
 
 use crate::plan::{Percentile, Slo};
-use crate::rows::{Facts, Record};
+use crate::rows::{Facts, RequestRow};
 use crate::units::Nanos;
 
-use super::bootstrap::Gaps;
+use super::gaps::{Events, Gaps};
 use super::goodput::latencies;
 use super::request::{Metric, Observation};
 use super::{binomial, quantile, window};
@@ -58,16 +58,21 @@ pub struct SloTest {
     pub answer: Answer,
 }
 
-/// Tests every latency limit of `slo` on one run.
-pub fn test(records: &[Record], facts: &Facts, slo: &Slo) -> Vec<SloTest> {
+/// The limits on single gaps: what `Events` must have counted for [`test`].
+pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
+    slo.map_or_else(Vec::new, |slo| slo.itl.values().copied().collect())
+}
+
+/// Tests every latency limit of `slo` on one run, whose events were gone through with [`gap_limits`].
+pub fn test(rows: &[RequestRow], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     let (ttft, e2e) = latencies(facts.open_loop);
     let names = if facts.open_loop { ["ttft_from_schedule", "e2e_from_schedule"] } else { ["ttft", "e2e"] };
     let by_request = |limits: &IndexMap<Percentile, Nanos>, name, metric| -> Vec<SloTest> {
-        let observed = |limit| exceedances(records, facts, metric, limit);
+        let observed = |limit| exceedances(rows, facts, metric, limit);
         limits.iter().map(|(percentile, limit)| decide((name, *percentile, *limit), observed(*limit))).collect()
     };
     let mut tests = by_request(&slo.ttft, names[0], ttft);
-    tests.extend(slo.itl.iter().map(|(percentile, limit)| decide_itl(records, facts, *percentile, *limit)));
+    tests.extend(slo.itl.iter().map(|(percentile, limit)| decide_itl(through, *percentile, *limit)));
     tests.extend(by_request(&slo.tpot, "tpot", Metric::Tpot));
     tests.extend(by_request(&slo.e2e, names[1], e2e));
     tests
@@ -85,10 +90,10 @@ pub fn answer(tests: &[SloTest]) -> Answer {
 }
 
 /// Requests above the limit, and requests that have the metric.
-fn exceedances(records: &[Record], facts: &Facts, metric: Metric, limit: Nanos) -> (u64, u64) {
+fn exceedances(rows: &[RequestRow], facts: &Facts, metric: Metric, limit: Nanos) -> (u64, u64) {
     let (mut above, mut n) = (0, 0);
-    for record in window::members(records, facts) {
-        let exceeds = match window::request(&record.row, facts).observe(metric) {
+    for row in window::members(rows, facts) {
+        let exceeds = match window::request(row, facts).observe(metric) {
             Observation::Value(value) => value > limit.millis(),
             Observation::Failed(_) => true,
             Observation::Undefined => continue,
@@ -113,12 +118,10 @@ fn decide((metric, percentile, limit): (&'static str, Percentile, Nanos), (above
 
 /// Gaps of one request are not independent, so ITL is decided by the bootstrap interval of its percentile; `holds`
 /// takes as many requests as any other latency, because a bootstrap cannot see what never happened.
-fn decide_itl(records: &[Record], facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
-    let gaps = || window::members(records, facts).map(|record| record.gaps_ns.as_slice());
-    let n = gaps().filter(|gaps| !gaps.is_empty()).count() as u64;
-    let above = gaps().flatten().filter(|gap| **gap > limit.0).count() as u64;
+fn decide_itl((events, gaps): (&Events, &Gaps), percentile: Percentile, limit: Nanos) -> SloTest {
+    let (n, above) = (events.requests, events.above(limit));
     let need = quantile::need_to_decide(percentile);
-    let interval = Gaps::pool(gaps()).metrics().itl.percentile(percentile).interval();
+    let interval = gaps.itl.percentile(percentile).interval();
     let answer = match interval {
         Some(interval) if interval.low.or_infinity() > limit.millis() => Answer::Misses,
         Some(interval) if n >= need && interval.high.or_infinity() <= limit.millis() => Answer::Holds,

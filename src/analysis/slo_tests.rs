@@ -1,12 +1,18 @@
 use super::*;
-use crate::analysis::synthetic::{fail, record};
-use crate::rows::{Outcome, Windows};
+use crate::analysis::synthetic::{fail, read, record};
+use crate::rows::{Outcome, Record, Replay, Windows};
 
 const MS: u64 = 1_000_000;
 
 fn facts() -> Facts {
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 2000 * MS, end_ns: 2500 * MS };
     Facts { windows, stream: true, ..Facts::default() }
+}
+
+fn tested(records: &[Record], facts: &Facts, slo: &Slo) -> Vec<SloTest> {
+    let (run, events) = read(records, facts, Some(slo));
+    let Ok(gaps) = Gaps::of(&run, facts, &events);
+    test(run.rows(), (&events, &gaps), facts, slo)
 }
 
 /// `n` requests with a TTFT of 100 ms and gaps of 10 ms, `slow` of them with 900 ms and gaps of 90 ms.
@@ -23,7 +29,7 @@ fn limit(percentile: Percentile) -> Slo {
 }
 
 fn ask(n: u64, slow: u64, percentile: Percentile) -> Answer {
-    answer(&test(&records(n, slow), &facts(), &limit(percentile)))
+    answer(&tested(&records(n, slow), &facts(), &limit(percentile)))
 }
 
 #[test]
@@ -54,7 +60,7 @@ fn a_limit_is_missed_where_exceedances_are_too_many_for_chance() {
 fn failures_exceed_every_limit() {
     let mut records = records(400, 0);
     records.iter_mut().take(20).for_each(|record| fail(record, Outcome::Reset, MS));
-    let tests = test(&records, &facts(), &limit(Percentile::P99));
+    let tests = tested(&records, &facts(), &limit(Percentile::P99));
     assert_eq!((tests[0].above, tests[0].n, tests[0].answer), (20, 400, Answer::Misses));
 }
 
@@ -67,15 +73,15 @@ fn an_open_loop_is_asked_from_the_schedule() {
             *instant = instant.map(|at| at + 450 * MS);
         }
     });
-    assert_eq!(answer(&test(&records, &facts(), &limit(Percentile::P99))), Answer::Holds);
-    let tests = test(&records, &Facts { open_loop: true, ..facts() }, &limit(Percentile::P99));
+    assert_eq!(answer(&tested(&records, &facts(), &limit(Percentile::P99))), Answer::Holds);
+    let tests = tested(&records, &Facts { open_loop: true, ..facts() }, &limit(Percentile::P99));
     assert_eq!((tests[0].metric, tests[0].answer), ("ttft_from_schedule", Answer::Misses));
 }
 
 #[test]
 fn itl_is_decided_over_requests() {
     let slo = Slo { itl: [(Percentile::P99, Nanos::from_millis(50))].into_iter().collect(), ..Slo::default() };
-    let ask = |n, slow| test(&records(n, slow), &facts(), &slo)[0].answer;
+    let ask = |n, slow| tested(&records(n, slow), &facts(), &slo)[0].answer;
     assert_eq!(ask(298, 0), Answer::Undecided);
     assert_eq!(ask(299, 0), Answer::Holds);
     assert_eq!(ask(300, 100), Answer::Misses);
@@ -85,7 +91,7 @@ fn itl_is_decided_over_requests() {
 #[test]
 fn several_limits_hold_together() {
     let both = Slo { e2e: [(Percentile::P90, Nanos::from_millis(1))].into_iter().collect(), ..limit(Percentile::P99) };
-    assert_eq!(answer(&test(&records(400, 0), &facts(), &both)), Answer::Misses);
+    assert_eq!(answer(&tested(&records(400, 0), &facts(), &both)), Answer::Misses);
     assert_eq!(answer(&[]), Answer::Undecided);
     assert_eq!(
         [cost(Some(2.0), 2.0), cost(Some(2.1), 2.0), cost(None, 2.0)],

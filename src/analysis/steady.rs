@@ -7,11 +7,12 @@
 //! as Student's t asks, so that a false alarm stays as rare as with ten.
 
 use crate::plan::Percentile;
-use crate::rows::{Facts, Record};
+use crate::rows::{Facts, RequestRow};
 
 use super::binomial;
+use super::gaps::Events;
 use super::quantile;
-use super::request::{Metric, token_events};
+use super::request::Metric;
 use super::stats::{Interval, Ordered, Value};
 use super::window;
 
@@ -50,7 +51,7 @@ pub(super) struct Halves {
 }
 
 /// One half of the window.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Half {
     from: u64,
     block_ns: f64,
@@ -67,18 +68,51 @@ impl Half {
 }
 
 /// Compares the halves; an error says why they cannot be compared.
-pub(super) fn compare(records: &[Record], facts: &Facts) -> Result<Halves, String> {
-    let [first, second] = halves(records, facts)?;
+pub(super) fn compare(rows: &[RequestRow], events: &Events, facts: &Facts) -> Result<Halves, String> {
+    let [first, second] = events.emitted.halves.clone()?;
+    let series = match facts.open_loop {
+        true => [first, second].map(|half| completed(rows, facts, half)),
+        false => [(first, &events.emitted.tokens[0]), (second, &events.emitted.tokens[1])]
+            .map(|(half, out)| Series { out: out.clone(), expected: vec![half.block_ns / 1e9; half.blocks] }),
+    };
     Ok(Halves {
-        throughput: throughput(records, facts, [first, second]),
-        ttft: medians(ttft(records, facts, first), ttft(records, facts, second)),
+        throughput: throughput(series, facts, first),
+        ttft: medians(ttft(rows, facts, first), ttft(rows, facts, second)),
     })
 }
 
-fn halves(records: &[Record], facts: &Facts) -> Result<[Half; 2], String> {
+/// Tokens by the block of the window's halves that their events fell into: of a closed loop.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Emitted {
+    /// The halves; an error says why they cannot be compared.
+    halves: Result<[Half; 2], String>,
+    /// Tokens of each block of each half.
+    tokens: [Vec<f64>; 2],
+}
+
+impl Emitted {
+    /// Nothing yet, of a run with these requests.
+    pub fn new(rows: &[RequestRow], facts: &Facts) -> Emitted {
+        let halves = halves(rows, facts);
+        let blocks = |at: usize| halves.as_ref().map_or(0, |halves| halves[at].blocks);
+        Emitted { tokens: [0, 1].map(|at| vec![0.0; blocks(at)]), halves }
+    }
+
+    /// Adds the tokens of one event.
+    pub fn add(&mut self, at: u64, tokens: f64) {
+        let Ok(halves) = &self.halves else { return };
+        for (half, out) in halves.iter().zip(&mut self.tokens) {
+            if let Some(block) = half.block(at) {
+                out[block] += tokens;
+            }
+        }
+    }
+}
+
+fn halves(rows: &[RequestRow], facts: &Facts) -> Result<[Half; 2], String> {
     let windows = &facts.windows;
-    let mut latencies: Vec<f64> = window::members(records, facts)
-        .filter_map(|record| window::request(&record.row, facts).observe(Metric::E2eFromSchedule).value())
+    let mut latencies: Vec<f64> = window::members(rows, facts)
+        .filter_map(|row| window::request(row, facts).observe(Metric::E2eFromSchedule).value())
         .collect();
     latencies.sort_unstable_by(f64::total_cmp);
     let typical = latencies.get(latencies.len() / 2).ok_or("no request of the window completed")?;
@@ -116,35 +150,21 @@ impl Series {
     }
 }
 
-fn throughput(records: &[Record], facts: &Facts, halves: [Half; 2]) -> Option<Difference> {
-    let [first, second] = halves
-        .map(|half| if facts.open_loop { completed(records, facts, half) } else { emitted(records, facts, half) });
+fn throughput([first, second]: [Series; 2], facts: &Facts, half: Half) -> Option<Difference> {
     let whole = (first.out.iter().chain(&second.out).sum::<f64>())
         / (first.expected.iter().chain(&second.expected).sum::<f64>());
     let (a, b) = (first.ratio(), second.ratio());
-    let factor = ERRORS[halves[0].blocks - FEWEST_BLOCKS];
-    let wave = if facts.open_loop { 0.0 } else { halves[0].wave };
+    let factor = ERRORS[half.blocks - FEWEST_BLOCKS];
+    let wave = if facts.open_loop { 0.0 } else { half.wave };
     let noise = (factor * (first.variance() + second.variance()).sqrt() / whole).max(wave);
     let share = (a - b).abs() / whole;
     (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
 }
 
-/// Closed loop: tokens by their events, per second.
-fn emitted(records: &[Record], facts: &Facts, half: Half) -> Series {
-    let mut out = vec![0.0; half.blocks];
-    for (at, tokens) in records.iter().flat_map(|record| token_events(record, facts.stream)) {
-        if let Some(block) = half.block(at) {
-            out[block] += tokens;
-        }
-    }
-    Series { out, expected: vec![half.block_ns / 1e9; half.blocks] }
-}
-
 /// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it.
-fn completed(records: &[Record], facts: &Facts, half: Half) -> Series {
+fn completed(rows: &[RequestRow], facts: &Facts, half: Half) -> Series {
     let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
-    for record in records {
-        let row = &record.row;
+    for row in rows {
         if let Some(block) = half.block(row.scheduled_ns) {
             expected[block] += f64::from(row.requested_tokens);
         }
@@ -157,12 +177,12 @@ fn completed(records: &[Record], facts: &Facts, half: Half) -> Series {
 }
 
 /// TTFT of the requests scheduled in a half, with the block of each; failures are left to the reason `errors`.
-fn ttft(records: &[Record], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
-    let observe = |record: &Record| {
-        let block = half.block(record.row.scheduled_ns)?;
-        Some((window::request(&record.row, facts).observe(Metric::Ttft).value()?, block))
+fn ttft(rows: &[RequestRow], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
+    let observe = |row: &RequestRow| {
+        let block = half.block(row.scheduled_ns)?;
+        Some((window::request(row, facts).observe(Metric::Ttft).value()?, block))
     };
-    let mut values: Vec<(f64, usize)> = records.iter().filter_map(observe).collect();
+    let mut values: Vec<(f64, usize)> = rows.iter().filter_map(observe).collect();
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     values
 }

@@ -3,8 +3,12 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::slo::gap_limits;
+use super::{Events, Gaps, RunMetrics, Verdict, judge, measure};
+use crate::plan::{Slo, Validity};
 use crate::rows::{
-    Facts, MachineTime, Observed, Outcome, Phase, Record, RequestRow, Spread, Stamp, ThreadTime, TokenSource, Windows,
+    Facts, MachineTime, Observed, Outcome, Phase, Record, Records, Replay, RequestRow, Spread, Stamp, ThreadTime,
+    TokenSource, Windows,
 };
 
 /// A server and a load.
@@ -213,4 +217,24 @@ fn observed(windows: Windows) -> Observed {
         writer_backlog_max: 2,
         writer_backlog_limit: 1024,
     }
+}
+
+/// Records as judging reads them, gone through once.
+pub fn read(records: &[Record], facts: &Facts, slo: Option<&Slo>) -> (Records, Events) {
+    let run = Records::from_iter(records.iter().cloned());
+    let Ok(events) = Events::of(&run, facts, &gap_limits(slo));
+    (run, events)
+}
+
+/// The metrics of records.
+pub fn measured(records: &[Record], facts: &Facts) -> RunMetrics {
+    let (run, events) = read(records, facts, None);
+    let Ok(gaps) = Gaps::of(&run, facts, &events);
+    measure(run.rows(), (&events, &gaps), facts)
+}
+
+/// The verdict on records.
+pub fn verdict(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+    let (run, events) = read(records, facts, slo);
+    judge(run.rows(), &events, facts, validity, slo)
 }

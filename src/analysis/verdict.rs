@@ -5,8 +5,9 @@
 use std::fmt;
 
 use crate::plan::{Limits, Percentile, Slo, Validity};
-use crate::rows::{Facts, Outcome, Record, TokenSource};
+use crate::rows::{Facts, Outcome, RequestRow, TokenSource};
 
+use super::gaps::Events;
 use super::generator::Generator;
 use super::request::Metric;
 use super::stats::Ordered;
@@ -75,7 +76,8 @@ type Finding = Result<Option<(State, String)>, String>;
 
 /// What the reasons are found in.
 struct Evidence<'a> {
-    records: &'a [Record],
+    rows: &'a [RequestRow],
+    events: &'a Events,
     facts: &'a Facts,
     counts: Counts,
     generator: Generator<'a>,
@@ -83,10 +85,10 @@ struct Evidence<'a> {
 }
 
 /// Judges one run under the plan's thresholds.
-pub fn judge(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
-    let counts = Counts::of(records, facts);
-    let generator = Generator::new(facts, read_delays(records, facts));
-    let evidence = Evidence { records, facts, counts, generator, saturated: saturated(records, facts) };
+pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+    let counts = Counts::of(rows, facts);
+    let generator = Generator::new(facts, read_delays(rows, facts));
+    let evidence = Evidence { rows, events, facts, counts, generator, saturated: saturated(rows, facts) };
     let findings = [
         ("empty_window", evidence.empty_window()),
         ("client_late", evidence.client_late(validity.client_late)),
@@ -118,12 +120,12 @@ pub fn judge(records: &[Record], facts: &Facts, validity: &Validity, slo: Option
 }
 
 impl Evidence<'_> {
-    fn members(&self) -> impl Iterator<Item = &Record> {
-        window::members(self.records, self.facts)
+    fn members(&self) -> impl Iterator<Item = &RequestRow> {
+        window::members(self.rows, self.facts)
     }
 
     fn values(&self, metric: Metric) -> impl Iterator<Item = f64> {
-        self.members().filter_map(move |record| window::request(&record.row, self.facts).observe(metric).value())
+        self.members().filter_map(move |row| window::request(row, self.facts).observe(metric).value())
     }
 
     /// A run that measured nothing must not look valid: no other reason can speak without requests.
@@ -166,10 +168,10 @@ impl Evidence<'_> {
 
     fn errors(&self, limits: Limits) -> Finding {
         let patient = |outcome| matches!(outcome, Outcome::CutAtDrain | Outcome::Timeout | Outcome::Stalled);
-        let excused = |record: &&Record| self.saturated.is_some() && patient(record.row.outcome);
-        let failed = self.members().filter(|record| !record.row.outcome.is_ok() && !excused(record));
+        let excused = |row: &&RequestRow| self.saturated.is_some() && patient(row.outcome);
+        let failed = self.members().filter(|row| !row.outcome.is_ok() && !excused(row));
         let mut outcomes = std::collections::BTreeMap::new();
-        failed.for_each(|record| *outcomes.entry(record.row.outcome.to_string()).or_insert(0usize) += 1);
+        failed.for_each(|row| *outcomes.entry(row.outcome.to_string()).or_insert(0usize) += 1);
         let kinds: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
         let failed = outcomes.values().sum();
         let text = |share| format!("{share} of requests failed ({})", kinds.join(", "));
@@ -180,14 +182,14 @@ impl Evidence<'_> {
         if !self.facts.ignore_eos {
             return Err("ignore_eos was not sent: any length is right".into());
         }
-        let counted = |record: &&Record| {
-            record.row.outcome.is_ok() && record.row.token_source.is_some_and(|source| source != TokenSource::Events)
+        let counted = |row: &&RequestRow| {
+            row.outcome.is_ok() && row.token_source.is_some_and(|source| source != TokenSource::Events)
         };
         let all = self.members().filter(counted).count();
         if all == 0 && self.counts.completed > 0 {
             return Err("nobody counted the output tokens".into());
         }
-        let differs = |record: &&Record| record.row.output_tokens != Some(record.row.requested_tokens);
+        let differs = |row: &&RequestRow| row.output_tokens != Some(row.requested_tokens);
         let wrong = self.members().filter(counted).filter(differs).count();
         let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
         Ok(judge_share((wrong, all), limits, (1, None), text))
@@ -200,7 +202,7 @@ impl Evidence<'_> {
         if self.counts.requests == 0 {
             return Err("no request lies in the window".into());
         }
-        let halves = steady::compare(self.records, self.facts)?;
+        let halves = steady::compare(self.rows, self.events, self.facts)?;
         let what = if self.facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
         let parts = [(halves.throughput, what, 1.0), (halves.ttft, "median TTFT (ms)", 2.0)];
         let found = parts.into_iter().filter_map(|(difference, what, scale)| {
@@ -242,16 +244,16 @@ impl Evidence<'_> {
 
 /// Open loop: the figures where arrivals run away from completions and the backlog grows. What waits for an in-flight cap
 /// is in the backlog, so that a cap cannot hide that the server is too slow.
-fn saturated(records: &[Record], facts: &Facts) -> Option<String> {
+fn saturated(rows: &[RequestRow], facts: &Facts) -> Option<String> {
     let windows = &facts.windows;
-    let arrivals = window::members(records, facts).count() as f64;
-    let answered = |record: &&Record| {
-        let at = window::request(&record.row, facts).answered_ns();
-        record.row.outcome.is_ok() && at.is_some_and(|at| window::contains(windows, at))
+    let arrivals = window::members(rows, facts).count() as f64;
+    let answered = |row: &&RequestRow| {
+        let at = window::request(row, facts).answered_ns();
+        row.outcome.is_ok() && at.is_some_and(|at| window::contains(windows, at))
     };
-    let completions = records.iter().filter(answered).count() as f64;
+    let completions = rows.iter().filter(answered).count() as f64;
     let quarter = windows.measure_end_ns.saturating_sub(windows.measure_start_ns) / 4;
-    let backlog = |from| window::in_flight(records, facts, (from, from + quarter), |row| Some(row.scheduled_ns));
+    let backlog = |from| window::in_flight(rows, facts, (from, from + quarter), |row| Some(row.scheduled_ns));
     let first = backlog(windows.measure_start_ns)?;
     let last = backlog(windows.measure_end_ns - quarter)?;
     let runs_away = arrivals - completions > 3.0 * arrivals.sqrt() && last > 1.5 * first;
@@ -290,8 +292,8 @@ fn median(values: Vec<f64>) -> Option<f64> {
 }
 
 /// Read delays of the window's requests, in ms.
-fn read_delays(records: &[Record], facts: &Facts) -> Vec<f64> {
-    window::members(records, facts).filter_map(|record| record.row.read_delay_ns).map(|ns| ns as f64 / 1e6).collect()
+fn read_delays(rows: &[RequestRow], facts: &Facts) -> Vec<f64> {
+    window::members(rows, facts).filter_map(|row| row.read_delay_ns).map(|ns| ns as f64 / 1e6).collect()
 }
 
 /// The type 7 quantile of however few values.

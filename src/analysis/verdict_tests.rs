@@ -1,7 +1,8 @@
 //! Each reason on both sides of its threshold, on runs that are clean but for it.
 
 use super::*;
-use crate::analysis::synthetic::{Run, fail};
+use crate::analysis::synthetic::{Run, fail, verdict};
+use crate::rows::Record;
 use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
@@ -29,7 +30,7 @@ fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnM
 }
 
 fn judged(records: &[Record], facts: &Facts) -> Verdict {
-    judge(records, facts, &Validity::default(), None)
+    verdict(records, facts, &Validity::default(), None)
 }
 
 /// The state that one reason gives after `count` of 1 000 requests were spoiled.
@@ -112,7 +113,7 @@ fn thresholds_are_the_plans() {
     spoil(&mut records, &facts, 30, |record| fail(record, Outcome::Reset, MS));
     let with = |suspect, invalid| {
         let errors = Limits { suspect, invalid };
-        judge(&records, &facts, &Validity { errors, ..Validity::default() }, None).state
+        verdict(&records, &facts, &Validity { errors, ..Validity::default() }, None).state
     };
     let percent = |value| Some(Share::percent(value));
     assert_eq!(with(percent(3), None), State::Valid);
@@ -234,7 +235,7 @@ fn few_samples() {
             kept += usize::from(window::contains(&facts.windows, record.row.scheduled_ns));
             !window::contains(&facts.windows, record.row.scheduled_ns) || kept <= n
         });
-        let verdict = judge(&records, &facts, &Validity::default(), Some(&slo(percentile)));
+        let verdict = verdict(&records, &facts, &Validity::default(), Some(&slo(percentile)));
         verdict.reasons.iter().any(|reason| reason.name == "few_samples")
     };
     for (percentile, need) in [(Percentile::P99, 299), (Percentile::P95, 59), (Percentile::P90, 29)] {

@@ -1,18 +1,19 @@
 //! The measure window: who belongs to it, what flowed through it, how much was in flight.
 
-use crate::rows::{Facts, Outcome, Record, RequestRow, Windows};
+use crate::rows::{Facts, Outcome, RequestRow, Windows};
 
-use super::request::{Request, token_events};
+use super::gaps::Events;
+use super::request::Request;
 
 /// Whether an instant lies in [measure start, measure end).
 pub fn contains(windows: &Windows, instant: u64) -> bool {
     (windows.measure_start_ns..windows.measure_end_ns).contains(&instant)
 }
 
-/// The records that belong to the measurement: those scheduled inside the window.
-pub fn members<'a>(records: &'a [Record], facts: &Facts) -> impl Iterator<Item = &'a Record> {
+/// The requests that belong to the measurement: those scheduled inside the window.
+pub fn members<'a>(rows: &'a [RequestRow], facts: &Facts) -> impl Iterator<Item = &'a RequestRow> {
     let windows = facts.windows;
-    records.iter().filter(move |record| contains(&windows, record.row.scheduled_ns))
+    rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
 /// A row with what it takes to read its metrics.
@@ -34,13 +35,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of the window's records.
-    pub fn of(records: &[Record], facts: &Facts) -> Counts {
+    /// Of the window's requests.
+    pub fn of(rows: &[RequestRow], facts: &Facts) -> Counts {
         let mut counts = Counts::default();
-        for record in members(records, facts) {
+        for row in members(rows, facts) {
             counts.requests += 1;
-            counts.completed += u64::from(record.row.outcome.is_ok());
-            counts.cut += u64::from(record.row.outcome == Outcome::CutAtDrain);
+            counts.completed += u64::from(row.outcome.is_ok());
+            counts.cut += u64::from(row.outcome == Outcome::CutAtDrain);
         }
         counts.failed = counts.requests - counts.completed;
         counts
@@ -69,63 +70,56 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of all records of a run, of every phase.
-    pub fn of(records: &[Record], facts: &Facts) -> Flow {
+    /// Of all requests of a run, of every phase.
+    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts) -> Flow {
         let seconds = facts.windows.measure_secs();
-        if seconds <= 0.0 || records.is_empty() {
+        if seconds <= 0.0 || rows.is_empty() {
             return Flow::default();
         }
         let inside = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
-        let completed = |record: &&Record| record.row.outcome.is_ok();
-        let answered = |record: &&Record| inside(request(&record.row, facts).answered_ns());
-        let sent = records.iter().filter(|record| inside(record.row.sent_ns)).count();
+        let completed = |row: &&RequestRow| row.outcome.is_ok();
+        let answered = |row: &&RequestRow| inside(request(row, facts).answered_ns());
+        let sent = rows.iter().filter(|row| inside(row.sent_ns)).count();
         let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         Flow {
-            output_throughput: Some(tokens_inside(records, facts) / seconds),
-            prompt_throughput: prompt_tokens_inside(records, facts).map(|tokens| tokens as f64 / seconds),
-            request_throughput: Some(records.iter().filter(completed).filter(answered).count() as f64 / seconds),
+            output_throughput: Some(events.tokens_inside / seconds),
+            prompt_throughput: prompt_tokens_inside(rows, facts).map(|tokens| tokens as f64 / seconds),
+            request_throughput: Some(rows.iter().filter(completed).filter(answered).count() as f64 / seconds),
             achieved_rate: Some(sent as f64 / seconds),
-            achieved_concurrency: in_flight(records, facts, window, |row| row.sent_ns),
+            achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns),
         }
     }
 }
 
-fn tokens_inside(records: &[Record], facts: &Facts) -> f64 {
-    let events = records.iter().flat_map(|record| token_events(record, facts.stream));
-    // Not `sum`: over nothing that is -0.
-    events.filter(|(at, _)| contains(&facts.windows, *at)).fold(0.0, |sum, (_, tokens)| sum + tokens)
-}
-
-fn prompt_tokens_inside(records: &[Record], facts: &Facts) -> Option<u64> {
+fn prompt_tokens_inside(rows: &[RequestRow], facts: &Facts) -> Option<u64> {
     let started = |row: &RequestRow| if facts.stream { row.first_token_ns } else { row.done_ns };
-    let rows = records.iter().map(|record| &record.row);
     let inside: Vec<&RequestRow> =
-        rows.filter(|row| started(row).is_some_and(|at| contains(&facts.windows, at))).collect();
+        rows.iter().filter(|row| started(row).is_some_and(|at| contains(&facts.windows, at))).collect();
     let uncounted = inside.iter().any(|row| row.outcome.is_ok() && row.prompt_tokens.is_none());
     (!uncounted).then(|| inside.iter().filter_map(|row| row.prompt_tokens).map(u64::from).sum())
 }
 
 /// Time average over `from..to` of requests between the instant that `begin` names and their end; null for no time.
 pub fn in_flight(
-    records: &[Record],
+    rows: &[RequestRow],
     facts: &Facts,
     (from, to): (u64, u64),
     begin: impl Fn(&RequestRow) -> Option<u64>,
 ) -> Option<f64> {
-    let overlap = |record: &Record| {
-        let start = begin(&record.row)?.max(from);
-        Some(request(&record.row, facts).end_ns().min(to).saturating_sub(start))
+    let overlap = |row: &RequestRow| {
+        let start = begin(row)?.max(from);
+        Some(request(row, facts).end_ns().min(to).saturating_sub(start))
     };
-    let total: u64 = records.iter().filter_map(overlap).sum();
+    let total: u64 = rows.iter().filter_map(overlap).sum();
     (to > from).then(|| total as f64 / (to - from) as f64)
 }
 
 /// Output tokens per token event of the completed requests of the window; null without events or without a count.
-pub fn tokens_per_event(records: &[Record], facts: &Facts) -> Option<f64> {
+pub fn tokens_per_event(rows: &[RequestRow], facts: &Facts) -> Option<f64> {
     let (mut tokens, mut events) = (0u64, 0u64);
-    for record in members(records, facts).filter(|record| facts.stream && record.row.outcome.is_ok()) {
-        tokens += u64::from(record.row.output_tokens?);
-        events += u64::from(record.row.events);
+    for row in members(rows, facts).filter(|row| facts.stream && row.outcome.is_ok()) {
+        tokens += u64::from(row.output_tokens?);
+        events += u64::from(row.events);
     }
     (events > 0).then(|| tokens as f64 / events as f64)
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::analysis::measure;
-use crate::analysis::synthetic::{Run, fail, record};
+use crate::analysis::synthetic::{Run, fail, measured, read, record};
 use crate::plan::Percentile;
+use crate::rows::{Record, Replay};
 
 const MS: u64 = 1_000_000;
 
@@ -10,6 +10,11 @@ fn facts() -> Facts {
     let windows =
         Windows { stabilize_ns: 0, measure_start_ns: 1000 * MS, measure_end_ns: 2000 * MS, end_ns: 2500 * MS };
     Facts { windows, stream: true, batch_size: Some(2), gpus: Some(4), ..Facts::default() }
+}
+
+fn flow(records: &[Record], facts: &Facts) -> Flow {
+    let (run, events) = read(records, facts, None);
+    Flow::of(run.rows(), &events, facts)
 }
 
 /// Three requests: one begun before the window, one inside, one that ends after it.
@@ -26,12 +31,15 @@ fn records() -> Vec<Record> {
 fn the_window_is_half_open() {
     let windows = facts().windows;
     assert!(contains(&windows, 1000 * MS) && !contains(&windows, 2000 * MS));
-    assert_eq!(Counts::of(&records(), &facts()), Counts { requests: 2, completed: 2, failed: 0, cut: 0 });
+    assert_eq!(
+        Counts::of(read(&records(), &facts(), None).0.rows(), &facts()),
+        Counts { requests: 2, completed: 2, failed: 0, cut: 0 }
+    );
 }
 
 #[test]
 fn throughput_counts_what_falls_inside_whoever_it_belongs_to() {
-    let flow = Flow::of(&records(), &facts());
+    let flow = flow(&records(), &facts());
     // Events inside: 1050 and 1150 of the first, both of the second, 1950 of the third (2000 is outside).
     assert_eq!(flow.output_throughput, Some(5.0));
     assert_eq!(flow.prompt_throughput, Some(100.0));
@@ -45,17 +53,17 @@ fn throughput_counts_what_falls_inside_whoever_it_belongs_to() {
 fn several_tokens_in_an_event_are_spread_over_the_events() {
     let mut records = records();
     records[1].row.output_tokens = Some(6);
-    assert_eq!(Flow::of(&records, &facts()).output_throughput, Some(3.0 + 6.0));
-    assert_eq!(tokens_per_event(&records, &facts()), Some(9.0 / 5.0));
+    assert_eq!(flow(&records, &facts()).output_throughput, Some(3.0 + 6.0));
+    assert_eq!(tokens_per_event(read(&records, &facts(), None).0.rows(), &facts()), Some(9.0 / 5.0));
 }
 
 #[test]
 fn a_window_without_length_or_rows_has_no_rates() {
     let mut facts = facts();
-    assert_eq!(Flow::of(&[], &facts), Flow::default());
+    assert_eq!(flow(&[], &facts), Flow::default());
     facts.windows.measure_end_ns = facts.windows.measure_start_ns;
-    assert_eq!(Flow::of(&records(), &facts), Flow::default());
-    let metrics = measure(&records(), &facts);
+    assert_eq!(flow(&records(), &facts), Flow::default());
+    let metrics = measured(&records(), &facts);
     assert_eq!((metrics.counts.requests, metrics.e2e.mean, metrics.tokens_per_event), (0, None, None));
     assert_eq!(metrics.counts.error_share(), None);
 }
@@ -64,21 +72,21 @@ fn a_window_without_length_or_rows_has_no_rates() {
 fn an_uncounted_prompt_makes_the_prompt_throughput_null() {
     let mut records = records();
     records[1].row.prompt_tokens = None;
-    assert_eq!(Flow::of(&records, &facts()).prompt_throughput, None);
+    assert_eq!(flow(&records, &facts()).prompt_throughput, None);
     records[1].row.outcome = Outcome::Reset;
-    assert_eq!(Flow::of(&records, &facts()).prompt_throughput, Some(50.0));
+    assert_eq!(flow(&records, &facts()).prompt_throughput, Some(50.0));
 }
 
 #[test]
 fn a_run_is_measured_whole() {
-    let metrics = measure(&records(), &facts());
+    let metrics = measured(&records(), &facts());
     assert_eq!(metrics.output_throughput_per_gpu, Some(1.25));
     // 2 tokens in 200 ms and 3 in 150 ms: a mean of 15 tokens/s, times two slots.
     assert!((metrics.derived_server_throughput.unwrap() - 30.0).abs() < 1e-9);
     assert_eq!(metrics.ttft.mean, Some(75.0));
     assert_eq!(metrics.itl.n, 3);
     let open = Facts { open_loop: true, gpus: None, ..facts() };
-    let metrics = measure(&records(), &open);
+    let metrics = measured(&records(), &open);
     assert_eq!((metrics.derived_server_throughput, metrics.output_throughput_per_gpu), (None, None));
 }
 
@@ -90,7 +98,7 @@ fn failed_requests_stay_in_the_percentiles() {
     for index in inside.iter().step_by(10) {
         fail(&mut records[*index], Outcome::Reset, 3 * MS);
     }
-    let metrics = measure(&records, &facts);
+    let metrics = measured(&records, &facts);
     assert_eq!(metrics.ttft.n, metrics.counts.requests);
     assert_eq!(metrics.ttft.failures, metrics.counts.failed);
     assert!(metrics.e2e.percentile(Percentile::P50).exact().is_some());
@@ -101,7 +109,7 @@ fn failed_requests_stay_in_the_percentiles() {
 #[test]
 fn a_closed_loop_keeps_its_slots_busy() {
     let (records, facts) = Run::default().make();
-    let metrics = measure(&records, &facts);
+    let metrics = measured(&records, &facts);
     let concurrency = metrics.flow.achieved_concurrency.unwrap();
     assert!((7.9..=8.0).contains(&concurrency), "{concurrency}");
     // 8 slots × 16 tokens / (20 + 15 × 4 ms).

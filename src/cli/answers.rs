@@ -1,20 +1,23 @@
 //! Metrics and verdicts of committed runs, computed when they are read.
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
-use crate::analysis::{PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
+use crate::analysis::{Events, Gaps, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
 use crate::expand::{PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
-use crate::rows::{Record, RunLabels};
+use crate::rows::{Replay, RequestRow, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::RunView;
 
+use super::remembered::Memory;
 use super::{Colour, Failure, output};
 
 /// A run that has been read.
@@ -33,24 +36,27 @@ pub struct Answered {
 
 /// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
 pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
-    let records = store.read(record)?.records;
-    let metrics = measure(&records, &record.facts);
+    let (run, facts) = (store.read(record)?, &record.facts);
     let validity = plan.map_or_else(Validity::default, |plan| plan.validity);
     let slo = plan.and_then(|plan| plan.slo.as_ref());
-    let verdict = judge(&records, &record.facts, &validity, slo);
-    let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, &records, &metrics));
-    let slo = slo.map_or_else(Vec::new, |slo| slo::test(&records, &record.facts, slo));
+    let events = Events::of(&run, facts, &slo::gap_limits(slo))?;
+    let gaps = Gaps::of(&run, facts, &events)?;
+    let rows = run.rows();
+    let metrics = measure(rows, (&events, &gaps), facts);
+    let verdict = judge(rows, &events, facts, &validity, slo);
+    let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
+    let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo })
 }
 
-fn under_plan(plan: &Plan, record: &RunRecord, records: &[Record], metrics: &RunMetrics) -> PlanMetrics {
+fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {
     let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
     let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,
-        goodput: goodput(records, &record.facts, &thresholds),
+        goodput: goodput(rows, &record.facts, &thresholds),
         cost_per_million_output_tokens: price.and_then(|price| cost_per_million_output_tokens(throughput, price)),
         tokens_per_unit_of_money: price.and_then(|price| tokens_per_unit_of_money(throughput, price)),
     }
@@ -58,7 +64,12 @@ fn under_plan(plan: &Plan, record: &RunRecord, records: &[Record], metrics: &Run
 
 /// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here.
 pub fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
-    read(store, record, Some(plan)).is_ok_and(|answered| answered.verdict.state == State::Invalid)
+    let verdict = || -> Result<Verdict, StoreError> {
+        let (run, facts) = (store.read(record)?, &record.facts);
+        let events = Events::of(&run, facts, &[])?;
+        Ok(judge(run.rows(), &events, facts, &plan.validity, plan.slo.as_ref()))
+    };
+    verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }
 
 /// The committed run that a plan's run stands for, under the plan's names; none where it is not committed.
@@ -98,7 +109,7 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
 }
 
 /// What a table of results holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Shown {
     /// The id of the first run.
     pub first: Option<String>,
@@ -110,12 +121,34 @@ pub struct Shown {
     pub loaded: Vec<Loaded>,
 }
 
-/// Prints the table of results of those of `runs` that are committed, each once.
+/// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing
+/// that it was made from has changed since.
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
+    let mut runs = in_plan_order(plan, runs);
+    runs.retain(|run| seen.insert(run.id));
+    let colour = colour.on(&std::io::stdout());
+    let memory = Memory::of(store, plan, &runs, colour);
+    if let Some(remembered) = memory.as_ref().and_then(Memory::recall) {
+        output::print(&remembered.text)?;
+        return Ok(remembered.shown);
+    }
+    let (text, shown, damaged) = table(store, plan, &runs, colour);
+    output::print(&text)?;
+    if let Some(error) = damaged {
+        return Err(error.into());
+    }
+    if let Some(memory) = memory.filter(|_| shown.first.is_some()) {
+        memory.keep(&text, &shown);
+    }
+    Ok(shown)
+}
+
+/// The table of those of `runs` that are committed, what it holds, and the first error of a run that could not be read.
+fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (String, Shown, Option<StoreError>) {
     let (mut answers, mut loaded) = (Vec::new(), Vec::new());
     let mut damaged = None;
-    for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
+    for run in runs {
         match answer(store, run, plan) {
             Ok(None) => {}
             Ok(Some((record, answered))) => {
@@ -130,20 +163,16 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         .iter()
         .map(|answered| Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict })
         .collect();
-    if !lines.is_empty() {
-        output::print(&format!("\n{}", results(&lines, colour.on(&std::io::stdout()))))?;
-    }
-    if let Some(error) = damaged {
-        return Err(error.into());
-    }
+    let text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
-    Ok(Shown {
+    let shown = Shown {
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
         loaded,
-    })
+    };
+    (text, shown, damaged)
 }
 
 /// A run as its generator felt it; none where its rows do not say.

@@ -156,7 +156,7 @@ fn write_requests(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &
     let axes = runs::axes(chosen.iter().map(|run| &run.labels));
     let failure = std::cell::RefCell::new(None);
     let read = chosen.iter().map_while(|run| match store.read(&run.record) {
-        Ok(records) => Some((run.labels.clone(), run.record.facts.clone(), records.records)),
+        Ok(read) => Some((run.labels.clone(), run.record.facts.clone(), read.into_rows())),
         Err(error) => {
             failure.replace(Some(error));
             None

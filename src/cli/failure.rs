@@ -26,6 +26,23 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them, by code.
+    pub const ALL: [Exit; 7] =
+        [Exit::Done, Exit::Unexpected, Exit::Usage, Exit::Runs, Exit::Store, Exit::Work, Exit::Interrupted];
+
+    /// What it says, for the manual.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "Done; no run failed or is invalid.",
+            Exit::Unexpected => "Something unexpected.",
+            Exit::Usage => "A bad plan or usage, or too few open files or local ports for the runs.",
+            Exit::Runs => "Some runs failed or are invalid, or a server is not ready.",
+            Exit::Store => "The results folder is locked, full or unreadable.",
+            Exit::Work => "`preview --exit-code` found work.",
+            Exit::Interrupted => "Interrupted; the same command goes on where it stopped.",
+        }
+    }
+
     /// The process's exit code.
     pub fn code(self) -> u8 {
         match self {

@@ -5,15 +5,24 @@
 mod answers;
 mod calibrate;
 mod check;
+mod completions;
+mod diff;
+mod estimate;
+mod explain;
 mod export;
 mod failure;
 mod graph;
+mod import;
 mod limits;
+mod lints;
 mod list;
+mod man;
 pub mod mock;
+mod new;
 mod output;
 mod preview;
 mod probe;
+mod remembered;
 mod room;
 mod run;
 mod schema;
@@ -58,12 +67,20 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Write a first plan, every part explained, from flags and from what a server says
+    New(new::NewArgs),
+    /// Make a plan of another tool's configuration or command line
+    Import(import::ImportArgs),
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
+    /// Say what a code of `check` means, with a wrong and a right example
+    Explain(explain::ExplainArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
     Why(why::WhyArgs),
+    /// Say which runs come, go and stay between two plans, and by which edits
+    Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
     /// List the results folder
@@ -78,6 +95,10 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Print the JSON Schema of plans, or what the Parquet columns mean
     Schema(schema::SchemaArgs),
+    /// Print what a shell needs to complete commands and flags
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page of the program or of a command, or write them all
+    Man(man::ManArgs),
     /// An OpenAI-compatible server with a timing model and faults
     Mock(Box<mock::MockArgs>),
 }
@@ -157,9 +178,13 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),
+        Command::New(args) => new::run(args),
+        Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),
@@ -167,6 +192,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         Command::Mock(args) => Ok(mock::run(*args)?),
     }
 }

@@ -171,7 +171,8 @@ fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> S
     }
 }
 
-fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
+/// How the load generator of a sweep is built.
+pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     let default = LoadEngine::default();
     LoadEngine {
         threads: sweep.engine.threads.or(plan.engine.threads).unwrap_or(default.threads),
@@ -191,7 +192,7 @@ fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
 }
 
 /// The plan's phases with the sweep's laid over them, phase by phase.
-fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
+pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
     // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.

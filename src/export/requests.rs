@@ -2,7 +2,7 @@
 
 use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
-use crate::rows::{Facts, Record, RequestRow, RunLabels};
+use crate::rows::{Facts, RequestRow, RunLabels};
 
 use super::runs::{label_cells, label_columns};
 use super::{Cell, Column, Sheet};
@@ -71,15 +71,15 @@ const ROW: [RowColumn; 35] = [
 
 /// All requests of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
-pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, Vec<Record>)> + 'a) -> Sheet<'a> {
+pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, Vec<RequestRow>)> + 'a) -> Sheet<'a> {
     let mut others: Vec<Column> = ROW.iter().map(|(name, doc, _)| Column::new(*name, *doc)).collect();
     others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, *doc)));
     let mut columns = label_columns(axes, &others);
     columns.extend(others);
     let axes = axes.to_vec();
-    let rows = runs.flat_map(move |(labels, facts, records)| {
+    let rows = runs.flat_map(move |(labels, facts, rows)| {
         let labels = label_cells(&labels, &axes);
-        records.into_iter().map(move |record| cells(&labels, &record.row, &facts))
+        rows.into_iter().map(move |row| cells(&labels, &row, &facts))
     });
     Sheet { columns, rows: Box::new(rows) }
 }
@@ -106,10 +106,11 @@ mod tests {
     fn a_request_has_its_columns_and_its_metrics() {
         let (mut records, facts) = Run { seconds: 0.2, jitter: 0.0, ..Run::default() }.make();
         fail(&mut records[1], Outcome::Http(503), 1_000_000);
+        let rows = records.into_iter().map(|record| record.row).collect();
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
         let axes = super::super::runs::axes([&labels].into_iter());
-        let text = written(&Csv, sheet(&axes, [(labels, facts, records)].into_iter()));
+        let text = written(&Csv, sheet(&axes, [(labels, facts, rows)].into_iter()));
         let mut lines = text.lines();
         insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s"#);
         insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667"#);

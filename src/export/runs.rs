@@ -127,8 +127,7 @@ pub(super) fn label_cells(labels: &RunLabels, axes: &[String]) -> Vec<Cell> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::analysis::synthetic::Run;
-    use crate::analysis::{judge, measure};
+    use crate::analysis::synthetic::{Run, measured, verdict};
     use crate::export::sheet::tests::written;
     use crate::export::{Csv, Markdown};
     use crate::plan::Validity;
@@ -152,8 +151,8 @@ pub(super) mod tests {
                     axes: axis.map(|value| ("output_tokens".to_string(), value.to_string())).into_iter().collect(),
                 },
                 started: "2026-11-21T12:00:00Z".into(),
-                verdict: judge(&records, &facts, &Validity::default(), None),
-                metrics: measure(&records, &facts),
+                verdict: verdict(&records, &facts, &Validity::default(), None),
+                metrics: measured(&records, &facts),
                 plan_metrics: PlanMetrics::default(),
             }
         };

@@ -1,12 +1,13 @@
-//! The mistakes of a plan file: each with a stable code, its place, its cause and its remedy.
+//! The mistakes of a plan and its fragments: each with a stable code, its place, its cause and its remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
 use super::mask::Mask;
+use super::source::{Source, Sources, shifted};
 use super::tree::Span;
 
 /// A file with more mistakes than this is not a plan; the rest is not worth the reader's time.
@@ -58,7 +59,7 @@ pub enum Code {
     DeadExclude = 20,
     /// `exclude` leaves nothing over.
     AllExcluded = 21,
-    /// Sweeps or scenarios that wait for each other in a circle.
+    /// Sweeps, scenarios, fragments or variables that need each other in a circle.
     Circle = 22,
     /// A scenario with the name of a built-in one.
     BuiltInName = 23,
@@ -88,6 +89,12 @@ pub enum Code {
     CellTwice = 35,
     /// More cells than `max_cells`.
     TooManyCells = 36,
+    /// A fragment that is not there or cannot be read.
+    Fragment = 40,
+    /// A template that cannot be computed.
+    Template = 41,
+    /// A `--set` that says no path and value, or whose path leads nowhere.
+    Set = 42,
 }
 
 impl fmt::Display for Code {
@@ -150,7 +157,7 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// What to type instead.
     pub remedy: Option<String>,
-    /// Where it is, in bytes of the text; `None` for the file as a whole.
+    /// Where it is, in bytes of the plan's texts one after the other; `None` for the plan as a whole.
     pub span: Option<Span>,
     /// Other places that belong to it, each with what it is.
     pub related: Vec<(Span, String)>,
@@ -178,6 +185,20 @@ impl Diagnostic {
         self
     }
 
+    /// Moves its places by as many bytes as its text begins after the first one.
+    pub(super) fn shift(mut self, by: usize) -> Diagnostic {
+        self.span = self.span.map(|span| shifted(span, by));
+        self.covers = self.covers.map(|span| shifted(span, by));
+        self.related.iter_mut().for_each(|(span, _)| *span = shifted(span.clone(), by));
+        self
+    }
+
+    /// Adds other places that belong to it, each with what it is.
+    pub(super) fn with(mut self, related: impl IntoIterator<Item = (Span, String)>) -> Diagnostic {
+        self.related.extend(related);
+        self
+    }
+
     /// Says what to do.
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Diagnostic {
         self.remedy = Some(remedy.into());
@@ -195,37 +216,19 @@ impl Diagnostic {
     }
 }
 
-/// All mistakes of a plan file.
+/// All mistakes of a plan, its fragments and what the command line set.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The file.
-    pub file: PathBuf,
-    /// Its text, with whatever may be a secret masked; empty if it could not be read.
-    pub source: String,
-    /// The mistakes, by place. Never empty.
+    /// The texts, with whatever may be a secret masked; those that could not be read are empty.
+    sources: Sources,
+    /// The mistakes: of the plan as a whole, then by place, the plan's own before those of its fragments. Never empty.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-/// One mistake as JSON.
-#[derive(Debug, Serialize)]
-pub struct DiagnosticJson<'a> {
-    /// The kind of mistake, like E012.
-    pub code: Code,
-    /// What is wrong.
-    pub message: &'a str,
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: Option<usize>,
-    /// The column in characters, from 1.
-    pub column: Option<usize>,
-    /// What to type instead.
-    pub remedy: Option<&'a str>,
 }
 
 impl PlanErrors {
     /// Sorts by place, merges what is said twice, drops what lies inside something refused as a whole, masks secrets.
-    pub(super) fn new(file: &Path, text: &str, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
+    pub(super) fn new(sources: &Sources, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
+        let text = sources.text();
         let covered: Vec<Span> = found.iter().filter_map(|diagnostic| diagnostic.covers.clone()).collect();
         found.retain(|diagnostic| {
             let Some(span) = &diagnostic.span else { return true };
@@ -242,57 +245,44 @@ impl PlanErrors {
             diagnostic.remedy = diagnostic.remedy.as_deref().map(|remedy| mask.clean(remedy));
             diagnostic.span = diagnostic.span.take().map(|span| clamp(span, text));
         }
-        PlanErrors { file: file.to_owned(), source: mask.source(text), diagnostics: found }
+        PlanErrors { sources: sources.with_text(mask.source(text)), diagnostics: found }
     }
 
     /// A mistake of the file as a whole.
     pub(super) fn of_file(file: &Path, diagnostic: Diagnostic) -> PlanErrors {
-        PlanErrors { file: file.to_owned(), source: String::new(), diagnostics: vec![diagnostic] }
+        let mut sources = Sources::default();
+        sources.add(file, "");
+        PlanErrors { sources, diagnostics: vec![diagnostic] }
     }
 
     /// Where a mistake is.
     pub fn place(&self, diagnostic: &Diagnostic) -> Option<Place> {
-        diagnostic.span.as_ref().map(|span| Place::of(&self.file, &self.source, span.start))
+        diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
 
-    /// The mistakes for another program to read.
-    pub fn json(&self) -> Vec<DiagnosticJson<'_>> {
-        let mut all = Vec::new();
-        for diagnostic in &self.diagnostics {
-            let place = self.place(diagnostic);
-            all.push(DiagnosticJson {
-                code: diagnostic.code,
-                message: &diagnostic.message,
-                file: self.file.display().to_string(),
-                line: place.as_ref().map(|place| place.line),
-                column: place.as_ref().map(|place| place.column),
-                remedy: diagnostic.remedy.as_deref(),
-            });
-        }
-        all
+    /// Where a span begins and ends.
+    pub(super) fn range(&self, span: &Span) -> (Place, Place) {
+        let end = self.sources.place(span.end.max(span.start));
+        (self.sources.place(span.start), end)
+    }
+
+    /// The plan's own file.
+    pub(super) fn first_name(&self) -> &Path {
+        self.sources.first_name()
     }
 
     /// The mistakes for a person to read, one paragraph each, without a newline at the end.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let file = self.file.display().to_string();
-        let one = |diagnostic| renderer.render(&[self.group(diagnostic, &file)]);
+        let one = |diagnostic| renderer.render(&[self.group(diagnostic)]);
         self.diagnostics.iter().map(one).collect::<Vec<_>>().join("\n\n")
     }
 
-    fn group<'a>(&'a self, diagnostic: &'a Diagnostic, file: &'a str) -> Group<'a> {
+    fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
         let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.code.to_string());
         let mut group = match &diagnostic.span {
-            Some(span) => {
-                let primary = AnnotationKind::Primary.span(self.first_line(span)).label(diagnostic.label.as_deref());
-                let related = diagnostic
-                    .related
-                    .iter()
-                    .map(|(span, what)| AnnotationKind::Context.span(self.first_line(span)).label(Some(what.as_str())));
-                let snippet = Snippet::source(&self.source).path(file).annotation(primary).annotations(related);
-                title.element(snippet)
-            }
-            None => title.element(annotate_snippets::Origin::path(file)),
+            Some(span) => self.snippets(diagnostic, span).into_iter().fold(Group::with_title(title), Group::element),
+            None => title.element(Origin::path(self.sources.first_name().display().to_string())),
         };
         if let Some(remedy) = &diagnostic.remedy {
             group = group.element(Level::HELP.message(remedy));
@@ -300,13 +290,34 @@ impl PlanErrors {
         group
     }
 
-    /// Carets go under one line only, and under one character at least.
-    fn first_line(&self, span: &Span) -> Span {
-        let span = clamp(span.clone(), &self.source);
-        let line_end = self.source[span.start..].find('\n').map_or(self.source.len(), |at| span.start + at);
-        let end = span.end.min(line_end).max((span.start + 1).min(line_end));
-        clamp(span.start..end, &self.source)
+    /// The mistake's own text, then those of related places in other texts.
+    fn snippets<'a>(&'a self, diagnostic: &'a Diagnostic, span: &Span) -> Vec<Snippet<'a, Annotation<'a>>> {
+        let primary = (AnnotationKind::Primary, span, diagnostic.label.as_deref());
+        let related =
+            diagnostic.related.iter().map(|(span, what)| (AnnotationKind::Context, span, Some(what.as_str())));
+        let mut by_source: Vec<(usize, Snippet<'a, Annotation<'a>>)> = Vec::new();
+        for (kind, span, label) in std::iter::once(primary).chain(related) {
+            let source = self.sources.of(span.start);
+            let annotation = kind.span(first_line(span, source)).label(label);
+            match by_source.iter_mut().find(|(start, _)| *start == source.start) {
+                Some((_, snippet)) => *snippet = snippet.clone().annotation(annotation),
+                None => {
+                    let snippet = Snippet::source(source.text).path(source.name.display().to_string());
+                    by_source.push((source.start, snippet.annotation(annotation)));
+                }
+            }
+        }
+        by_source.into_iter().map(|(_, snippet)| snippet).collect()
     }
+}
+
+/// Carets go under one line only, and under one character at least. The range is of the bytes of `source`.
+fn first_line(span: &Span, source: Source<'_>) -> Span {
+    let text = source.text;
+    let span = clamp(span.start.saturating_sub(source.start)..span.end.saturating_sub(source.start), text);
+    let line_end = text[span.start..].find('\n').map_or(text.len(), |at| span.start + at);
+    let end = span.end.min(line_end).max((span.start + 1).min(line_end));
+    clamp(span.start..end, text)
 }
 
 impl fmt::Display for PlanErrors {

@@ -1,6 +1,7 @@
 //! Keeps secrets out of errors. A plan must not hold any, and the one that does by mistake is quoted in an error about
 //! it: whatever may be a secret is hidden there, in the message and in the quoted line.
 
+use super::source::shifted;
 use super::tree::{Node, Span, Value};
 
 /// Words that make a key the name of a secret.
@@ -10,7 +11,7 @@ const SECRET_WORDS: [&str; 9] =
 /// How well-known services begin their keys.
 const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
 
-/// What is hidden in one file.
+/// What is hidden in the texts of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Mask {
     spans: Vec<Span>,
@@ -18,11 +19,16 @@ pub(super) struct Mask {
 }
 
 /// Whether a value under this key may be a secret. `prompt_tokens` is none, `hf_token` is.
-pub(super) fn is_secret_name(key: &str) -> bool {
+pub fn is_secret_name(key: &str) -> bool {
     key.split(|c: char| !c.is_alphanumeric()).any(|word| {
         let word = word.to_ascii_lowercase();
         SECRET_WORDS.contains(&word.as_str()) || word.ends_with("apikey")
     })
+}
+
+/// Whether a word looks like a key of a well-known service.
+pub fn looks_like_key(word: &str) -> bool {
+    word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// Whether a text says where a secret is, and is none itself.
@@ -54,12 +60,24 @@ impl Mask {
         self.collect_texts(text);
     }
 
+    /// Hides what is hidden in another text too, which begins `by` bytes after the first one.
+    pub fn join(&mut self, other: Mask, by: usize) {
+        self.spans.extend(other.spans.into_iter().map(|span| shifted(span, by)));
+        self.texts.extend(other.texts);
+        self.sort_texts();
+    }
+
     fn collect_texts(&mut self, text: &str) {
         for span in self.spans.clone() {
             let span = super::error::clamp(span, text);
             self.texts.push(text[span].trim_matches(['"', '\'']).to_owned());
         }
         self.texts.retain(|text| text.len() >= 3);
+        self.sort_texts();
+    }
+
+    /// The longest first: a shorter one may be a part of it.
+    fn sort_texts(&mut self) {
         self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
 
@@ -111,7 +129,7 @@ impl Mask {
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let mut start = 0;
         for word in text.split(|c| !is_key(c)) {
-            if word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
+            if looks_like_key(word) {
                 self.spans.push(start..start + word.len());
             }
             // Separators are single characters of one to four bytes.

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A range of bytes in the plan's text.
+use super::source::shifted;
+
+/// A range of bytes in the texts of a plan, which stand one after the other.
 pub type Span = Range<usize>;
 
 /// One step of a path into a plan, such as `sweeps`, `saturation`, `matrix`, `endpoint`, `[1]`.
@@ -83,6 +85,10 @@ pub(super) struct Node {
     pub holes: Vec<String>,
     /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
     pub filler: bool,
+    /// Parts of it stand in other texts; its own place is a whole one all the same.
+    pub spread: bool,
+    /// The variables that a template made it of, each with the place of its value.
+    pub via: Vec<(String, Span)>,
 }
 
 /// A key and its value.
@@ -124,6 +130,11 @@ impl Found<'_> {
             _ => self.node.span.clone(),
         }
     }
+
+    /// The variables that a template made the value of, for a mistake in it.
+    pub fn related(&self) -> impl Iterator<Item = (Span, String)> {
+        self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is given here")))
+    }
 }
 
 /// Another key under which a value may be written.
@@ -134,7 +145,7 @@ pub(super) fn alias(key: &str) -> Option<&'static str> {
 impl Node {
     /// A value at its place.
     pub fn new(value: Value, span: Span) -> Node {
-        Node { value, span, holes: Vec::new(), filler: false }
+        Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
     }
 
     /// The entry of a table.
@@ -150,6 +161,19 @@ impl Node {
         self.entry(key).map(|entry| &entry.node)
     }
 
+    /// Takes an entry out of a table, as if it had never been there.
+    pub fn take(&mut self, key: &str) -> Option<Entry> {
+        let Value::Map(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at))
+    }
+
+    /// Marks a value that is known to be wrong, and told.
+    pub fn fail(&mut self) {
+        self.value = Value::Map(Vec::new());
+        self.filler = true;
+    }
+
     /// The keys of a table.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let entries = match &self.value {
@@ -157,6 +181,19 @@ impl Node {
             _ => &[],
         };
         entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// Moves the places of this value and all below it by `by` bytes.
+    pub fn shift(&mut self, by: usize) {
+        self.span = shifted(self.span.clone(), by);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| {
+                entry.key_span = shifted(entry.key_span.clone(), by);
+                entry.node.shift(by);
+            }),
+            _ => {}
+        }
     }
 
     /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
@@ -204,13 +241,13 @@ impl Node {
             (Step::Key(key), Value::Map(entries)) => {
                 let Some(at) = entries.iter().position(|entry| entry.key == *key) else { return false };
                 let removed = entries.remove(at).node.extent();
-                parent.span.end = parent.span.end.max(removed.end);
+                parent.reach(removed.end);
                 parent.holes.push(key.clone());
                 true
             }
             (Step::Index(index), Value::List(items)) if *index < items.len() => {
                 let removed = items.remove(*index).extent();
-                parent.span.end = parent.span.end.max(removed.end);
+                parent.reach(removed.end);
                 parent.holes.push(String::new());
                 true
             }
@@ -242,9 +279,23 @@ impl Node {
     pub fn extent(&self) -> Span {
         let end = |span: Span, node: &Node| span.start..span.end.max(node.extent().end);
         match &self.value {
+            _ if self.spread => self.span.clone(),
             Value::List(items) => items.iter().fold(self.span.clone(), end),
             Value::Map(entries) => entries.iter().map(|entry| &entry.node).fold(self.span.clone(), end),
             _ => self.span.clone(),
+        }
+    }
+
+    /// Keeps its extent as its place, before it gets parts that stand in another text.
+    pub fn spread(&mut self) {
+        self.span = self.extent();
+        self.spread = true;
+    }
+
+    /// Lengthens its place to the end of a part that is taken out.
+    fn reach(&mut self, end: usize) {
+        if !self.spread {
+            self.span.end = self.span.end.max(end);
         }
     }
 

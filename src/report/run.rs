@@ -167,8 +167,8 @@ fn wrapped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::synthetic::{Run, fail};
-    use crate::analysis::{Thresholds, goodput, judge, measure};
+    use crate::analysis::synthetic::{self, Run, fail, measured};
+    use crate::analysis::{Thresholds, goodput};
     use crate::plan::Validity;
     use crate::rows::{Outcome, RunLabels};
     use crate::units::Nanos;
@@ -186,10 +186,11 @@ mod tests {
             batch_size: shape.batch_size,
             ..RunLabels::default()
         };
-        let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
+        let (metrics, verdict) =
+            (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
-        let plan =
-            PlanMetrics { given: true, goodput: goodput(&records, &facts, &thresholds), ..PlanMetrics::default() };
+        let rows: Vec<_> = records.iter().map(|record| record.row.clone()).collect();
+        let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
         run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
 
@@ -272,7 +273,8 @@ mod tests {
     #[test]
     fn the_reason_of_a_missing_goodput_says_whether_a_plan_was_given() {
         let (records, facts) = Run::default().make();
-        let (metrics, verdict) = (measure(&records, &facts), judge(&records, &facts, &Validity::default(), None));
+        let (metrics, verdict) =
+            (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let labels = RunLabels::default();
         let line = Line { labels: &labels, metrics: &metrics, verdict: &verdict };
         let said = |given| {

@@ -183,8 +183,7 @@ pub(super) fn coloured(verdict: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::synthetic::{Run, fail};
-    use crate::analysis::{judge, measure};
+    use crate::analysis::synthetic::{Run, fail, measured, verdict};
     use crate::plan::Validity;
     use crate::rows::{Facts, Outcome, Record};
 
@@ -199,8 +198,8 @@ mod tests {
             qps: run.qps,
             ..RunLabels::default()
         };
-        let verdict = judge(&records, &facts, &Validity::default(), None);
-        (labels, measure(&records, &facts), verdict)
+        let verdict = verdict(&records, &facts, &Validity::default(), None);
+        (labels, measured(&records, &facts), verdict)
     }
 
     fn table(made: &[Made], colour: bool) -> String {

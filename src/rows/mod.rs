@@ -1,6 +1,7 @@
 //! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.
 //!
-//! `schema` names every column once; `journal` takes rows while a run goes on; `parquet` is their final form.
+//! `schema` names every column once; `journal` takes rows while a run goes on; `parquet` is their final form,
+//! `replay` the way through a run that is too long to be held.
 
 mod cell;
 mod docs;
@@ -8,6 +9,7 @@ mod error;
 mod journal;
 mod observed;
 mod parquet;
+mod replay;
 mod request;
 mod run;
 mod schema;
@@ -19,6 +21,7 @@ pub use docs::*;
 pub use error::*;
 pub use journal::*;
 pub use observed::*;
+pub use replay::*;
 pub use request::*;
 pub use run::*;
 pub use schema::*;

@@ -2,7 +2,6 @@
 //!
 //! Row groups are bounded in rows and bytes, so writing takes the same memory however long a run is.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -13,12 +12,12 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::error::RowsError;
-use super::request::Record;
+use super::replay::Replay;
 use super::schema::{BadColumn, Column, EventRow, Pack, RequestRow, Row, RunLabels, Sample, Table};
 
 /// Version of the columns; a file of a later one is refused.
@@ -33,8 +32,11 @@ const GROUP_ROWS: usize = 128 * 1024;
 /// … or at about this many encoded bytes.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
-/// Rows decoded at once: a row of events may hold thousands of gaps.
+/// Rows decoded at once, at most …
 const BATCH_ROWS: usize = 1024;
+
+/// … and about how many values of one column: a row of events may hold thousands of gaps.
+const BATCH_VALUES: i64 = 128 * 1024;
 
 /// Where the values of a column are in Parquet's tree; none where they are packed as by default.
 fn leaf(column: &Column) -> Option<ColumnPath> {
@@ -104,14 +106,34 @@ pub(crate) fn label_arrays(path: &Path, labels: &RunLabels, rows: usize) -> Resu
     RunLabels::arrays(std::iter::repeat_n(labels, rows)).map_err(|bad| RowsError::column(path, bad))
 }
 
-/// Writes `samples.parquet` into `dir`, down to the disk.
-pub fn write_samples(dir: &Path, labels: &RunLabels, samples: &[Sample]) -> Result<(), RowsError> {
-    let mut writer = TableWriter::create(dir, Table::Samples)?;
-    let mut arrays = label_arrays(&writer.path, labels, samples.len())?;
-    arrays.truncate(Table::Samples.labels());
-    arrays.extend(Sample::arrays(samples.iter()).map_err(|bad| RowsError::column(&writer.path, bad))?);
-    writer.write(arrays)?;
-    writer.finish()
+/// A `samples.parquet` that is being written while its run goes on.
+pub struct SampleWriter {
+    labels: RunLabels,
+    writer: TableWriter,
+    rows: u64,
+}
+
+impl SampleWriter {
+    /// Starts the file in `dir`.
+    pub fn create(dir: &Path, labels: RunLabels) -> Result<SampleWriter, RowsError> {
+        Ok(SampleWriter { labels, writer: TableWriter::create(dir, Table::Samples)?, rows: 0 })
+    }
+
+    /// Adds samples.
+    pub fn append(&mut self, samples: &[Sample]) -> Result<(), RowsError> {
+        let path = &self.writer.path;
+        let mut arrays = label_arrays(path, &self.labels, samples.len())?;
+        arrays.truncate(Table::Samples.labels());
+        arrays.extend(Sample::arrays(samples.iter()).map_err(|bad| RowsError::column(path, bad))?);
+        self.rows += samples.len() as u64;
+        self.writer.write(arrays)
+    }
+
+    /// Ends the file, down to the disk, and returns its number of samples.
+    pub fn finish(self) -> Result<u64, RowsError> {
+        self.writer.finish()?;
+        Ok(self.rows)
+    }
 }
 
 /// Runs a step of the Parquet reader, which panics over some damaged files where it should fail.
@@ -138,7 +160,18 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReader, RowsError> {
     if found > ROWS_VERSION {
         return Err(RowsError::Newer { path: path.to_owned(), found, known: ROWS_VERSION });
     }
-    builder.with_batch_size(BATCH_ROWS).build().map_err(|error| RowsError::damaged(path, error))
+    let batch = batch_rows(builder.metadata());
+    builder.with_batch_size(batch).build().map_err(|error| RowsError::damaged(path, error))
+}
+
+/// How many rows are decoded at once, so that memory is bounded by that and not by what a row holds.
+fn batch_rows(metadata: &ParquetMetaData) -> usize {
+    let values = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns().iter().map(|column| column.num_values() / group.num_rows().max(1)));
+    let most = values.max().unwrap_or(1).max(1);
+    usize::try_from(BATCH_VALUES / most).unwrap_or(1).clamp(1, BATCH_ROWS)
 }
 
 /// All rows of a file, made from each batch by `rows`.
@@ -180,38 +213,52 @@ pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsEr
     Ok((labels, read(path, RequestRow::from_batch)?))
 }
 
-/// Reads an `events.parquet`, in the order of `requests.parquet`.
-pub fn read_events(path: &Path) -> Result<Vec<EventRow>, RowsError> {
-    read(path, EventRow::from_batch)
-}
-
 /// Reads a `samples.parquet`, in the order in which samples were taken.
 pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
     read(path, Sample::from_batch)
 }
 
-/// The requests of a run with their gaps.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Records {
+/// A run's two files, joined: its requests are in memory, their gaps stay in the file.
+#[derive(Debug)]
+pub struct RunReader {
     /// What all rows share; empty where there is no row.
     pub labels: RunLabels,
-    /// The requests, in the order in which they ended.
-    pub records: Vec<Record>,
+    rows: Vec<RequestRow>,
+    events: PathBuf,
 }
 
-/// Reads `requests.parquet` and `events.parquet` of the run in `dir`, joined by request.
-pub fn read_run(dir: &Path) -> Result<Records, RowsError> {
-    let path = dir.join(Table::Events.file());
-    let events = read_events(&path)?;
-    let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
-    let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
-    let mut gaps: HashMap<u64, Vec<u64>> = events.into_iter().map(|row| (row.request, row.gaps_ns)).collect();
-    if gaps.len() != rows.len() {
-        return Err(mismatch());
+impl RunReader {
+    /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
+    pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
+        let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
+        Ok(RunReader { labels, rows, events: dir.join(Table::Events.file()) })
     }
-    let join = |row: RequestRow| {
-        let gaps_ns = gaps.remove(&row.request).ok_or_else(mismatch)?;
-        Ok(Record { row, gaps_ns })
-    };
-    Ok(Records { labels, records: rows.into_iter().map(join).collect::<Result<_, _>>()? })
+
+    /// The requests, without their gaps.
+    pub fn into_rows(self) -> Vec<RequestRow> {
+        self.rows
+    }
+}
+
+impl Replay for RunReader {
+    type Error = RowsError;
+
+    fn rows(&self) -> &[RequestRow] {
+        &self.rows
+    }
+
+    /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
+    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), RowsError> {
+        let path = &self.events;
+        let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
+        let mut rows = self.rows.iter();
+        for batch in batches(path)? {
+            let events = EventRow::from_batch(&batch?).map_err(|bad| RowsError::column(path, bad))?;
+            for event in events {
+                let row = rows.next().filter(|row| row.request == event.request).ok_or_else(mismatch)?;
+                each(row, &event.gaps_ns);
+            }
+        }
+        if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
+    }
 }

@@ -105,7 +105,10 @@ proptest! {
         let rows: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
         let requests = dir.path().join(Table::Requests.file());
         prop_assert_eq!(read_requests(&requests).unwrap(), (labels.clone(), rows));
-        prop_assert_eq!(read_run(dir.path()).unwrap(), Records { labels, records: records.clone() });
+        let run = RunReader::open(dir.path()).unwrap();
+        let mut read = Vec::new();
+        run.replay(&mut |row, gaps| read.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
+        prop_assert_eq!((&run.labels, &read), (&labels, &records));
         for table in [Table::Requests, Table::Events] {
             prop_assert_eq!(check(&dir.path().join(table.file()), table).unwrap(), records.len() as u64);
         }
@@ -116,7 +119,9 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let samples: Vec<Sample> =
             points.into_iter().map(|(at_ns, source, name, value)| Sample { at_ns, source, name, value }).collect();
-        write_samples(dir.path(), &labels, &samples).unwrap();
+        let mut writer = SampleWriter::create(dir.path(), labels).unwrap();
+        samples.chunks(4).for_each(|samples| writer.append(samples).unwrap());
+        prop_assert_eq!(writer.finish().unwrap(), samples.len() as u64);
         let path = dir.path().join(Table::Samples.file());
         prop_assert_eq!(read_samples(&path).unwrap(), samples);
     }

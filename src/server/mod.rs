@@ -1,9 +1,11 @@
 //! The server under test: the embedded mock's process, a probe of any server, and the machine we ask from.
 
+mod describe;
 mod embedded;
 mod host;
 mod probe;
 
+pub use describe::{Description, describe};
 pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;
 pub use probe::{Found, ProbeError, Question, probe};

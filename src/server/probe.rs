@@ -12,7 +12,7 @@ use crate::units::Nanos;
 /// The most of a server's words that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
 /// The most model names that are taken from a server's list.
-const MOST_MODELS: usize = 1000;
+pub(super) const MOST_MODELS: usize = 1000;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct Question {
 impl Question {
     /// The beginning of a server's words, fit for a terminal: without control characters, and without the key, which
     /// servers like to repeat. The key first: a cut could leave a part of it.
-    fn presentable(&self, text: &str) -> String {
+    pub(super) fn presentable(&self, text: &str) -> String {
         let text = match self.api_key.as_deref().filter(|key| !key.is_empty()) {
             Some(key) => text.replace(key, "[secret]"),
             None => text.to_owned(),
@@ -111,7 +111,7 @@ pub enum ProbeError {
 
 /// Asks a server. Blocks; bounded by the question's times.
 pub fn probe(question: &Question) -> Result<Found, ProbeError> {
-    let unreachable = |reason: String| ProbeError::Unreachable { url: question.url.clone(), reason };
+    let unreachable = |reason: String| unreachable(question, reason);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -124,7 +124,12 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     })
 }
 
-fn client(question: &Question) -> reqwest::Result<Client> {
+/// Why there was no answer.
+pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
+    ProbeError::Unreachable { url: question.url.clone(), reason }
+}
+
+pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
         // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
@@ -138,7 +143,7 @@ fn client(question: &Question) -> reqwest::Result<Client> {
         .build()
 }
 
-async fn send(request: RequestBuilder, question: &Question) -> Result<Response, ProbeError> {
+pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result<Response, ProbeError> {
     let request = match &question.api_key {
         Some(key) => request.bearer_auth(key),
         None => request,
@@ -194,7 +199,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     Ok(())
 }
 
-async fn refusal(question: &Question, response: Response) -> ProbeError {
+pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let status = response.status();
     let answer = body(response).await;
     let error = answer.get("error").unwrap_or(&answer);
@@ -208,7 +213,7 @@ async fn refusal(question: &Question, response: Response) -> ProbeError {
 }
 
 /// The JSON of an answer of at most 4 MiB; null for anything else.
-async fn body(mut response: Response) -> Value {
+pub(super) async fn body(mut response: Response) -> Value {
     let mut data = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         data.extend_from_slice(&chunk);
@@ -220,7 +225,7 @@ async fn body(mut response: Response) -> Value {
 }
 
 /// An error with its causes; reqwest's own text names only the outermost.
-fn words(error: &reqwest::Error) -> String {
+pub(super) fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -5,7 +5,7 @@ use super::layout::RUN_JSON;
 use super::list::{Listed, State, inspect, size_problem};
 use super::record::RunRecord;
 use super::{Store, disk};
-use crate::rows::{self, Records, Sample, Table};
+use crate::rows::{self, RunReader, Sample, Table};
 
 /// What the thorough check says of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +44,11 @@ impl Store {
         Ok(reports)
     }
 
-    /// The requests of a committed run with their gaps, after checking that the files are still those of its commit.
-    pub fn read(&self, record: &RunRecord) -> Result<Records, StoreError> {
+    /// The requests of a committed run and the way through their gaps, after checking that the files are still those of
+    /// its commit.
+    pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         self.check_digests(record, &[Table::Requests, Table::Events])?;
-        Ok(rows::read_run(&self.layout.run(&record.id))?)
+        Ok(RunReader::open(&self.layout.run(&record.id))?)
     }
 
     /// The samples of a committed run, checked likewise.

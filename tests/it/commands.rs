@@ -66,17 +66,22 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("preview --skip", "only_and_skip_choose_runs"),
     ("preview --probe", "probes_tell_what_servers_say"),
     ("preview --exit-code", "preview_tells_work_by_its_exit_code"),
+    ("preview --all", "runs_with_one_reason_stand_together_unless_all_are_wanted"),
+    ("preview --jobs", "figures_come_with_their_rules"),
     ("preview --format", "only_and_skip_choose_runs"),
     ("preview --results", "results_go_where_they_are_told_to"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
     ("check --format", "check_tells_the_mistakes_of_all_plans"),
     ("check --color", "colour_comes_when_told"),
+    ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
     ("graph --format", "graphs_are_drawn"),
     ("why", "readers_answer_in_text_and_json"),
     ("why --plan", "readers_answer_in_text_and_json"),
     ("why --format", "readers_answer_in_text_and_json"),
     ("why --results", "results_go_where_they_are_told_to"),
+    ("diff", "edits_are_told_with_the_runs_that_they_cost"),
+    ("diff --format", "a_pull_request_gets_markdown_and_programs_json"),
     ("show", "readers_answer_in_text_and_json"),
     ("show --plan", "readers_answer_in_text_and_json"),
     ("show --definitions", "readers_answer_in_text_and_json"),
@@ -112,6 +117,9 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("verify --format", "readers_answer_in_text_and_json"),
     ("verify --results", "results_go_where_they_are_told_to"),
     ("schema", "readers_answer_in_text_and_json"),
+    ("completions", "bash_completes_commands_flags_values_and_files"),
+    ("man", "the_manual_has_a_page_for_the_program_and_for_each_command"),
+    ("man --output", "the_manual_has_a_page_for_the_program_and_for_each_command"),
     ("mock", "a_finished_plan_sends_nothing"),
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
@@ -142,19 +150,20 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
     names.filter(|name| !["help", "version"].contains(&name.as_str())).collect()
 }
 
+/// The text of every test in a folder of the repository.
+fn sources(folder: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let rust = files.filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    rust.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
 #[test]
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = concat!(include_str!("commands.rs"), include_str!("calibrate.rs"));
-    let of_mock = [
-        include_str!("mock/mod.rs"),
-        include_str!("mock/faults.rs"),
-        include_str!("mock/protocol.rs"),
-        include_str!("mock/shapes.rs"),
-        include_str!("mock/timing.rs"),
-    ]
-    .concat();
+    let here = sources("tests/it");
+    let of_mock = sources("tests/it/mock");
     let mut offered = Vec::new();
     for command in commands(&lab) {
         offered.extend(flags(&lab, &command).into_iter().map(|flag| format!("{command} --{flag}")));

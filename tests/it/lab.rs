@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sweepline::rows::{Record, read_run};
+use sweepline::rows::{Record, Replay, RunReader};
 
 /// Longer than anything here takes on a machine that others use too.
 pub const DEADLINE: Duration = Duration::from_secs(120);
@@ -85,7 +85,9 @@ impl Lab {
             .map(|entry| {
                 let dir = entry.unwrap().path();
                 let json = serde_json::from_slice(&std::fs::read(dir.join("run.json")).unwrap()).unwrap();
-                let records = read_run(&dir).unwrap().records;
+                let mut records = Vec::new();
+                let run = RunReader::open(&dir).unwrap();
+                run.replay(&mut |row, gaps| records.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
                 (dir.file_name().unwrap().to_str().unwrap().to_owned(), Run { dir, json, records })
             })
             .collect()

@@ -1,10 +1,13 @@
-//! Memory of the process while tokens pour in: flat, however long the run is.
+//! Memory of the process while tokens pour in, and while a long run is judged: flat, however long the run is.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sweepline::rows::read_samples;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use sweepline::rows::{Journal, Outcome, Phase, Record, RunReader, read_samples, seal};
 
-use super::lab::{Lab, wait_for};
+use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::outcomes::plan;
 
@@ -59,4 +62,63 @@ fn memory_is_flat_under_many_tokens() {
     assert!(instants.is_sorted() && *instants.last().unwrap() > 25_000_000_000);
     let largest = samples.iter().filter(|s| s.name == "in_flight").map(|s| s.value).fold(0.0, f64::max);
     assert!(largest <= 32.0, "never more than the slots: {largest}");
+}
+
+/// Puts a run of `requests` requests with `gaps` gaps each in the place of a committed one.
+fn lengthen(run: &Run, requests: u64, gaps: u64) {
+    let whole = run.records.iter().find(|record| record.row.phase == Phase::Measure && record.row.outcome.is_ok());
+    let model = &whole.expect("a whole request").row;
+    let journal = run.dir.join("journal");
+    let mut writer = Journal::create(&journal, &RunReader::open(&run.dir).unwrap().labels).unwrap();
+    for request in 0..requests {
+        let row =
+            sweepline::rows::RequestRow { request, events: gaps as u32 + 1, outcome: Outcome::Ok, ..model.clone() };
+        let gaps_ns = (0..gaps).map(|gap| 500_000 + (request * gaps + gap) * 7919 % 1_000_003).collect();
+        writer.append(&[Record { row, gaps_ns }]).unwrap();
+    }
+    writer.finish().unwrap();
+    seal(&journal, &run.dir).unwrap();
+    std::fs::remove_file(journal).unwrap();
+    let mut committed = run.json.clone();
+    for name in ["requests.parquet", "events.parquet"] {
+        let bytes = std::fs::read(run.dir.join(name)).unwrap();
+        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        committed["files"][name] = json!({ "bytes": bytes.len(), "sha256": sha256, "rows": requests });
+    }
+    std::fs::write(run.dir.join("run.json"), committed.to_string()).unwrap();
+}
+
+/// The most memory that `show` of the run in `dir` was seen to hold, and what it says of ITL.
+fn shown(lab: &Lab, dir: &Path) -> (u64, serde_json::Value) {
+    let id = dir.file_name().unwrap().to_str().unwrap();
+    let mut running = lab.start(&["show", id, "--format", "json"]);
+    let mut most = 0;
+    while !running.has_ended() {
+        most = most.max(resident(running.id()).unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    (most, ended.json()["metrics"].clone())
+}
+
+#[test]
+fn judging_a_long_run_does_not_hold_it() {
+    let mock = Mock::start_with(&["--slots", "8"], |command| command);
+    let lab = Lab::new();
+    let rest = "phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }\n\
+         sweeps: { s: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [2] } } }\n";
+    lab.write("plan.yaml", &plan(&[("a", mock.port)], rest));
+    // On a busy machine the run may be invalid; what is judged below takes its place.
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let [short, long] = [400, 8_000].map(|gaps| {
+        lengthen(&run, 400, gaps);
+        let (most, metrics) = shown(&lab, &run.dir);
+        assert_eq!(metrics["itl_n"], json!(400 * gaps));
+        most
+    });
+    println!("160 000 gaps: {short} bytes; 3.2 million: {long}");
+    // Held, they would be 26 MB, and as much again for each copy.
+    assert!(long < short + (16 << 20), "from {short} to {long} bytes");
 }

@@ -1,6 +1,7 @@
 //! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
+mod compare;
 mod condition;
 mod endpoint;
 mod limits;
@@ -45,6 +46,7 @@ pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
     checker.scenarios(plan);
     checker.limits(plan);
     checker.sweeps(plan);
+    checker.comparisons(plan);
     checker.found
 }
 
@@ -65,7 +67,7 @@ impl<'t> Checker<'t> {
     fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
-            self.found.push(diagnostic.at(Some(found.span())));
+            self.found.push(diagnostic.at(Some(found.span())).with(found.related()));
         }
     }
 
@@ -116,7 +118,11 @@ impl<'t> Checker<'t> {
         let remedy = if known.is_empty() || self.found.len() > MOST_MISTAKES {
             format!("add {what} `{name}` to the plan")
         } else {
+            let parts: Vec<&str> = name.split([',', ' ']).filter(|part| !part.is_empty()).collect();
             match suggest::nearest(name, known.iter().copied()) {
+                None if parts.len() > 1 && parts.iter().all(|part| known.contains(part)) => {
+                    format!("write a list: [{}]", parts.join(", "))
+                }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the plan knows {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
             }

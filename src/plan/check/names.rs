@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::{Checker, steps};
 use crate::plan::axis;
 use crate::plan::error::{Code, Diagnostic};
+use crate::plan::foreign;
 use crate::plan::matrix::{Axis, Item, What};
 use crate::plan::model::{Sweep, Table};
 use crate::plan::suggest;
@@ -53,7 +54,7 @@ impl Checker<'_> {
                 return self.is_all_tables(at, key, written).then(|| key.to_owned());
             }
             // A list whose elements were refused may have been one of several axes.
-            if !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
+            if key == "server" || !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
                 self.no_axis(at, key);
             }
             return None;
@@ -169,9 +170,8 @@ impl Checker<'_> {
                 .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
         } else {
             let names = axis::AXES.iter().map(|(name, ..)| *name).chain(axis::ALIASES.iter().map(|(name, _)| *name));
-            let remedy = match (key, suggest::nearest(key, names.clone())) {
-                ("users" | "clients" | "parallel" | "max_concurrency", _) => "did you mean `batch_size`?".to_owned(),
-                ("rate" | "rps", _) => "did you mean `qps`?".to_owned(),
+            let remedy = match (foreign::axis_of(key), suggest::nearest(key, names.clone())) {
+                (Some(remedy), _) => remedy,
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 _ => format!("the axes are {}", suggest::choices(names).replace(" or ", " and ")),
             };

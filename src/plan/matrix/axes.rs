@@ -182,13 +182,16 @@ impl<'p> Axes<'p> {
 
     /// Every value of a field, in the order written.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &Scalar> {
+        self.fields(name).map(|(_, field)| &field.value)
+    }
+
+    /// Every value of a field as it stands in its point, with the axis that gives it.
+    pub fn fields(&self, name: &str) -> impl Iterator<Item = (usize, &Field)> {
         let id = self.field(name);
-        let points = id.map_or(&[][..], |id| &self.axes[self.given_by[id]].1);
-        points
-            .iter()
-            .flat_map(|point| &point.fields)
-            .filter(move |field| Some(field.name) == id)
-            .map(|field| &field.value)
+        let axis = id.map(|id| self.given_by[id]);
+        let points = axis.into_iter().flat_map(|axis| self.axes[axis].1.iter().map(move |point| (axis, point)));
+        let fields = points.flat_map(|(axis, point)| point.fields.iter().map(move |field| (axis, field)));
+        fields.filter(move |(_, field)| Some(field.name) == id)
     }
 
     /// Where a value of an axis is written, from `matrix` on.

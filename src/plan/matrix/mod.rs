@@ -10,6 +10,7 @@ pub(super) mod schema;
 use serde::Serialize;
 
 use super::model::{Scalar, Sweep, Table};
+use super::tree::Step;
 use crate::units::Decimal;
 
 pub use axes::{Axes, Field, GridError, Point};
@@ -181,15 +182,38 @@ impl Sweep {
     /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` name it; each once, in
     /// the order in which they are written.
     pub fn values(&self, field: &str) -> Vec<Scalar> {
-        let mut values: Vec<Scalar> = Vec::new();
+        self.written(field).into_iter().map(|(value, _)| value).collect()
+    }
+
+    /// The same values, each with the place where it is first written, from the sweep on.
+    pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
+        let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
         if let Ok(axes) = Axes::new(self) {
-            values.extend(axes.values(field).cloned());
+            let places =
+                axes.fields(field).map(|(axis, one)| (one.value.clone(), axes.place(axis, one, &self.matrix[axis])));
+            written.extend(places);
         }
-        values.extend(self.extend.iter().filter_map(|extend| extend.with.get(field)).cloned());
-        values.extend(self.add.iter().filter_map(|cell| cell.get(field)).cloned());
+        let steps = |word: &str, index: usize| vec![Step::from(word), Step::from(index)];
+        for (index, extend) in self.extend.iter().enumerate() {
+            let place = || [steps("extend", index), vec!["with".into(), field.into()]].concat();
+            written.extend(extend.with.get(field).map(|value| (value.clone(), place())));
+        }
+        for (index, cell) in self.add.iter().enumerate() {
+            let place = || [steps("add", index), vec![field.into()]].concat();
+            written.extend(cell.get(field).map(|value| (value.clone(), place())));
+        }
         let mut seen = std::collections::HashSet::new();
-        values.retain(|value| seen.insert(value.clone()));
-        values
+        written.retain(|(value, _)| seen.insert(value.clone()));
+        written
+    }
+
+    /// The fields that change together with `field`, because one axis gives them all.
+    pub fn together_with(&self, field: &str) -> Vec<&str> {
+        let Ok(axes) = Axes::new(self) else { return Vec::new() };
+        let Some(id) = axes.field(field) else { return Vec::new() };
+        let axis = axes.given_by[id];
+        let others = axes.names.iter().zip(&axes.given_by).filter(|(name, by)| **by == axis && **name != field);
+        others.map(|(name, _)| *name).collect()
     }
 
     /// Every field that some cell may have, in the order in which they are written.

@@ -50,6 +50,15 @@ pub fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cell(generator) })
 }
 
+/// One value of an axis, described.
+fn one(kind: Kind, meaning: &str) -> Value {
+    let mut schema = described(kind.schema(), meaning);
+    if schema.get("enum").is_none() {
+        schema["examples"] = json!([kind.sample()]);
+    }
+    schema
+}
+
 fn described(mut schema: Value, meaning: &str) -> Value {
     schema["description"] = meaning.into();
     schema
@@ -72,7 +81,11 @@ fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     let when = condition_schema(generator).to_value();
     let when = described(when, "The cells to which it applies.");
-    let some = json!({ "anyOf": [kind.schema(), { "type": "array", "items": kind.schema(), "minItems": 1 }] });
+    let some = json!({
+        "description": "The value, or a list of them, that the condition is for.",
+        "anyOf": [kind.schema(), { "type": "array", "items": kind.schema(), "minItems": 1 }],
+        "examples": [kind.sample()],
+    });
     one.push(json!({
         "type": "object", "properties": { "value": some, "when": when.clone() },
         "required": ["value"], "additionalProperties": false,
@@ -89,10 +102,14 @@ fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
         return None;
     }
     let mut fields = json!({
-        "from": described(kind.schema(), "The first value."),
-        "to": described(kind.schema(), "The end, which belongs to the range where a step meets it."),
-        "step": { "type": "number", "exclusiveMinimum": 0, "description": "What is added each time." },
-        "times": { "type": "number", "exclusiveMinimum": 1, "description": "By what is multiplied each time." },
+        "from": one(kind, "The first value."),
+        "to": one(kind, "The end, which belongs to the range where a step meets it."),
+        "step": {
+            "type": "number", "exclusiveMinimum": 0, "description": "What is added each time.", "examples": [kind.sample()],
+        },
+        "times": {
+            "type": "number", "exclusiveMinimum": 1, "description": "By what is multiplied each time.", "examples": [2],
+        },
     });
     if let Some(when) = when {
         fields["when"] = when.clone();
@@ -122,7 +139,7 @@ fn group(generator: &mut SchemaGenerator) -> Value {
         },
         "required": ["zip"], "additionalProperties": false,
     });
-    let mut fields = by_axis(|kind, meaning| described(kind.schema(), meaning));
+    let mut fields = by_axis(one);
     fields["when"] = when;
     let point = json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
     json!({
@@ -135,7 +152,7 @@ fn group(generator: &mut SchemaGenerator) -> Value {
 fn cell(generator: &mut SchemaGenerator) -> Value {
     let name = "Cell";
     if !generator.definitions().contains_key(name) {
-        let fields = by_axis(|kind, meaning| described(kind.schema(), meaning));
+        let fields = by_axis(one);
         let schema =
             json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
         generator.definitions_mut().insert(name.to_owned(), schema);
@@ -147,9 +164,10 @@ fn cell(generator: &mut SchemaGenerator) -> Value {
 fn filter(kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     one.extend(kind.is_number().then(|| {
-        let bound = json!({ "type": "number" });
+        let bound = |meaning: &str| json!({ "type": "number", "description": meaning, "examples": [kind.sample()] });
+        let (from, to) = (bound("The least number that matches."), bound("The greatest number that matches."));
         json!({
-            "type": "object", "properties": { "from": bound.clone(), "to": bound },
+            "type": "object", "properties": { "from": from, "to": to },
             "additionalProperties": false, "minProperties": 1,
         })
     }));
@@ -160,7 +178,7 @@ fn filter(kind: Kind) -> Vec<Value> {
 
 impl Kind {
     /// What an editor may know of a value.
-    fn schema(self) -> Value {
+    pub fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
@@ -170,6 +188,20 @@ impl Kind {
                 json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
             }
             Kind::Choice(choices) => json!({ "enum": choices }),
+        }
+    }
+
+    /// A value that an editor offers.
+    fn sample(self) -> Value {
+        match self {
+            Kind::Name("endpoints") => json!("vllm"),
+            Kind::Name("models") => json!("llama-70b"),
+            Kind::Name(_) => json!("B1"),
+            Kind::Whole(least, _) => json!(least.max(8)),
+            Kind::Rate(_) => json!(5),
+            Kind::Flag => json!(true),
+            Kind::Within(..) => json!(0.5),
+            Kind::Choice(choices) => json!(choices.first()),
         }
     }
 }

@@ -2,8 +2,11 @@
 
 mod broken;
 mod broken_matrix;
+mod compare;
 mod hostile;
 mod matrix;
+mod reuse;
+mod schema;
 
 use std::path::Path;
 

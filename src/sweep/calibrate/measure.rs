@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::analysis::Events;
 use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_log};
-use crate::engine::{self, EngineError, Job, Progress};
-use crate::rows::{Journal, RunLabels, read_journal};
+use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
+use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
 use crate::sweep::perform::JournalSink;
 use crate::units::Nanos;
@@ -57,6 +58,7 @@ pub fn measure(
         id_prefix: PREFIX.to_owned(),
         nonce_key: NonceKey::new(&[0; 32], 1),
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
+        samples: Box::new(NoSamples),
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,
@@ -65,16 +67,32 @@ pub fn measure(
     };
     mock.end()?;
     let (_, records) = read_journal(&journal)?;
+    let run = Records::from_iter(records);
     let log = read_log(&std::fs::read_to_string(&log)?, PREFIX)?;
     let facts = &finished.facts;
-    let errors = Errors::of(&records, facts, &log, Told { ttft: load.ttft, itl: load.itl });
-    let pressure = Pressure::of(&records, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
+    let Ok(events) = Events::of(&run, facts, &[]);
+    let rows = run.rows();
+    let errors = Errors::of(rows, &events, facts, &log, Told { ttft: load.ttft, itl: load.itl });
+    let pressure = Pressure::of(rows, &events, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
     Ok(Measured {
         load: load.clone(),
         window_s: facts.windows.measure_secs(),
         pressure,
         errors,
-        cost: Cost::of(&records, facts),
-        stamps: Stamps::of(&records, facts, &log),
+        cost: Cost::of(rows, facts),
+        stamps: Stamps::of(rows, facts, &log),
     })
+}
+
+/// A calibration keeps no time series.
+struct NoSamples;
+
+impl SampleSink for NoSamples {
+    fn append(&mut self, _: &[Sample]) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, SinkError> {
+        Ok(0)
+    }
 }

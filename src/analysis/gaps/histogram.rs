@@ -1,0 +1,128 @@
+//! How often gaps of about each length came: enough to find the bucket of any rank, in memory that does not grow with
+//! the run.
+
+/// Bits behind the leading one that a bucket keeps: values of one bucket differ by less than one part in 4 096.
+const DIGITS: u32 = 12;
+
+/// The bucket of a value. Below 8 192 ns each value has its own; buckets rise with their values.
+pub(super) fn bucket(value: u64) -> usize {
+    let shift = shift(value);
+    ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
+}
+
+/// The smallest value of a bucket, and how many values it takes.
+pub(super) fn span(bucket: usize) -> (u64, u64) {
+    let shift = (bucket as u64 >> DIGITS).saturating_sub(1);
+    let low = (bucket as u64 - (shift << DIGITS)) << shift;
+    (low, 1 << shift)
+}
+
+fn shift(value: u64) -> u32 {
+    (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS + 1)
+}
+
+/// What one bucket holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bucket {
+    /// Its number.
+    pub bucket: usize,
+    /// Values in buckets below it.
+    pub before: u64,
+    /// Values in it.
+    pub count: u64,
+    /// Its smallest value.
+    pub least: u64,
+    /// Its largest value.
+    pub most: u64,
+}
+
+/// Counts by bucket, while values come.
+#[derive(Debug, Default)]
+pub(super) struct Counting {
+    /// Count, least and most of each bucket up to the highest that was met.
+    buckets: Vec<(u64, u64, u64)>,
+}
+
+impl Counting {
+    /// Adds a value.
+    pub fn add(&mut self, value: u64) {
+        let bucket = bucket(value);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, (0, u64::MAX, 0));
+        }
+        let (count, least, most) = &mut self.buckets[bucket];
+        *count += 1;
+        *least = (*least).min(value);
+        *most = (*most).max(value);
+    }
+
+    /// All values have come.
+    pub fn finish(self) -> Histogram {
+        let mut before = 0;
+        let filled = self.buckets.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);
+        let buckets = filled.map(|(bucket, (count, least, most))| {
+            before += count;
+            Bucket { bucket, before: before - count, count, least, most }
+        });
+        let buckets = buckets.collect();
+        Histogram { buckets, n: before }
+    }
+}
+
+/// The buckets that hold something, rising.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Histogram {
+    /// The buckets.
+    pub buckets: Vec<Bucket>,
+    /// Values in all.
+    pub n: u64,
+}
+
+impl Histogram {
+    /// The bucket of the value of a rank, from 0. There must be one.
+    pub fn of_rank(&self, rank: u64) -> &Bucket {
+        &self.buckets[self.buckets.partition_point(|bucket| bucket.before + bucket.count <= rank)]
+    }
+
+    /// About the value of a rank: exact where the bucket's values are alike, else within its width.
+    pub fn about(&self, rank: u64) -> f64 {
+        let Bucket { before, count, least, most, .. } = *self.of_rank(rank);
+        let share = (rank - before) as f64 / (count - 1).max(1) as f64;
+        least as f64 + (most - least) as f64 * share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_value_lies_in_its_bucket(value in prop_oneof![0..20_000u64, any::<u64>()]) {
+            let (low, width) = span(bucket(value));
+            prop_assert!(low <= value && value - low < width);
+            prop_assert!(width == 1 || u128::from(width) * 4096 <= u128::from(low));
+        }
+
+        #[test]
+        fn buckets_rise_with_values(a in any::<u64>(), b in any::<u64>()) {
+            prop_assert!((a <= b) == (bucket(a) <= bucket(b)) || bucket(a) == bucket(b));
+        }
+
+        #[test]
+        fn ranks_are_found(mut values in prop::collection::vec(prop_oneof![0..5u64, 0..1_000_000_000u64], 1..200)) {
+            let mut counting = Counting::default();
+            values.iter().for_each(|value| counting.add(*value));
+            let histogram = counting.finish();
+            values.sort_unstable();
+            for (rank, value) in values.iter().enumerate() {
+                let found = histogram.of_rank(rank as u64);
+                prop_assert!((found.least..=found.most).contains(value));
+                let about = histogram.about(rank as u64);
+                prop_assert!((about - *value as f64).abs() <= *value as f64 / 4096.0);
+            }
+        }
+    }
+}

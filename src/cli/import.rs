@@ -1,0 +1,139 @@
+//! `sweepline import FILE|-- COMMAND…`: a plan from the configuration or command line of another tool.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::import::{self, MOST_BYTES, Wishes};
+
+use super::{Exit, Failure, output};
+
+/// The arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// A closed-loop JSON configuration, a shell script or list of command lines, or a parameter file of `vllm bench sweep`;
+    /// - for standard input
+    #[arg(value_name = "FILE", required_unless_present = "command")]
+    file: Option<PathBuf>,
+    /// A `vllm bench serve`, `benchmark_serving.py` or `vllm bench sweep` command; with FILE, the one that its parameters are
+    /// for
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Write the plan to this file instead of stdout
+    #[arg(short, long, value_name = "PLAN")]
+    output: Option<PathBuf>,
+    /// Overwrite the file of --output
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// What FILE is
+    #[arg(long, value_enum, default_value = "auto")]
+    format: Form,
+    /// The model, where FILE names none
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// The server's base address, where FILE names none
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// By its look.
+    Auto,
+    /// The closed-loop JSON configuration (`endpoints`, `models`, `scenarios`, `batch_sizes`, …).
+    ClosedLoop,
+    /// Command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`.
+    VllmBench,
+    /// A parameter file of `vllm bench sweep`.
+    VllmSweepParams,
+}
+
+/// Writes the plan, and on stderr what is not in it.
+pub fn run(args: ImportArgs) -> Result<Exit, Failure> {
+    let text = args.file.as_deref().map(text).transpose().map_err(Failure::Usage)?;
+    let name = args.file.as_ref().map_or_else(|| "the command line".to_owned(), |file| shown(file));
+    let read = |path: &str| beside(args.file.as_deref(), path);
+    let wishes = Wishes {
+        name,
+        text,
+        command: args.command,
+        format: match args.format {
+            Form::Auto => import::Format::Auto,
+            Form::ClosedLoop => import::Format::ClosedLoop,
+            Form::VllmBench => import::Format::VllmBench,
+            Form::VllmSweepParams => import::Format::VllmSweepParams,
+        },
+        model: args.model,
+        url: args.url,
+        read: &read,
+    };
+    let made = import::import(&wishes).map_err(|error| Failure::Usage(error.to_string()))?;
+    match &args.output {
+        Some(path) => save(path, &made.plan, args.force)?,
+        None => output::print(&made.plan)?,
+    }
+    if !made.missing.is_empty() {
+        output::complain(&format!("without a counterpart ({}):", made.missing.len()));
+        made.missing.iter().for_each(|sentence| output::complain(&format!("- {sentence}")));
+    }
+    if !made.needless.is_empty() {
+        output::complain(&format!(
+            "not needed, or done in another way: {}, listed at the top of the plan",
+            made.needless.len()
+        ));
+    }
+    if let Some(path) = &args.output {
+        output::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn shown(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+}
+
+/// A file's text, of which no more is read than is imported.
+fn text(path: &Path) -> Result<String, String> {
+    let wrong =
+        |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
+    let mut bytes = Vec::new();
+    let most = MOST_BYTES as u64 + 1;
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() > MOST_BYTES {
+        let (name, most) = (shown(path), MOST_BYTES);
+        return Err(format!("{name} has more than {most} bytes; import the part of it that names the benchmarks"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}:{line}: this line is not UTF-8 text; save the file as UTF-8", shown(path))
+    })
+}
+
+/// A file that another one names: as seen from that one's folder, or from here.
+fn beside(file: Option<&Path>, path: &str) -> Result<String, String> {
+    let folder = file.and_then(Path::parent).map(|folder| folder.join(path));
+    let path = folder.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path));
+    text(&path)
+}
+
+/// Writes a plan; a file that is there stays unless it may be overwritten.
+pub(super) fn save(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).create_new(!overwrite);
+    let written = options.open(path).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::Usage(format!("{} is there already; choose another name, or add --force", path.display()))
+        }
+        _ => {
+            Failure::Usage(format!("{} cannot be written: {error}; check the path and its permissions", path.display()))
+        }
+    })
+}

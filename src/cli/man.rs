@@ -1,0 +1,94 @@
+//! `sweepline man`: the manual, a page for the program and one for each command, made from the same text as `--help`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::{Cli, Exit, Failure, output};
+
+/// The arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command whose page is printed; without it the program's own
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    command: Option<String>,
+    /// The folder that every page is written into, like ~/.local/share/man/man1
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Prints a page, or writes them all.
+pub fn run(args: ManArgs) -> Result<Exit, Failure> {
+    let pages = pages().map_err(|error| Failure::Unexpected(error.into()))?;
+    match &args.output {
+        Some(folder) => write(folder, &pages).map_err(Failure::Unexpected)?,
+        None => {
+            let name = page_name(args.command.as_deref());
+            let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
+                let command = args.command.unwrap_or_default();
+                Failure::Usage(format!("there is no command `{command}`; `sweepline --help` lists them"))
+            })?;
+            output::print(&page.text)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// One page of the manual.
+struct Page {
+    /// `sweepline` or `sweepline-run`; the file is called so, with the ending `.1`.
+    name: String,
+    text: String,
+}
+
+fn page_name(command: Option<&str>) -> String {
+    command.map_or_else(|| "sweepline".to_owned(), |command| format!("sweepline-{command}"))
+}
+
+fn pages() -> std::io::Result<Vec<Page>> {
+    // A page for `help` would explain what every other page says of itself.
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = commands.map(|command| page(&page_name(Some(command.get_name())), command.clone()));
+    std::iter::once(page("sweepline", program.clone())).chain(commands).collect()
+}
+
+fn page(name: &str, command: Command) -> std::io::Result<Page> {
+    let source = format!("sweepline {}", env!("CARGO_PKG_VERSION"));
+    let has_commands = command.has_subcommands();
+    let man = Man::new(command).title(name).source(source).manual("sweepline manual");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if has_commands {
+        man.render_subcommands_section(&mut text)?;
+    }
+    exit_codes().to_writer(&mut text)?;
+    Ok(Page { name: name.to_owned(), text: String::from_utf8_lossy(&text).into_owned() })
+}
+
+/// The section on exit codes, which every command shares.
+fn exit_codes() -> Roff {
+    let mut section = Roff::new();
+    section.control("SH", ["EXIT STATUS"]);
+    for exit in Exit::ALL {
+        section.control("TP", []).text([bold(exit.code().to_string())]).text([roman(exit.meaning())]);
+    }
+    section
+}
+
+fn write(folder: &Path, pages: &[Page]) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    for page in pages {
+        let file = folder.join(format!("{}.1", page.name));
+        std::fs::write(&file, &page.text).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! `sweepline new`: a first plan, from flags and from what a running server says of itself.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::import::{Fresh, FreshLoad, FreshServer, fresh};
+use crate::plan::{Api, Engine, looks_like_key};
+use crate::report::format::plain;
+use crate::server::{Description, Question, describe};
+use crate::units::{Decimal, Nanos};
+
+use super::{Exit, Failure, import, output};
+
+/// Long enough for a busy server to list its models.
+const WITHIN: Nanos = Nanos::from_secs(10);
+
+/// The arguments of `new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1; it is asked for its models and its
+    /// version. Without it the plan measures the embedded mock
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The model's id; needed where the server lists several, or does not answer
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// The inference engine, where the server does not say it
+    #[arg(long, value_enum, requires = "url")]
+    engine: Option<EngineName>,
+    /// Which API is called
+    #[arg(long, value_enum, default_value = "chat", requires = "url")]
+    api: ApiName,
+    /// The environment variable that holds the server's API key
+    #[arg(long, value_name = "NAME", requires = "url")]
+    api_key_env: Option<String>,
+    /// Measure closed loops with these numbers of requests in flight
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    batch_size: Vec<u32>,
+    /// Measure open loops at these rates, in requests per second
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "batch_size")]
+    qps: Vec<Decimal>,
+    /// The plan's name
+    #[arg(long, value_name = "NAME", default_value = "first-look")]
+    name: String,
+    /// Write the plan to this file instead of stdout
+    #[arg(short, long, value_name = "PLAN")]
+    output: Option<PathBuf>,
+    /// Overwrite the file of --output
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+/// Engines with a server of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineName {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// NVIDIA NIM.
+    Nim,
+    /// Hugging Face Text Generation Inference.
+    Tgi,
+    /// llama.cpp's server.
+    Llamacpp,
+    /// Any other OpenAI-compatible server.
+    Openai,
+    /// sweepline's own mock.
+    Mock,
+}
+
+/// The APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ApiName {
+    /// POST /chat/completions.
+    Chat,
+    /// POST /completions.
+    Completions,
+}
+
+/// Writes the plan.
+pub fn run(args: NewArgs) -> Result<Exit, Failure> {
+    let described = match &args.url {
+        Some(url) => Some(ask(&args, url)?),
+        None => None,
+    };
+    let wish = Fresh {
+        name: args.name.clone(),
+        model: model(&args, described.as_ref())?,
+        longest: described.as_ref().and_then(|said| said.longest),
+        server: args.url.as_ref().zip(described).map(|(url, said)| server(&args, url, said)),
+        load: if args.qps.is_empty() {
+            FreshLoad::Closed(args.batch_size.clone())
+        } else {
+            FreshLoad::Open(args.qps.clone())
+        },
+    };
+    let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
+    match &args.output {
+        Some(path) => {
+            import::save(path, &text, args.force)?;
+            output::complain(&format!("wrote {}; next: sweepline run {}", path.display(), path.display()));
+        }
+        None => output::print(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks the server what it is. One that does not answer is no mistake where the model is known.
+fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
+    if reqwest::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        let text = "--url carries a user name or password, which would end up in the plan; take it out, and name the variable \
+                    that holds the key with --api-key-env";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    let question = Question {
+        url: url.to_owned(),
+        api_key: key(args.api_key_env.as_deref())?,
+        insecure_tls: false,
+        api: api(args.api),
+        model: args.model.clone().unwrap_or_default(),
+        connect: WITHIN,
+        within: WITHIN,
+    };
+    match describe(&question) {
+        Ok(said) => Ok(said),
+        Err(error) if args.model.is_some() => {
+            output::complain(&format!("warning: {}; the plan is made of the flags alone", plain(&error.to_string())));
+            Ok(Description::default())
+        }
+        Err(error) => {
+            let remedy = "start the server, or give --model ID to make the plan without it";
+            Err(Failure::Usage(format!("{}; {remedy}", plain(&error.to_string()))))
+        }
+    }
+}
+
+/// The key in a variable. One that was typed in the variable's place is not repeated.
+fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(name) = variable else { return Ok(None) };
+    let is_name = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name || looks_like_key(name) {
+        let text = "--api-key-env takes the name of an environment variable, never the key itself: put the key into a \
+                    variable like VLLM_API_KEY, and give that name";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    Ok(std::env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// The model: the one that was named, or the only one that the server has.
+fn model(args: &NewArgs, described: Option<&Description>) -> Result<String, Failure> {
+    let Some(said) = described else {
+        return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));
+    };
+    let listed = plain(&said.models.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
+    match (&args.model, said.models.as_slice()) {
+        (Some(model), models) => {
+            if !models.is_empty() && !models.contains(model) {
+                output::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
+            }
+            Ok(model.clone())
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(Failure::Usage("the server lists no model; name one with --model ID".to_owned())),
+        (None, _) => {
+            Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
+        }
+    }
+}
+
+fn api(name: ApiName) -> Api {
+    match name {
+        ApiName::Chat => Api::Chat,
+        ApiName::Completions => Api::Completions,
+    }
+}
+
+fn server(args: &NewArgs, url: &str, said: Description) -> FreshServer {
+    let given = args.engine.map(|engine| match engine {
+        EngineName::Vllm => Engine::Vllm,
+        EngineName::Sglang => Engine::Sglang,
+        EngineName::Nim => Engine::Nim,
+        EngineName::Tgi => Engine::Tgi,
+        EngineName::Llamacpp => Engine::Llamacpp,
+        EngineName::Openai => Engine::Openai,
+        EngineName::Mock => Engine::Mock,
+    });
+    let given = given.map(|engine| (engine, "as --engine said".to_owned()));
+    let unknown = || (Engine::Openai, "it does not say".to_owned());
+    FreshServer {
+        url: url.to_owned(),
+        engine: given.or(said.engine).unwrap_or_else(unknown),
+        api: api(args.api),
+        api_key_env: args.api_key_env.clone(),
+        version: said.version,
+    }
+}

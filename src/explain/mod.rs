@@ -1,0 +1,104 @@
+//! One page for each code that `check` prints, mistakes (E…) and lint (M…) alike: what it means, why it is said, a wrong
+//! and a right example. The pages are `docs/codes/CODE.md`; the one list of them is here. `tests/it/explain.rs` holds that
+//! every code has a page and that each page's examples do what it says.
+
+/// The page of one code.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// The code, like E012.
+    pub code: &'static str,
+    /// The page, in Markdown.
+    pub markdown: &'static str,
+}
+
+macro_rules! pages {
+    ($($code:literal),* $(,)?) => {
+        /// Every page, in the order in which they are listed.
+        pub const PAGES: &[Page] =
+            &[$(Page { code: $code, markdown: include_str!(concat!("../../docs/codes/", $code, ".md")) }),*];
+    };
+}
+
+pages![
+    "E001", "E002", "E003", "E004", "E005", "E006", "E007", "E008", "E009", "E010", "E011", "E012", "E013", "E014",
+    "E015", "E016", "E017", "E018", "E019", "E020", "E021", "E022", "E023", "E024", "E025", "E026", "E027", "E028",
+    "E029", "E030", "E031", "E032", "E033", "E034", "E035", "E036", "M001", "M002", "M003", "M004", "M005", "M006",
+    "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", "M015", "M016", "M017", "M018", "M019", "M020",
+    "M021",
+];
+
+/// What a user asked for.
+#[derive(Debug)]
+pub enum Answer {
+    /// The page.
+    Found(&'static Page),
+    /// No page, and those that may have been meant; none if nothing is near.
+    Perhaps(Vec<&'static Page>),
+}
+
+/// The page of a code as people write it (`E012`, `e12`, `error[E012]`), or those that a word leads to.
+pub fn find(asked: &str) -> Answer {
+    let asked = asked.trim();
+    let code = whole_code(asked);
+    if let Some(page) = PAGES.iter().find(|page| page.code == code) {
+        return Answer::Found(page);
+    }
+    let is_code = code.len() <= 5 && code[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let digits = code.get(1..).unwrap_or_default();
+    let near = |page: &&Page| match is_code {
+        // Another letter with these digits, then one wrong digit or two exchanged ones.
+        true => &page.code[1..] == digits || strsim::damerau_levenshtein(page.code, &code) <= 1,
+        false => page.title().to_lowercase().contains(&asked.to_lowercase()),
+    };
+    Answer::Perhaps(PAGES.iter().filter(near).collect())
+}
+
+/// `e12` and `error[E12]` as `E012`; anything else in capitals.
+fn whole_code(asked: &str) -> String {
+    let inner = asked.split_once('[').map_or(asked, |(_, inner)| inner.trim_end_matches(']')).to_ascii_uppercase();
+    match inner.strip_prefix(|letter: char| letter.is_ascii_uppercase()) {
+        Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}{digits:0>3}", &inner[..1])
+        }
+        _ => inner,
+    }
+}
+
+impl Page {
+    /// What the code stands for, in a few words.
+    pub fn title(&self) -> &'static str {
+        let first = self.markdown.lines().next().unwrap_or_default();
+        first.split_once(": ").map_or(first, |(_, title)| title)
+    }
+
+    /// The page for a terminal: examples indented, headings without their signs.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut in_example = false;
+        let mut after_heading = false;
+        for line in self.markdown.lines() {
+            // A heading and what it is about stand together.
+            let skipped = after_heading && line.is_empty();
+            after_heading = false;
+            if let Some(language) = line.strip_prefix("```") {
+                in_example = !in_example;
+                if let (true, Some((_, file))) = (in_example, language.split_once(' ')) {
+                    text.push_str(&format!("    # {file}\n"));
+                }
+            } else if in_example {
+                text.push_str(&format!("    {line}\n"));
+            } else if let Some(heading) = line.strip_prefix("## ") {
+                text.push_str(&format!("{heading}:\n"));
+                after_heading = true;
+            } else if !skipped {
+                text.push_str(&format!("{}\n", line.trim_start_matches("# ")));
+            }
+        }
+        text
+    }
+}
+
+/// Every code with its title, a line each.
+pub fn list() -> String {
+    PAGES.iter().map(|page| format!("{}  {}\n", page.code, page.title())).collect()
+}

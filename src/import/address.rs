@@ -1,0 +1,65 @@
+//! Addresses of servers, as people write them.
+
+use reqwest::Url;
+
+use crate::plan::is_secret_name;
+
+/// An address without secrets.
+pub(super) struct Address {
+    /// The address, without a slash at its end.
+    pub url: String,
+    /// Whether it carried a user, a password or a key, which is not in `url`.
+    pub had_secret: bool,
+    /// Whether it differs from what was written, but for a slash.
+    pub is_changed: bool,
+}
+
+/// Reads `http://host:port/path` or `host:port`; the error says why it is no address, without repeating it.
+pub(super) fn address(text: &str) -> Result<Address, String> {
+    let text = text.trim();
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let mut url = Url::parse(&whole).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("neither http nor https".to_owned());
+    }
+    let secret_query = url.query_pairs().any(|(key, _)| is_secret_name(&key));
+    let had_secret = !url.username().is_empty() || url.password().is_some() || secret_query;
+    if had_secret {
+        let _ = (url.set_username(""), url.set_password(None));
+    }
+    url.set_fragment(None);
+    if secret_query {
+        url.set_query(None);
+    }
+    let url = url.as_str().trim_end_matches('/').to_owned();
+    let is_changed = url != text.trim_end_matches('/');
+    Ok(Address { url, had_secret, is_changed })
+}
+
+/// An API's base address of any address of a server: without the call, with `/v1` where there is no path; and which API the
+/// call was of.
+pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
+    for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions")] {
+        if let Some(base) = url.strip_suffix(call) {
+            return (base.to_owned(), Some(api));
+        }
+    }
+    let has_path = url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    (if has_path { url.to_owned() } else { format!("{url}/v1") }, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lose_their_secrets_and_get_a_base() {
+        let read = address("https://me:pass@host/v1/?api_key=x#y").unwrap();
+        assert_eq!((read.url.as_str(), read.had_secret), ("https://host/v1", true));
+        let read = address("host:8000").unwrap();
+        assert_eq!((read.url.as_str(), read.had_secret, read.is_changed), ("http://host:8000", false, true));
+        assert!(address("ftp://x").is_err() && address("http://").is_err());
+        assert_eq!(base("http://h:1"), ("http://h:1/v1".to_owned(), None));
+        assert_eq!(base("http://h/api/v1/chat/completions"), ("http://h/api/v1".to_owned(), Some("chat")));
+    }
+}

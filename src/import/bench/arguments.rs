@@ -1,0 +1,222 @@
+//! The words of a command → its options, read the way Python's argparse reads them: `--a b`, `--a=b`, `_` for `-`, the last of
+//! several wins. What is not known is listed.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+
+use super::options::{Arity, Fate, Known, find};
+use crate::import::draft::Listed;
+use crate::import::error::ImportError;
+use crate::import::shell::{marks, shown};
+use crate::import::text::Secrets;
+
+/// One option as it was given.
+#[derive(Debug)]
+struct Given {
+    /// Its first name, without dashes.
+    name: String,
+    values: Vec<String>,
+    fate: Option<Fate>,
+    used: bool,
+}
+
+/// A value and the words that said it.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::import) struct Said<T> {
+    /// The value.
+    pub value: T,
+    /// The words.
+    pub origin: String,
+}
+
+impl<T> Said<T> {
+    /// A value that nobody said.
+    pub fn default(value: T, origin: impl Into<String>) -> Said<T> {
+        Said { value, origin: origin.into() }
+    }
+
+    /// The same words, another value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
+        Said { value: change(self.value), origin: self.origin }
+    }
+}
+
+/// The options of one command.
+pub(in crate::import) struct Arguments<'a> {
+    /// Where it begins.
+    pub line: usize,
+    given: RefCell<Vec<Given>>,
+    listed: RefCell<Vec<Listed>>,
+    secrets: &'a Secrets,
+    table: &'static [Known],
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads the words behind the name of a program that has these options.
+    pub fn new(words: &[String], line: usize, table: &'static [Known], secrets: &'a Secrets) -> Arguments<'a> {
+        let arguments = Arguments { line, given: RefCell::default(), listed: RefCell::default(), secrets, table };
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
+                arguments.missing(&shown(word), "not an option, and this command takes nothing else");
+                continue;
+            };
+            let (name, inline) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (option, None),
+            };
+            let name = name.replace('_', "-");
+            let known = find(table, &name);
+            let arity = known.map_or(Arity::Many, |(_, arity, _)| arity);
+            let mut values: Vec<String> = inline.into_iter().collect();
+            let most = match arity {
+                Arity::Flag => 0,
+                Arity::One => 1,
+                Arity::Many => usize::MAX,
+            };
+            while values.len() < most
+                && let Some(value) = words.next_if(|word| !word.starts_with("--"))
+            {
+                values.push(value.clone());
+            }
+            let name = known.map_or(name, |(name, ..)| name.to_owned());
+            arguments.give(name, values, known.map(|(_, _, fate)| fate), arity);
+        }
+        arguments
+    }
+
+    fn give(&self, name: String, values: Vec<String>, fate: Option<Fate>, arity: Arity) {
+        let given = Given { name, values, fate, used: false };
+        if arity == Arity::One && given.values.is_empty() {
+            return self.missing(&format!("--{}", given.name), "it has no value");
+        }
+        let mut all = self.given.borrow_mut();
+        if let Some(before) = all.iter().position(|known| known.name == given.name) {
+            let earlier = all.remove(before);
+            if earlier.values != given.values {
+                self.missing(&self.words(&earlier), "given again later in the same command, and the last one counts");
+            }
+        }
+        all.push(given);
+    }
+
+    fn words(&self, given: &Given) -> String {
+        let values = given.values.iter().map(|value| self.secrets.shown(&given.name, &shown(value)));
+        // Of a header only its name is no secret.
+        let values = values.map(|value| match (given.name.as_str(), value.split_once('=')) {
+            ("header", Some((header, _))) => format!("{header}=***"),
+            _ => value,
+        });
+        format!("--{} {}", given.name, values.collect::<Vec<_>>().join(" ")).trim_end().to_owned()
+    }
+
+    /// Puts another value in place of what the command said.
+    pub fn replace(&self, name: &str, values: Vec<String>) {
+        let known = find(self.table, name);
+        let name = known.map_or(name, |(name, ..)| name).to_owned();
+        let mut all = self.given.borrow_mut();
+        all.retain(|given| given.name != name);
+        all.push(Given { name, values, fate: known.map(|(_, _, fate)| fate), used: false });
+    }
+
+    /// Takes a flag back.
+    pub fn unset(&self, name: &str) {
+        self.given.borrow_mut().retain(|given| given.name != name);
+    }
+
+    /// The values of an option, and that it is used.
+    pub fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
+        debug_assert!(
+            find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
+            "{name}"
+        );
+        let mut all = self.given.borrow_mut();
+        let given = all.iter_mut().find(|given| given.name == name)?;
+        given.used = true;
+        let (values, words) = (given.values.clone(), self.words(given));
+        if let Some(unset) = values.iter().flat_map(|value| marks(value)).next()
+            && name != "header"
+        {
+            let why = format!("`{unset}` has no value in what was imported; write it there");
+            drop(all);
+            self.missing(&words, &why);
+            return None;
+        }
+        Some(Said { value: values, origin: words })
+    }
+
+    /// The one value of an option.
+    pub fn text(&self, name: &str) -> Option<Said<String>> {
+        let said = self.many(name)?;
+        Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
+    }
+
+    /// The one value of an option without which nothing can be measured.
+    pub fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
+        let before = self.listed.borrow().len();
+        let said = self.text(name);
+        match self.listed.borrow_mut().drain(before..).next() {
+            Some(Listed { what, why, .. }) => Err(ImportError::Shape { place: place.to_owned(), what, remedy: why }),
+            None => Ok(said),
+        }
+    }
+
+    /// Whether a flag is given.
+    pub fn flag(&self, name: &str) -> Option<Said<()>> {
+        self.many(name).map(|said| said.map(drop))
+    }
+
+    /// The one value of an option, as a number.
+    pub fn number<T: FromStr>(&self, name: &str, wanted: &str) -> Option<Said<T>> {
+        let said = self.text(name)?;
+        match said.value.trim().parse() {
+            Ok(value) => Some(Said { value, origin: said.origin }),
+            Err(_) => {
+                self.missing(&said.origin, &format!("this is not {wanted}; correct it and import again"));
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub fn whole(&self, name: &str) -> Option<Said<u32>> {
+        self.number(name, "a whole number")
+    }
+
+    /// Lists something that has no counterpart.
+    pub fn missing(&self, what: &str, why: &str) {
+        self.listed.borrow_mut().push(Listed::missing(self.secrets.hide(what), self.secrets.hide(why), self.line));
+    }
+
+    /// Lists something that is done in another way.
+    pub fn needless(&self, what: &str, why: &str) {
+        self.listed.borrow_mut().push(Listed::needless(self.secrets.hide(what), self.secrets.hide(why), self.line));
+    }
+
+    /// What must not be repeated.
+    pub fn secrets(&self) -> &Secrets {
+        self.secrets
+    }
+
+    /// What was listed so far, of a command that is left out.
+    pub fn only_listed(self) -> Vec<Listed> {
+        self.listed.into_inner()
+    }
+
+    /// What did not get into the plan: of every option that was not used, why.
+    pub fn listed(self) -> Vec<Listed> {
+        let given = self.given.take();
+        for one in given.iter().filter(|one| !one.used) {
+            let words = self.words(one);
+            match one.fate {
+                Some(Fate::Needless(why)) => self.needless(&words, why),
+                Some(Fate::Lost(why)) => self.missing(&words, why),
+                Some(Fate::Read) => {
+                    self.needless(&words, "it decides nothing beside the other options of this command")
+                }
+                None => self.missing(&words, "this option is not known here"),
+            }
+        }
+        self.listed.into_inner()
+    }
+}

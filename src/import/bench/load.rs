@@ -1,0 +1,127 @@
+//! How fast a command asks, and how often → a load.
+
+use super::{Arguments, Said, Tool};
+use crate::import::error::ImportError;
+use crate::units::Decimal;
+
+/// Requests in flight, or per second, that a plan takes.
+const MOST_IN_FLIGHT: u32 = 100_000;
+/// The highest rate that a plan takes.
+const MOST_PER_SECOND: u32 = 1_000_000;
+/// What both tools send when they are not told how many.
+const PROMPTS: u32 = 1000;
+
+/// The load of one command.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::import) struct Load {
+    /// Requests in flight: alone a closed loop, with rates a cap.
+    pub batch_size: Option<Said<u32>>,
+    /// Requests per second; of a ramp its two ends.
+    pub qps: Vec<Said<Decimal>>,
+    /// How arrivals are spaced, where it is not Poisson's way.
+    pub arrivals: Option<Said<&'static str>>,
+}
+
+/// The load of a command.
+pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
+    let cap = whole(place, arguments)?.map(|said| bounded(said, arguments));
+    let qps = match ramp(arguments) {
+        Some(ends) => ends,
+        None => rate(place, arguments)?.into_iter().collect(),
+    };
+    let batch_size = match (cap, qps.is_empty()) {
+        (Some(cap), _) => Some(cap),
+        (None, false) => None,
+        (None, true) => Some(burst(tool, arguments)),
+    };
+    let arrivals = if qps.is_empty() { None } else { arrivals(arguments) };
+    Ok(Load { batch_size, qps, arrivals })
+}
+
+/// How many requests a command sends.
+pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
+    let given = arguments.whole("num-prompts").filter(|said| said.value > 0);
+    given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
+}
+
+fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
+    if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
+        arguments.missing(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+    }
+    said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
+}
+
+/// All prompts at once, as `--request-rate inf` has it where no concurrency is given.
+fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
+    let prompts = prompts(arguments);
+    let why = format!(
+        "{} sends all prompts at the same instant and measures until the last answer; here as many are kept in flight",
+        tool.name()
+    );
+    arguments.missing("--request-rate inf without --max-concurrency", &why);
+    let origin = format!("{}, all at once", prompts.origin);
+    bounded(Said { value: prompts.value, origin }, arguments)
+}
+
+/// The rate, where one is given and finite.
+fn rate(place: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
+    let Some(said) = arguments.needed(place, "request-rate")? else { return Ok(None) };
+    if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
+        return Ok(None);
+    }
+    let rate = said.value.parse::<Decimal>().ok();
+    let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
+        let what = format!("{} is not a rate", said.origin);
+        let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
+        return Err(ImportError::Shape { place: place.to_owned(), what, remedy });
+    };
+    Ok(Some(Said { value: rate, origin: said.origin }))
+}
+
+/// The concurrency, where one is given.
+fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
+    let Some(said) = arguments.needed(place, "max-concurrency")? else { return Ok(None) };
+    match said.value.trim().parse() {
+        Ok(value) => Ok(Some(Said { value, origin: said.origin })),
+        // Parameter files say so where there is none.
+        Err(_) if said.value == "None" => Ok(None),
+        Err(_) => {
+            let what = format!("{} is not a number of requests", said.origin);
+            let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
+            Err(ImportError::Shape { place: place.to_owned(), what, remedy })
+        }
+    }
+}
+
+/// The two ends of a ramp.
+fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
+    let strategy = arguments.text("ramp-up-strategy")?;
+    let ends = ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<Decimal>(option, "a number"));
+    let why =
+        "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
+    arguments.missing(&strategy.origin, why);
+    let mut rates: Vec<Said<Decimal>> = Vec::new();
+    for end in ends.into_iter().flatten() {
+        let fits = end.value.is_positive() && end.value <= Decimal::from(MOST_PER_SECOND);
+        if fits && rates.iter().all(|known| known.value != end.value) {
+            rates.push(end);
+        }
+    }
+    (!rates.is_empty()).then_some(rates)
+}
+
+/// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.
+fn arrivals(arguments: &Arguments) -> Option<Said<&'static str>> {
+    let said = arguments.text("burstiness")?;
+    match said.value.parse::<f64>() {
+        Ok(shape) if shape == 1.0 => Some(Said { value: "poisson", origin: said.origin }),
+        Ok(shape) if shape == f64::INFINITY => Some(Said { value: "constant", origin: said.origin }),
+        _ => {
+            arguments.missing(
+                &said.origin,
+                "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+            );
+            None
+        }
+    }
+}

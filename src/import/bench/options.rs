@@ -1,0 +1,170 @@
+//! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and `datasets.py`) and of the
+//! `benchmark_serving.py` that it came from: how many words each takes, and what becomes of it.
+
+use Arity::{Flag, Many, One};
+use Fate::{Lost, Needless, Read};
+
+/// How many words follow an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::import) enum Arity {
+    /// None.
+    Flag,
+    /// One.
+    One,
+    /// All up to the next option.
+    Many,
+}
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::import) enum Fate {
+    /// It is read; where it has no effect, that is listed.
+    Read,
+    /// sweepline does it anyway, or needs it not.
+    Needless(&'static str),
+    /// There is no counterpart.
+    Lost(&'static str),
+}
+
+pub(in crate::import) const STORED: Fate = Needless("every run is stored, one row per request");
+pub(in crate::import) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
+const PERCENTILES: Fate = Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
+const TOKENIZER: Fate =
+    Needless("prompts are estimated at four characters per token; the server's own counts are stored");
+const SAMPLING: Fate = Lost("this sampling parameter is not sent");
+const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
+const DATASET: Fate = Lost("this version sends no data sets");
+const PICTURES: Fate = Lost("requests carry text only");
+const EMBEDDINGS: Fate = Lost("only generation is measured");
+
+/// An option without its dashes.
+pub(in crate::import) type Known = (&'static str, Arity, Fate);
+
+/// Every option that is known.
+pub(super) const OPTIONS: [Known; 101] = [
+    // The server.
+    ("backend", One, Read),
+    ("endpoint-type", One, Read),
+    ("base-url", One, Read),
+    ("host", One, Read),
+    ("port", One, Read),
+    ("endpoint", One, Read),
+    ("header", Many, Read),
+    ("insecure", Flag, Read),
+    (
+        "ready-check-timeout-sec",
+        One,
+        Needless("`sweepline probe` asks whether the server is ready; `run` asks before its runs"),
+    ),
+    // The model.
+    ("model", One, Read),
+    ("served-model-name", One, Read),
+    ("tokenizer", One, TOKENIZER),
+    ("tokenizer-mode", One, TOKENIZER),
+    ("skip-tokenizer-init", Flag, TOKENIZER),
+    ("trust-remote-code", Flag, TOKENIZER),
+    (
+        "lora-modules",
+        Many,
+        Lost("one model answers a run; give each adapter an entry of `models` to measure it by itself"),
+    ),
+    ("lora-assignment", One, Lost("one model answers a run")),
+    // The load.
+    ("num-prompts", One, Read),
+    ("request-rate", One, Read),
+    ("burstiness", One, Read),
+    ("max-concurrency", One, Read),
+    ("ramp-up-strategy", One, Read),
+    ("ramp-up-start-rps", One, Read),
+    ("ramp-up-end-rps", One, Read),
+    ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
+    ("probe-request-rate", One, Lost("no second stream of requests runs beside the load")),
+    ("self-timed", Flag, Lost("arrivals of a recorded trace are not replayed")),
+    ("no-self-timed", Flag, Needless("arrivals come from `qps` and `arrivals`")),
+    ("seed", One, Read),
+    // What is sent.
+    ("ignore-eos", Flag, Read),
+    ("temperature", One, Read),
+    ("top-p", One, Read),
+    ("presence-penalty", One, Read),
+    ("frequency-penalty", One, Read),
+    ("top-k", One, SAMPLING),
+    ("min-p", One, SAMPLING),
+    ("repetition-penalty", One, SAMPLING),
+    ("use-beam-search", Flag, SAMPLING),
+    ("best-of", One, SAMPLING),
+    ("logprobs", One, Lost("log probabilities are not asked for, nor do they cost time here")),
+    ("extra-body", One, Read),
+    ("chat-template-kwargs", One, Lost("the server's own template is used as it is")),
+    ("request-id-prefix", One, Needless("each request has an `x-request-id` of its own")),
+    // What is told of it.
+    ("goodput", Many, Read),
+    ("metadata", Many, Read),
+    ("label", One, Read),
+    ("percentile-metrics", One, PERCENTILES),
+    ("metric-percentiles", One, PERCENTILES),
+    ("save-result", Flag, STORED),
+    ("save-detailed", Flag, STORED),
+    ("append-result", Flag, STORED),
+    ("result-dir", One, FOLDER),
+    ("result-filename", One, FOLDER),
+    ("disable-tqdm", Flag, Needless("`sweepline run -q` is silent")),
+    ("plot-timeline", Flag, PLOTS),
+    ("timeline-itl-thresholds", One, PLOTS),
+    ("plot-dataset-stats", Flag, PLOTS),
+    ("profile", Flag, Lost("the server's profiler is not started")),
+    ("config", One, Lost("the options in this file are not read: give them on the command line")),
+    // The data set.
+    ("dataset", One, DATASET),
+    ("dataset-name", One, Read),
+    ("dataset-path", One, DATASET),
+    ("input-len", One, Read),
+    ("output-len", One, Read),
+    ("random-input-len", One, Read),
+    ("random-output-len", One, Read),
+    ("random-range-ratio", One, Read),
+    ("random-prefix-len", One, Read),
+    ("random-batch-size", One, EMBEDDINGS),
+    ("no-reranker", Flag, EMBEDDINGS),
+    ("random-mm-base-items-per-request", One, PICTURES),
+    ("random-mm-num-mm-items-range-ratio", One, PICTURES),
+    ("random-mm-limit-mm-per-prompt", One, PICTURES),
+    ("random-mm-bucket-config", One, PICTURES),
+    ("enable-multimodal-chat", Flag, PICTURES),
+    ("sonnet-input-len", One, Read),
+    ("sonnet-output-len", One, Read),
+    ("sonnet-prefix-len", One, Read),
+    ("prefix-repetition-prefix-len", One, Read),
+    ("prefix-repetition-suffix-len", One, Read),
+    ("prefix-repetition-num-prefixes", One, Read),
+    ("prefix-repetition-output-len", One, Read),
+    ("sharegpt-output-len", One, Read),
+    ("custom-output-len", One, Read),
+    ("hf-output-len", One, Read),
+    ("spec-bench-output-len", One, Read),
+    ("speed-bench-output-len", One, Read),
+    ("spec-bench-category", One, DATASET),
+    ("speed-bench-category", One, DATASET),
+    ("speed-bench-dataset-subset", One, DATASET),
+    ("hf-subset", One, DATASET),
+    ("hf-split", One, DATASET),
+    ("hf-name", One, DATASET),
+    ("blazedit-min-distance", One, DATASET),
+    ("blazedit-max-distance", One, DATASET),
+    ("asr-min-audio-len-sec", One, DATASET),
+    ("asr-max-audio-len-sec", One, DATASET),
+    ("no-oversample", Flag, DATASET),
+    ("no-stream", Flag, DATASET),
+    ("disable-shuffle", Flag, DATASET),
+    ("skip-chat-template", Flag, DATASET),
+];
+
+/// The option of this name, or the only one that it begins (as Python's argparse takes it).
+pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {
+    let exact = table.iter().find(|(option, ..)| *option == name);
+    let mut begun = table.iter().filter(|(option, ..)| name.len() >= 3 && option.starts_with(name));
+    exact.copied().or_else(|| match (begun.next(), begun.next()) {
+        (Some(only), None) => Some(*only),
+        _ => None,
+    })
+}

@@ -1,0 +1,263 @@
+//! Which server and model a command asks.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::{Arguments, Around, Said, Tool};
+use crate::import::address::address;
+use crate::import::draft::Field;
+use crate::import::error::ImportError;
+use crate::import::shell::{Command, marks, shown};
+use crate::import::text::{Secrets, name_of, scalar};
+use crate::plan::is_secret_name;
+
+/// The variable for a key that was given in words and not by name.
+const KEY: &str = "OPENAI_API_KEY";
+/// What stands before the key in a header.
+const BEARER: &str = "bearer ";
+
+/// What a `--backend` is: engine and API; `None` for what does not generate text.
+fn backend(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "vllm" => ("vllm", "completions"),
+        "openai" => ("openai", "completions"),
+        "openai-chat" => ("openai", "chat"),
+        "sglang" | "sglang-native" => ("sglang", "completions"),
+        "sglang-oai" => ("sglang", "completions"),
+        "sglang-oai-chat" => ("sglang", "chat"),
+        "vllm-chat" => ("vllm", "chat"),
+        "tgi" => ("tgi", "completions"),
+        "llama.cpp" => ("llamacpp", "completions"),
+        "lmdeploy" | "scalellm" | "tensorrt-llm" | "deepspeed-mii" => ("openai", "completions"),
+        _ => return None,
+    })
+}
+
+/// The endpoint of a command; `None` where it asks for something that is not generated text.
+pub(super) fn endpoint(
+    place: &str,
+    tool: Tool,
+    arguments: &Arguments,
+    command: &Command,
+    around: &Around,
+) -> Result<Option<(String, Vec<Field>)>, ImportError> {
+    // Versions before 0.11 called it --endpoint-type.
+    let named = arguments.text("endpoint-type").or_else(|| arguments.text("backend"));
+    if arguments.text("backend").is_some()
+        && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
+    {
+        arguments.needless("--backend", "--endpoint-type says more");
+    }
+    let default = if tool == Tool::Script { "vllm" } else { "openai" };
+    let named = named.unwrap_or_else(|| Said::default(default.to_owned(), format!("default of {}", tool.name())));
+    let Some((engine, api)) = backend(&named.value) else {
+        arguments.missing(&named.origin, "this command is left out: only generated text is measured");
+        return Ok(None);
+    };
+    let path = arguments.text("endpoint");
+    let url = url(place, arguments, path.as_ref(), around)?;
+    let mut fields = vec![Field::new("url", scalar(&url.value), url.origin)];
+    fields.push(engine_field(engine, &named));
+    fields.push(match path.filter(|path| path.value.ends_with("/completions")) {
+        Some(path) if path.value.ends_with("/chat/completions") => Field::new("api", "chat", path.origin),
+        Some(path) => Field::new("api", "completions", path.origin),
+        None => Field::new("api", api, &named.origin),
+    });
+    fields.extend(key(arguments, command));
+    if let Some(insecure) = arguments.flag("insecure") {
+        fields.push(Field::new("insecure_tls", "true", insecure.origin));
+    }
+    fields.extend(around.facts.clone());
+    let name = fields[1].value.clone();
+    Ok(Some((name, fields)))
+}
+
+/// Which engine answers. `vllm bench serve` is made for vLLM, and says `openai` of the API that it speaks.
+fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
+    match engine {
+        "openai" if named.value.starts_with("openai") => {
+            let origin = format!("{}; write the one that answers: it decides about ignore_eos", named.origin);
+            Field::new("engine", "vllm", origin)
+        }
+        engine => Field::new("engine", engine, &named.origin),
+    }
+}
+
+/// The base address of the API.
+fn url(
+    place: &str,
+    arguments: &Arguments,
+    path: Option<&Said<String>>,
+    around: &Around,
+) -> Result<Said<String>, ImportError> {
+    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
+    let base = match (arguments.needed(place, "base-url")?, &around.url) {
+        (Some(base), _) => base,
+        (None, Some((url, origin))) if host.is_none() && port.is_none() => {
+            return Ok(Said { value: url.clone(), origin: origin.clone() });
+        }
+        (None, _) => {
+            let words: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
+            let origin = if words.is_empty() { "default host and port".to_owned() } else { words.join(" ") };
+            let host = host.as_ref().map_or("127.0.0.1", |host| host.value.as_str());
+            let host = if host == "0.0.0.0" { "127.0.0.1" } else { host };
+            let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+            let port = port.as_ref().map_or("8000", |port| port.value.as_str());
+            Said { value: format!("http://{host}:{port}"), origin }
+        }
+    };
+    let read = address(&base.value).map_err(|reason| ImportError::Shape {
+        place: place.to_owned(),
+        what: format!("`{}` is no base URL of a server: {reason}", arguments.secrets().hide(&base.value)),
+        remedy: "write --base-url http://HOST:PORT".to_owned(),
+    })?;
+    if read.had_secret {
+        arguments.missing(
+            "user name, password or key in --base-url",
+            "the plan holds no secret: add api_key: { secret: env:NAME }",
+        );
+    }
+    // What was changed is not repeated: it may have held the secret.
+    let origin =
+        if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
+    let url = read.url;
+    Ok(joined(&url, path, origin, arguments))
+}
+
+/// The base address and the path of the call, without the call itself.
+fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
+    let call = path.map_or("/v1/completions", |path| path.value.as_str());
+    let before = call.strip_suffix("/completions").map(|before| before.strip_suffix("/chat").unwrap_or(before));
+    match (before, path) {
+        (Some(before), _) => {
+            let before = before.trim_matches('/');
+            let base = if before.is_empty() { base.to_owned() } else { format!("{base}/{before}") };
+            let origin = match path {
+                Some(path) => format!("{origin}, {}", path.origin),
+                None => format!("{origin}, and the default --endpoint /v1/completions"),
+            };
+            Said { value: base, origin }
+        }
+        (None, path) => {
+            let what = path.map_or(call, |path| path.origin.as_str());
+            arguments.missing(what, "this API is not spoken; the plan asks the server's OpenAI API under /v1");
+            Said { value: format!("{base}/v1"), origin }
+        }
+    }
+}
+
+/// A reference to the key: by the name of the variable that holds it.
+fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
+    let reference = |variable: &str, origin: String| {
+        Some(Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin))
+    };
+    let mut found = None;
+    if let Some(headers) = arguments.many("header") {
+        for header in &headers.value {
+            let (name, value) = header.split_once('=').unwrap_or((header, ""));
+            let is_key = name.eq_ignore_ascii_case("authorization");
+            if !is_key {
+                arguments.missing(&format!("--header {name}=***"), "requests carry no headers of a plan's own");
+                continue;
+            }
+            let bare = value
+                .get(..BEARER.len())
+                .filter(|begin| begin.eq_ignore_ascii_case(BEARER))
+                .map_or(value, |_| &value[BEARER.len()..]);
+            let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
+            let origin = match &variable {
+                Some(variable) => format!("--header Authorization, from ${variable}"),
+                None => format!("--header Authorization: put that key into the variable {KEY}"),
+            };
+            found = reference(variable.as_deref().unwrap_or(KEY), origin);
+        }
+    }
+    found.or_else(|| {
+        let set = command.secrets.iter().find(|name| *name == KEY)?;
+        reference(set, format!("{set} in the environment"))
+    })
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The model of a command.
+pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let known = around.model.is_some();
+    let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
+    let (model, served) = (read("model")?, read("served-model-name")?);
+    let id = match (served, model, &around.model) {
+        (Some(served), model, _) => {
+            if let Some(model) = model {
+                arguments.needless(&model.origin, "the server knows the model by --served-model-name");
+            }
+            served
+        }
+        (None, Some(model), _) => model,
+        (None, None, Some((model, origin))) => Said { value: model.clone(), origin: origin.clone() },
+        (None, None, None) => {
+            return Err(ImportError::Shape {
+                place: place.to_owned(),
+                what: "the command names no model".to_owned(),
+                remedy: "add --model ID to it, or give it to import: sweepline import --model ID …".to_owned(),
+            });
+        }
+    };
+    let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), vec![Field::new("id", scalar(&id.value), id.origin)]))
+}
+
+/// What a command that starts a server says of it: its facts, its model, and where it is.
+pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
+    let mut around = Around::default();
+    let by = if line == 0 { "vllm serve".to_owned() } else { format!("vllm serve (line {line})") };
+    let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
+    let (mut host, mut port) = (None, None);
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else {
+            if around.model.is_none() && marks(word).is_empty() && !word.starts_with('-') {
+                around.model = Some((word.clone(), by.clone()));
+            }
+            continue;
+        };
+        let (name, inline) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
+        let value = inline.or_else(|| words.next_if(|word| !word.starts_with("--")).cloned());
+        let value = value.unwrap_or_else(|| "true".to_owned());
+        let name = name.replace('-', "_");
+        let shown = fact(&value, secrets);
+        match name.as_str() {
+            name if is_secret_name(name) => {}
+            "model" | "served_model_name" => around.model = Some((value, by.clone())),
+            "host" => host = Some(value),
+            "port" => port = Some(value),
+            "tensor_parallel_size" | "tp" => drop(own.insert("tensor_parallel".to_owned(), shown)),
+            "pipeline_parallel_size" | "pp" => drop(own.insert("pipeline_parallel".to_owned(), shown)),
+            _ => drop(flags.insert(name, shown)),
+        }
+    }
+    if let Some(port) = port {
+        let host = host.filter(|host| host != "0.0.0.0").unwrap_or_else(|| "127.0.0.1".to_owned());
+        around.url = Some((format!("http://{host}:{port}/v1"), format!("--port of {by}")));
+    }
+    let mut all: Vec<String> = own.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    if !flags.is_empty() {
+        let flags: Vec<String> = flags.iter().map(|(name, value)| format!("{}: {value}", scalar(name))).collect();
+        all.push(format!("flags: {{ {} }}", flags.join(", ")));
+    }
+    around.facts = (!all.is_empty()).then(|| Field::new("server", format!("{{ {} }}", all.join(", ")), by));
+    around
+}
+
+/// A fact: a number or a switch as such, anything else as a text.
+fn fact(value: &str, secrets: &Secrets) -> String {
+    let plain = value == "true"
+        || value == "false"
+        || (value.len() < 16 && value.parse::<u64>().is_ok_and(|n| n.to_string() == value));
+    if plain { value.to_owned() } else { scalar(&secrets.hide(&shown(value))) }
+}

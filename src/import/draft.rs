@@ -1,0 +1,166 @@
+//! A plan on its way: tables whose values are YAML already, each with where it came from, and what is not in it.
+
+use std::collections::HashMap;
+
+use super::text::name_of;
+
+/// What was said elsewhere and is not in the plan, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// What was said.
+    pub what: String,
+    /// Why it is not there, and what the plan does instead.
+    pub why: String,
+    /// The lines that say it, from 1; none where there are no lines.
+    pub lines: Vec<usize>,
+    /// Whether something gets lost: a counterpart is missing. Else sweepline does it anyway, or in another way.
+    pub is_missing: bool,
+}
+
+impl Listed {
+    /// Something without a counterpart.
+    pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
+        Listed { what: what.into(), why: why.into(), lines: vec![line], is_missing: true }
+    }
+
+    /// Something that needs none.
+    pub(super) fn needless(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
+        Listed { is_missing: false, ..Listed::missing(what, why, line) }
+    }
+}
+
+/// One value of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    /// Its key.
+    pub key: String,
+    /// Its value, in YAML's flow style.
+    pub value: String,
+    /// Where it came from; empty where that goes without saying.
+    pub origin: String,
+}
+
+impl Field {
+    /// A value and where it came from.
+    pub fn new(key: &str, value: impl Into<String>, origin: impl Into<String>) -> Field {
+        Field { key: key.to_owned(), value: value.into(), origin: origin.into() }
+    }
+}
+
+/// An entry of `endpoints`, `models` or `scenarios`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What stands above it.
+    pub notes: Vec<String>,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// A table of entries, each content once.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// The entries, in the order in which they came.
+    pub all: Vec<Entry>,
+    known: HashMap<String, usize>,
+    names: HashMap<String, usize>,
+}
+
+impl Entries {
+    /// The name of the entry with this content; a new one is called by `hint`, or like it.
+    pub fn add(&mut self, hint: &str, notes: Vec<String>, fields: Vec<Field>) -> String {
+        let content: String = fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect();
+        let number = *self.known.entry(content).or_insert(self.all.len());
+        if number == self.all.len() {
+            let name = unused(&mut self.names, &name_of(hint, "unnamed"));
+            self.all.push(Entry { name, notes, fields });
+        }
+        self.all[number].name.clone()
+    }
+}
+
+/// A name that nothing else in a table has.
+pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
+    let mut free = name.to_owned();
+    while names.contains_key(&free) {
+        let count = names.get_mut(name).expect("a name that is taken is known, and so is what it was made of");
+        *count += 1;
+        free = format!("{name}-{count}");
+    }
+    names.insert(free.clone(), 1);
+    free
+}
+
+/// A sweep.
+#[derive(Debug, Clone)]
+pub(super) struct Sweep {
+    /// Its name.
+    pub name: String,
+    /// Its axes.
+    pub matrix: Vec<Field>,
+    /// What stands beside the matrix.
+    pub fields: Vec<Field>,
+}
+
+/// A table of the plan that has no entries: `phases`, `goodput`, …
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    /// Its key.
+    pub key: &'static str,
+    /// What stands above it.
+    pub notes: Vec<String>,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// A plan on its way.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// `name`, `notes`, `seed`.
+    pub head: Vec<Field>,
+    /// `endpoints`.
+    pub endpoints: Entries,
+    /// `models`.
+    pub models: Entries,
+    /// `scenarios`.
+    pub scenarios: Entries,
+    /// `phases`, `slo`, `goodput`.
+    pub sections: Vec<Section>,
+    /// `sweeps`.
+    pub sweeps: Vec<Sweep>,
+    /// What is not in it.
+    pub listed: Vec<Listed>,
+}
+
+/// Values of one option that are listed one by one.
+const MOST_VALUES: usize = 5;
+
+/// The same thing said in several lines becomes one.
+pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
+    let mut merged: Vec<Listed> = Vec::new();
+    // An option with several values is one thing.
+    let option = |what: &'_ str| {
+        what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
+    };
+    let mut known: HashMap<(String, &str), (usize, Vec<String>)> = HashMap::new();
+    for one in listed {
+        let (key, value) = option(&one.what).unwrap_or_else(|| (one.what.clone(), String::new()));
+        let lines = one.lines.iter().copied().filter(|line| *line > 0);
+        let (number, values) = known.entry((key, &one.why)).or_insert_with(|| (merged.len(), vec![value.clone()]));
+        match merged.get_mut(*number) {
+            Some(same) => same.lines.extend(lines),
+            None => merged.push(Listed { lines: lines.collect(), ..one.clone() }),
+        }
+        if values.len() < MOST_VALUES && !values.contains(&value) {
+            let more = if values.len() + 1 == MOST_VALUES { "…" } else { &value };
+            merged[*number].what.push_str(&format!(", {more}"));
+            values.push(value);
+        }
+    }
+    for one in &mut merged {
+        one.lines.sort_unstable();
+        one.lines.dedup();
+    }
+    merged
+}

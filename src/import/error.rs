@@ -1,0 +1,92 @@
+//! Why nothing could be imported: what, where, and what to do.
+
+use crate::plan::PlanErrors;
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// More text than a benchmark's configuration has.
+    #[error("{name} has {bytes} bytes; at most {most} are read: import the part that names the benchmarks")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// Its length.
+        bytes: usize,
+        /// The most that is read.
+        most: usize,
+    },
+    /// More commands, values or nested parts than a benchmark's configuration has.
+    #[error("{place}: more than {most} {what}; {remedy}")]
+    TooMany {
+        /// The file, and the line where there is one.
+        place: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// The most that is taken.
+        most: usize,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Neither JSON of a known kind nor a command.
+    #[error(
+        "{name}: not known as a configuration or a command: {seen}; import takes the closed-loop JSON configuration \
+         (`endpoints`, `models`, …), `vllm bench serve` and `benchmark_serving.py` command lines, and `vllm bench sweep` \
+         parameter files; --format says which it is"
+    )]
+    Unknown {
+        /// The file.
+        name: String,
+        /// What was found instead.
+        seen: String,
+    },
+    /// JSON with a mistake.
+    #[error("{name}:{line}:{column}: this is not JSON: {reason}; correct it there")]
+    Json {
+        /// The file.
+        name: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What the reader said.
+        reason: String,
+    },
+    /// A value of another shape than any that is known.
+    #[error("{place}: {what}; {remedy}")]
+    Shape {
+        /// The file and the path or line inside it.
+        place: String,
+        /// What is wrong.
+        what: String,
+        /// What to write.
+        remedy: String,
+    },
+    /// A script that breaks off inside a quote, a loop or a substitution.
+    #[error("{name}:{line}: {what} is not closed; close it, or import the commands alone")]
+    Unclosed {
+        /// The file.
+        name: String,
+        /// Where it begins, from 1.
+        line: usize,
+        /// What begins there.
+        what: String,
+    },
+    /// A file that the command names.
+    #[error("{place}: {path} cannot be read: {reason}; give the path as seen from the script's folder or from here")]
+    File {
+        /// Where it is named.
+        place: String,
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// What was made is no plan.
+    #[error("what {name} says makes no valid plan:\n{}\ncorrect it in {name}", .errors.render(false))]
+    Plan {
+        /// The file.
+        name: String,
+        /// The mistakes.
+        errors: Box<PlanErrors>,
+    },
+}

@@ -1,0 +1,305 @@
+//! Configurations and command lines of other tools → a plan, with a comment behind every value that says where it came
+//! from, and a list of what has no counterpart. What is read is never run. The text is checked as any plan before it is given
+//! out, and holds no secret.
+
+mod address;
+mod bench;
+mod closed_loop;
+mod draft;
+mod error;
+mod fresh;
+mod params;
+mod shell;
+mod text;
+mod write;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::plan::{self, Format as PlanFormat};
+
+pub use draft::Listed;
+pub use error::ImportError;
+pub use fresh::{Fresh, FreshLoad, FreshServer, fresh};
+
+use bench::{Around, Job, Program};
+use draft::{Draft, Field};
+use shell::Command;
+use text::{Secrets, name_of, scalar};
+
+/// The most text that is read of one file.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// In what form something is imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// By its look.
+    Auto,
+    /// The closed-loop JSON configuration.
+    ClosedLoop,
+    /// `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep` command lines.
+    VllmBench,
+    /// A parameter file of `vllm bench sweep`.
+    VllmSweepParams,
+}
+
+/// What is imported.
+pub struct Wishes<'a> {
+    /// What it is called in messages and comments: the file, or `the command line`.
+    pub name: String,
+    /// The file's text.
+    pub text: Option<String>,
+    /// The words of a command; with a text, the command that the parameter file is for.
+    pub command: Vec<String>,
+    /// In what form the text is.
+    pub format: Format,
+    /// The model, where nothing else names one.
+    pub model: Option<String>,
+    /// The server, where nothing else names one.
+    pub url: Option<String>,
+    /// Gives the text of a file that is named in what is imported, of at most [`MOST_BYTES`].
+    pub read: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+/// A plan made of something else.
+#[derive(Debug)]
+pub struct Imported {
+    /// The plan, YAML.
+    pub plan: String,
+    /// What is not in it, in whole sentences: what has no counterpart.
+    pub missing: Vec<String>,
+    /// What needs none.
+    pub needless: Vec<String>,
+}
+
+/// Makes a plan.
+pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
+    let name = &wishes.name;
+    let mut secrets = Secrets::default();
+    let (draft, tool) = match &wishes.text {
+        Some(text) if text.len() > MOST_BYTES => {
+            return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });
+        }
+        Some(text) => of_text(text, wishes, &mut secrets)?,
+        None => of_command(wishes, &mut secrets)?,
+    };
+    let from = match &wishes.text {
+        Some(_) => format!("{} ({tool})", secrets.hide(name)),
+        None => format!("a command line ({tool})"),
+    };
+    let plan = secrets.hide(&write::text(&draft, &from));
+    plan::parse(Path::new("the imported plan"), &plan, PlanFormat::Yaml)
+        .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
+    let listed = draft::merged(&draft.listed);
+    let sentences = |missing: bool| {
+        listed.iter().filter(|one| one.is_missing == missing).map(|one| secrets.hide(&write::sentence(one))).collect()
+    };
+    Ok(Imported { missing: sentences(true), needless: sentences(false), plan })
+}
+
+/// Reads JSON; deeper than 128 levels is refused by its reader.
+fn json(name: &str, text: &str) -> Result<Value, ImportError> {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| ImportError::Json {
+        name: name.to_owned(),
+        line: error.line(),
+        column: error.column(),
+        reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
+    })
+}
+
+fn of_text(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+    let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+    let format = match (wishes.format, is_json) {
+        (Format::Auto, false) => Format::VllmBench,
+        (Format::Auto, true) => match json(&wishes.name, text)? {
+            Value::Object(object) if closed_loop::KEYS.iter().any(|key| object.contains_key(*key)) => {
+                Format::ClosedLoop
+            }
+            Value::Object(object) if !object.is_empty() && object.values().all(Value::is_object) => {
+                Format::VllmSweepParams
+            }
+            Value::Array(records) if !records.is_empty() && records.iter().all(Value::is_object) => {
+                Format::VllmSweepParams
+            }
+            other => {
+                let keys =
+                    other.as_object().map(|object| object.keys().take(8).cloned().collect::<Vec<_>>().join(", "));
+                let seen = keys
+                    .map_or("a list of something else".to_owned(), |keys| format!("an object with the keys {keys}"));
+                return Err(ImportError::Unknown { name: wishes.name.clone(), seen: text::one_line(&seen) });
+            }
+        },
+        (format, _) => format,
+    };
+    match format {
+        Format::ClosedLoop => {
+            let Value::Object(object) = json(&wishes.name, text)? else {
+                let seen = "JSON that is no object".to_owned();
+                return Err(ImportError::Unknown { name: wishes.name.clone(), seen });
+            };
+            let (draft, found) = closed_loop::draft(&wishes.name, &object, title(wishes), wishes)?;
+            *secrets = found;
+            Ok((draft, "closed-loop configuration"))
+        }
+        Format::VllmSweepParams => Ok((of_params(text, wishes, secrets)?, "vllm bench sweep parameters")),
+        Format::Auto | Format::VllmBench => of_script(text, wishes, secrets),
+    }
+}
+
+/// The plan's name: the file's, without its ending.
+fn title(wishes: &Wishes) -> Field {
+    let stem = wishes.text.as_ref().and_then(|_| Path::new(&wishes.name).file_stem()).and_then(|stem| stem.to_str());
+    match stem {
+        Some(stem) => Field::new("name", scalar(&name_of(stem, "imported")), "the file's name"),
+        None => Field::new("name", "imported", ""),
+    }
+}
+
+/// What is known before any command says more.
+fn around(wishes: &Wishes) -> Around {
+    let given = |value: &Option<String>, option: &str| value.clone().map(|value| (value, format!("import {option}")));
+    Around { model: given(&wishes.model, "--model"), url: given(&wishes.url, "--url"), ..Around::default() }
+}
+
+fn of_script(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+    let script = shell::read(&wishes.name, text, secrets)?;
+    of_commands(&script.commands, script.listed, wishes, secrets)
+}
+
+fn of_command(wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+    let command = shell::command(&wishes.command, secrets);
+    of_commands(&[command], Vec::new(), wishes, secrets)
+}
+
+fn of_commands(
+    commands: &[Command],
+    listed: Vec<Listed>,
+    wishes: &Wishes,
+    secrets: &mut Secrets,
+) -> Result<(Draft, &'static str), ImportError> {
+    let mut taken =
+        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
+    for command in commands {
+        taken.command(command, secrets)?;
+    }
+    let Taken { jobs, mut listed, tool, title: said, mut others, .. } = taken;
+    let Some(tool) = tool else {
+        let programs: Vec<&str> =
+            commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
+        let seen = format!("no benchmark among {} commands ({})", commands.len(), programs.join(", "));
+        return Err(ImportError::Unknown { name: wishes.name.clone(), seen: text::one_line(&secrets.hide(&seen)) });
+    };
+    if jobs.is_empty() {
+        let why = listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
+        return Err(ImportError::Unknown { name: wishes.name.clone(), seen: secrets.hide(&text::one_line(&why)) });
+    }
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let named = others.iter().take(12).map(|program| shell::shown(program)).collect::<Vec<_>>().join(", ");
+        let why = "other commands of the script; `between: { cooldown: 10s }` pauses between runs";
+        listed.push(Listed::needless(text::one_line(&named), why, 0));
+    }
+    let name = said.map_or_else(
+        || title(wishes),
+        |name| Field::new("name", scalar(&name_of(&name, "imported")), "--experiment-name"),
+    );
+    Ok((bench::draft(jobs, name, listed), tool))
+}
+
+/// What was taken from the commands so far.
+struct Taken<'a> {
+    wishes: &'a Wishes<'a>,
+    around: Around,
+    jobs: Vec<Job>,
+    listed: Vec<Listed>,
+    tool: Option<&'static str>,
+    title: Option<String>,
+    /// Programs that are no benchmark.
+    others: Vec<String>,
+}
+
+impl Taken<'_> {
+    fn command(&mut self, command: &Command, secrets: &mut Secrets) -> Result<(), ImportError> {
+        let file = &self.wishes.name;
+        match bench::program(&command.words) {
+            Program::Other => self.others.extend(command.words.first().cloned()),
+            Program::Serve(words) => {
+                let found = bench::facts(words, command.line, secrets);
+                let before = around(self.wishes);
+                self.around = Around { model: before.model.or(found.model), url: before.url.or(found.url), ..found };
+            }
+            Program::Measure(tool, words) => {
+                self.tool.get_or_insert(tool.name());
+                let job = bench::job(file, tool, command, words, &self.around, secrets, &mut self.listed)?;
+                self.jobs.extend(job);
+            }
+            Program::Sweep(kind, words) => {
+                self.tool.get_or_insert("vllm bench sweep");
+                let made = params::sweep(file, kind, command, words, self.wishes.read, secrets, &mut self.listed)?;
+                if let Some(made) = made {
+                    self.title = made.name;
+                    self.each(command, made.command, made.each, secrets)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One command with several combinations of parameters.
+    fn each(
+        &mut self,
+        command: &Command,
+        words: Vec<String>,
+        each: Vec<Around>,
+        secrets: &Secrets,
+    ) -> Result<(), ImportError> {
+        let (tool, words) = match bench::program(&words) {
+            Program::Measure(tool, words) => (tool, words),
+            _ => {
+                let seen = format!("`{}` is no benchmark command", text::one_line(&secrets.hide(&words.join(" "))));
+                return Err(ImportError::Unknown { name: self.wishes.name.clone(), seen });
+            }
+        };
+        let before = around(self.wishes);
+        for one in each {
+            let one = Around { model: before.model.clone().or(one.model), url: before.url.clone().or(one.url), ..one };
+            let job = bench::job(&self.wishes.name, tool, command, words, &one, secrets, &mut self.listed)?;
+            self.jobs.extend(job);
+        }
+        Ok(())
+    }
+}
+
+/// A parameter file alone, or for the command that was given with it.
+fn of_params(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<Draft, ImportError> {
+    let records = params::records(&wishes.name, text)?;
+    let mut command = shell::command(&wishes.command, secrets);
+    if command.words.is_empty() {
+        command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
+    }
+    let mut taken = Taken {
+        wishes,
+        around: around(wishes),
+        jobs: Vec::new(),
+        listed: Vec::new(),
+        tool: None,
+        title: None,
+        others: Vec::new(),
+    };
+    if params::are_of_server(&records) {
+        let (around, listed) = params::servers(&records, secrets);
+        taken.listed = listed;
+        taken.each(&command, command.words.clone(), vec![around], secrets)?;
+    } else {
+        let each = params::over(&taken.around, records);
+        taken.each(&command, command.words.clone(), each, secrets)?;
+    }
+    let Taken { jobs, listed, .. } = taken;
+    if jobs.is_empty() {
+        let seen = listed.first().map_or("it has no combination".to_owned(), write::sentence);
+        return Err(ImportError::Unknown { name: wishes.name.clone(), seen });
+    }
+    Ok(bench::draft(jobs, title(wishes), listed))
+}

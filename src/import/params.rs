@@ -1,0 +1,279 @@
+//! `vllm bench sweep serve` and its parameter files: a list of objects, or an object of named ones, whose keys are options
+//! (docs.vllm.ai/en/latest/benchmarking/sweeps).
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Program, facts, is_option, program};
+use super::draft::{Field, Listed};
+use super::error::ImportError;
+use super::shell::Command;
+use super::text::{Secrets, name_of};
+use Arity::{Flag, Many, One};
+use Fate::{Lost, Needless, Read};
+
+/// More combinations than a file of parameters has.
+const MOST_RECORDS: usize = 10_000;
+/// How often `vllm bench sweep` runs each combination.
+const RUNS: u32 = 3;
+
+const SEARCH: Fate = Lost("loads are not searched for; write the ones to measure into the matrix");
+
+/// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
+const OPTIONS: [Known; 22] = [
+    ("serve-cmd", One, Read),
+    ("bench-cmd", One, Read),
+    ("serve-params", One, Read),
+    ("bench-params", One, Read),
+    ("link-vars", One, Read),
+    ("num-runs", One, Read),
+    ("sla-params", One, Read),
+    ("sla-variable", One, SEARCH),
+    ("sla-iters", One, SEARCH),
+    ("sla-inf-value", One, SEARCH),
+    ("workload-var", One, SEARCH),
+    ("workload-iters", One, SEARCH),
+    (
+        "after-bench-cmd",
+        One,
+        Lost("no command is run between runs; every prompt opens with a nonce, so that none meets a warm cache"),
+    ),
+    ("experiment-name", One, Read),
+    ("output-dir", One, FOLDER),
+    (
+        "warmup-num-prompts",
+        One,
+        Needless("load rises in `fill` and settles in `stabilize` before anything is measured"),
+    ),
+    ("server-ready-timeout", One, Needless("the servers of a plan run already; `sweepline probe` asks them")),
+    ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
+    ("continue-on-error", Flag, Needless("a run that fails stops no other, unless `--fail-fast` says so")),
+    ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
+    ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
+    ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
+];
+
+/// One combination of a parameter file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    name: Option<String>,
+    values: Map<String, Value>,
+}
+
+/// Gives the text of a file that is named in what is imported.
+pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// What one `vllm bench sweep` comes to: the command to measure with, and for each combination what differs.
+pub(super) struct Combinations {
+    /// The words of the bench command, its program's name with them.
+    pub command: Vec<String>,
+    /// What differs.
+    pub each: Vec<Around>,
+    /// The name of the experiment.
+    pub name: Option<String>,
+}
+
+/// Reads a parameter file's text.
+pub(super) fn records(file: &str, text: &str) -> Result<Vec<Record>, ImportError> {
+    let value = super::json(file, text)?;
+    let wrong = |at: String| ImportError::Shape {
+        place: format!("{file}: {at}"),
+        what: "a parameter file is a list of objects, or an object of named objects".to_owned(),
+        remedy: "write it like [{ \"random_input_len\": 128 }]".to_owned(),
+    };
+    let record = |name: Option<String>, at: String, value: Value| match value {
+        Value::Object(mut values) => {
+            let own = values.shift_remove("_benchmark_name").and_then(|name| name.as_str().map(str::to_owned));
+            Ok(Record { name: own.or(name), values })
+        }
+        _ => Err(wrong(at)),
+    };
+    let records: Vec<Record> = match value {
+        Value::Array(all) => {
+            all.into_iter().enumerate().map(|(number, value)| record(None, format!("[{number}]"), value)).collect()
+        }
+        Value::Object(all) => all.into_iter().map(|(name, value)| record(Some(name.clone()), name, value)).collect(),
+        _ => Err(wrong("at its beginning".to_owned())),
+    }?;
+    if records.len() > MOST_RECORDS {
+        let remedy = "split the file";
+        return Err(ImportError::TooMany { place: file.to_owned(), what: "combinations", most: MOST_RECORDS, remedy });
+    }
+    Ok(records)
+}
+
+/// Whether the keys of a parameter file are those of a server and not of a benchmark.
+pub(super) fn are_of_server(records: &[Record]) -> bool {
+    let mut keys = records.iter().flat_map(|record| record.values.keys()).peekable();
+    keys.peek().is_some() && !keys.any(|key| is_option(&key.replace('_', "-")))
+}
+
+/// Reads a `vllm bench sweep` command.
+pub(super) fn sweep(
+    file: &str,
+    kind: &str,
+    command: &Command,
+    words: &[String],
+    read: Reader,
+    secrets: &mut Secrets,
+    listed: &mut Vec<Listed>,
+) -> Result<Option<Combinations>, ImportError> {
+    if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
+        listed.push(Listed::missing(
+            format!("vllm bench sweep {kind}"),
+            "this command is left out: it measures no serving",
+            command.line,
+        ));
+        return Ok(None);
+    }
+    let words: Vec<String> = words.iter().map(|word| long(word)).collect();
+    let made = {
+        let arguments = Arguments::new(&words, command.line, &OPTIONS, secrets);
+        let made = combinations(file, command, &arguments, read);
+        listed.extend(arguments.listed());
+        made?
+    };
+    Ok(Some(made))
+}
+
+/// The long form of the two short options.
+fn long(word: &str) -> String {
+    match word {
+        "-o" => "--output-dir".to_owned(),
+        "-e" => "--experiment-name".to_owned(),
+        word => word.to_owned(),
+    }
+}
+
+fn combinations(
+    file: &str,
+    command: &Command,
+    arguments: &Arguments,
+    read: Reader,
+) -> Result<Combinations, ImportError> {
+    let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
+    let missing = |option: &str| ImportError::Shape {
+        place: place.clone(),
+        what: format!("`vllm bench sweep` needs {option}"),
+        remedy: format!("add {option} '…' to the command"),
+    };
+    let split = |option: &'static str| -> Result<Vec<String>, ImportError> {
+        let said = arguments.text(option).ok_or_else(|| missing(&format!("--{option}")))?;
+        shlex::split(&said.value).ok_or_else(|| missing(&format!("--{option} with its quotes closed")))
+    };
+    let load = |option: &'static str| -> Result<Vec<Record>, ImportError> {
+        let Some(path) = arguments.text(option) else { return Ok(vec![Record::default()]) };
+        let text = read(&path.value).map_err(|reason| ImportError::File {
+            place: format!("{place}: --{option}"),
+            path: path.value.clone(),
+            reason,
+        })?;
+        records(&path.value, &text)
+    };
+    let bench = split("bench-cmd")?;
+    let serve = split("serve-cmd").unwrap_or_default();
+    let serve = match program(&serve) {
+        Program::Serve(words) => words.to_vec(),
+        _ => serve.into_iter().skip(1).collect(),
+    };
+    let (servers, benches, sla) = (load("serve-params")?, load("bench-params")?, load("sla-params")?);
+    let links = arguments.text("link-vars").map(|said| links(&said.value)).unwrap_or_default();
+    let mut around = of_server(&serve, command.line, &servers, arguments);
+    let runs = arguments.whole("num-runs");
+    let origin = runs.as_ref().map_or_else(|| format!("default --num-runs {RUNS}"), |said| said.origin.clone());
+    around.repeats =
+        Some(Field::new("repeats", runs.map_or(RUNS, |said| said.value).clamp(1, 1000).to_string(), origin));
+    around.once = objectives(&sla, arguments);
+    let name = arguments.text("experiment-name").map(|said| said.value);
+    let first = servers.first().cloned().unwrap_or_default();
+    let (fitting, rest): (Vec<Record>, Vec<Record>) =
+        benches.into_iter().partition(|bench| is_linked(&first, bench, &links));
+    for record in rest {
+        arguments.missing(&said(&record), "--link-vars ties it to another configuration of the server");
+    }
+    Ok(Combinations { command: bench, each: over(&around, fitting), name })
+}
+
+/// Each record laid over what all have in common.
+pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
+    let lay = |record: Record| Around {
+        name: record.name.map(|name| name_of(&name, "combination")),
+        instead: record.values.into_iter().collect(),
+        ..around.clone()
+    };
+    records.into_iter().map(lay).collect()
+}
+
+/// What a parameter file of the server says, without a command that starts it.
+pub(super) fn servers(records: &[Record], secrets: &Secrets) -> (Around, Vec<Listed>) {
+    let arguments = Arguments::new(&[], 0, &OPTIONS, secrets);
+    let around = of_server(&[], 0, records, &arguments);
+    (around, arguments.listed())
+}
+
+/// What is known of the server: its command with the first combination of its parameters. A plan's endpoint is one server,
+/// so the others are listed.
+fn of_server(serve: &[String], line: usize, servers: &[Record], arguments: &Arguments) -> Around {
+    let mut words = serve.to_vec();
+    for (key, value) in servers.first().map(|record| &record.values).into_iter().flatten() {
+        words.push(format!("--{key}"));
+        words.push(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    for record in servers.iter().skip(1) {
+        let why = "another configuration of the server, and servers are not started here: start it, give it an endpoint of \
+                   its own with these flags under `server`, and name both in the matrix";
+        arguments.missing(&format!("serve-params {}", said(record)), why);
+    }
+    facts(&words, line, arguments.secrets())
+}
+
+fn said(record: &Record) -> String {
+    let values: Vec<String> = record.values.iter().take(12).map(|(key, value)| format!("{key}={value}")).collect();
+    match &record.name {
+        Some(name) => format!("`{name}` ({})", values.join(", ")),
+        None => format!("{{{}}}", values.join(", ")),
+    }
+}
+
+fn links(text: &str) -> Vec<(String, String)> {
+    let pair = |pair: &str| pair.split_once('=').map(|(a, b)| (a.trim().to_owned(), b.trim().to_owned()));
+    text.split(',').filter_map(pair).collect()
+}
+
+/// Whether each linked pair has both its values, and they are equal.
+fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> bool {
+    links.iter().all(|(a, b)| server.values.contains_key(a) && server.values.get(a) == bench.values.get(b))
+}
+
+/// The first combination of `--sla-params` as an objective: `{ "p99_e2el_ms": "<=200" }`.
+fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field)> {
+    let mut limits: IndexMap<&str, (Vec<String>, Vec<&str>)> = IndexMap::new();
+    for record in sla.iter().skip(1) {
+        arguments.missing(&format!("sla-params {}", said(record)), "a plan has one `slo`: the first combination's");
+    }
+    for (key, value) in sla.first().map(|record| &record.values).into_iter().flatten() {
+        let limit =
+            value.as_str().and_then(|text| text.trim().strip_prefix('<')).map(|text| text.trim_start_matches('='));
+        let millis = limit.and_then(|limit| limit.trim().parse::<u32>().ok()).filter(|millis| *millis > 0);
+        let metric = key.strip_suffix("_ms").and_then(|key| key.split_once('_'));
+        let known = metric.and_then(|(percentile, metric)| {
+            let percentile = if percentile == "median" { "p50" } else { percentile };
+            let metric = if metric == "e2el" { "e2e" } else { metric };
+            let fits = ["p50", "p75", "p90", "p95", "p99"].contains(&percentile)
+                && ["ttft", "tpot", "itl", "e2e"].contains(&metric);
+            fits.then_some((percentile, metric))
+        });
+        match (known, millis) {
+            (Some((percentile, metric)), Some(millis)) => {
+                let (values, keys) = limits.entry(metric).or_default();
+                values.push(format!("{percentile}: {millis}ms"));
+                keys.push(key);
+            }
+            _ => arguments.missing(&format!("sla-params {key} = {value}"), "not an objective that `slo` knows"),
+        }
+    }
+    let field = |(metric, (values, keys)): (&str, (Vec<String>, Vec<&str>))| {
+        ("slo", Field::new(metric, format!("{{ {} }}", values.join(", ")), format!("--sla-params {}", keys.join(", "))))
+    };
+    limits.into_iter().map(field).collect()
+}

@@ -1,0 +1,207 @@
+//! Variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` of a statement → text that `shlex` can split. What a
+//! script takes from outside (arguments, other commands) has no value here and leaves a mark; so does a secret.
+
+use std::collections::HashMap;
+
+use crate::plan::is_secret_name;
+
+/// Opens the mark of something that has no value here.
+const OPEN: char = '\u{e000}';
+/// Closes it.
+const CLOSE: char = '\u{e001}';
+/// A longer statement is no command.
+const LONGEST: usize = 64 << 10;
+/// More elements than a list of a benchmark has.
+const MOST_ELEMENTS: usize = 10_000;
+
+/// What a variable holds.
+#[derive(Debug, Clone)]
+pub(super) enum Variable {
+    /// One text.
+    Text(String),
+    /// An array.
+    List(Vec<String>),
+}
+
+/// The variables of a script so far.
+pub(super) type Variables = HashMap<String, Variable>;
+
+/// Takes away characters that would look like our marks.
+pub(super) fn without_marks(text: &str) -> String {
+    text.replace([OPEN, CLOSE], " ")
+}
+
+/// The names that a word needed and that have no value here.
+pub(crate) fn marks(word: &str) -> Vec<&str> {
+    word.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next()).collect()
+}
+
+/// A word with `$NAME` where it has a mark.
+pub(crate) fn shown(word: &str) -> String {
+    word.replace(OPEN, "$").replace(CLOSE, "")
+}
+
+/// A statement with its variables replaced; `None` where that gets too long.
+pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
+    let mut done = String::with_capacity(raw.len());
+    let mut quote = None;
+    let mut at = 0;
+    while let Some(c) = raw[at..].chars().next() {
+        let rest = &raw[at + c.len_utf8()..];
+        at += c.len_utf8();
+        match (c, quote) {
+            ('\\', None | Some('"')) => {
+                done.push(c);
+                if let Some(next) = rest.chars().next() {
+                    done.push(next);
+                    at += next.len_utf8();
+                }
+            }
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                done.push(c);
+            }
+            (c, Some(open)) if c == open => {
+                quote = None;
+                done.push(c);
+            }
+            ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
+            ('`', None | Some('"')) => {
+                let end = rest.find('`').unwrap_or(rest.len());
+                mark(&format!("({})", &rest[..end]), &mut done);
+                at += (end + 1).min(rest.len());
+            }
+            _ => done.push(c),
+        }
+        if done.len() > LONGEST {
+            return None;
+        }
+    }
+    Some(done)
+}
+
+/// Writes what `$` and the text behind it stand for; gives how much of that text was taken.
+fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if let Some(inner) = rest.strip_prefix("((") {
+        let Some(end) = inner.find("))") else { return unknown(rest, rest.len(), done) };
+        match super::arithmetic::value(&inner[..end], variables) {
+            Some(value) => done.push_str(&value.to_string()),
+            None => mark(&format!("(({}))", &inner[..end]), done),
+        }
+        return end + 4;
+    }
+    for (open, close) in [('(', ')'), ('{', '}')] {
+        if let Some(inner) = rest.strip_prefix(open) {
+            let Some(end) = closing(inner, open, close) else { return unknown(rest, rest.len(), done) };
+            if open == '(' {
+                sequence(&inner[..end], done);
+            } else {
+                parameter(&inner[..end], quoted, variables, done);
+            }
+            return end + 2;
+        }
+    }
+    let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+    if length == 0 {
+        // `$1` is a name to this reader; `$@`, `$?` and the like are one sign.
+        return unknown(rest, rest.chars().next().filter(char::is_ascii_punctuation).map_or(0, char::len_utf8), done);
+    }
+    put(&rest[..length], None, quoted, variables, done);
+    length
+}
+
+fn unknown(rest: &str, length: usize, done: &mut String) -> usize {
+    mark(&rest[..length], done);
+    length
+}
+
+fn mark(name: &str, done: &mut String) {
+    done.push(OPEN);
+    // The mark must survive the splitting into words.
+    done.extend(name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\' | '#')));
+    done.push(CLOSE);
+}
+
+/// Where the bracket that is open closes.
+fn closing(inner: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0;
+    for (at, c) in inner.char_indices() {
+        match c {
+            c if c == close && depth == 0 => return Some(at),
+            c if c == close => depth -= 1,
+            c if c == open => depth += 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `$(seq 1 4)`; any other command has no value here.
+fn sequence(inner: &str, done: &mut String) {
+    let words: Vec<&str> = inner.split_whitespace().collect();
+    let numbers: Option<Vec<i64>> = words.iter().skip(1).map(|word| word.parse().ok()).collect();
+    let (first, step, last) = match (words.first(), numbers.as_deref()) {
+        (Some(&"seq"), Some(&[last])) => (1, 1, last),
+        (Some(&"seq"), Some(&[first, last])) => (first, 1, last),
+        (Some(&"seq"), Some(&[first, step, last])) if step > 0 => (first, step, last),
+        _ => return mark(&format!("({inner})"), done),
+    };
+    let values = range(first, last, step);
+    done.push_str(&values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "));
+}
+
+/// The numbers from one to another, at most as many as a list may have.
+pub(super) fn range(first: i64, last: i64, step: i64) -> Vec<i64> {
+    let mut values = Vec::new();
+    let mut value = first;
+    while value <= last && values.len() < MOST_ELEMENTS {
+        values.push(value);
+        let Some(next) = value.checked_add(step) else { break };
+        value = next;
+    }
+    values
+}
+
+/// What stands in `${…}`.
+fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String) {
+    let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
+    let (name, rest) = inner.split_at(end);
+    let default = [":-", "-", ":=", "="].iter().find_map(|sign| rest.strip_prefix(sign));
+    match rest {
+        "" | "[@]" | "[*]" => put(name, None, quoted, variables, done),
+        _ if default.is_some() => put(name, default, quoted, variables, done),
+        _ => mark(inner, done),
+    }
+}
+
+/// Writes the value of a variable, so that quotes in it are no quotes to the splitter.
+fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, done: &mut String) {
+    let value = match (variables.get(name), default) {
+        _ if is_secret_name(name) => return mark(name, done),
+        (Some(value), _) => value.clone(),
+        (None, Some(default)) => Variable::Text(default.trim_matches(['"', '\'']).to_owned()),
+        (None, None) => return mark(name, done),
+    };
+    let between = if quoted { "\" \"" } else { " " };
+    let values = match &value {
+        Variable::Text(text) => std::slice::from_ref(text),
+        Variable::List(values) => values.as_slice(),
+    };
+    for (number, value) in values.iter().enumerate() {
+        if number > 0 {
+            done.push_str(between);
+        }
+        for c in value.chars() {
+            let special =
+                if quoted { matches!(c, '"' | '\\' | '$' | '`') } else { matches!(c, '"' | '\'' | '\\' | '#') };
+            if special {
+                done.push('\\');
+            }
+            done.push(c);
+        }
+        if done.len() > LONGEST {
+            return;
+        }
+    }
+}

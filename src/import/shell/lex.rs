@@ -1,0 +1,177 @@
+//! A script's text → statements: what stands between line ends, `;`, `&` and `|`, comments left out and continued lines
+//! joined. Quotes and `$` stay as they are written; `shlex` takes them off later.
+
+use crate::import::error::ImportError;
+
+/// One statement.
+#[derive(Debug, PartialEq)]
+pub(super) struct Statement {
+    /// The line it begins in, from 1.
+    pub line: usize,
+    /// Its text.
+    pub raw: String,
+}
+
+/// Where the reader is.
+struct Lexer<'a> {
+    name: &'a str,
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    line: usize,
+    raw: String,
+    /// Where the statement began.
+    began: usize,
+    /// The quote that is open, and its line.
+    quote: Option<(char, usize)>,
+    /// The brackets that are open: `)` and `}` that are waited for, each with its line.
+    open: Vec<(char, usize)>,
+    found: Vec<Statement>,
+}
+
+/// More open brackets than a script has.
+const DEEPEST: usize = 32;
+
+/// The statements of a script.
+pub(super) fn statements(name: &str, text: &str) -> Result<Vec<Statement>, ImportError> {
+    let rest = text.chars().peekable();
+    let mut lexer =
+        Lexer { name, rest, line: 1, raw: String::new(), began: 1, quote: None, open: Vec::new(), found: Vec::new() };
+    while let Some(c) = lexer.rest.next() {
+        lexer.take(c)?;
+    }
+    if let Some((bracket, line)) = lexer.quote.or(lexer.open.last().copied()) {
+        let what = format!("the {}", if bracket == ')' || bracket == '}' { "bracket" } else { "quote" });
+        return Err(ImportError::Unclosed { name: name.to_owned(), line, what });
+    }
+    lexer.end();
+    Ok(lexer.found)
+}
+
+impl Lexer<'_> {
+    fn take(&mut self, c: char) -> Result<(), ImportError> {
+        match (self.quote, c) {
+            (quote, '\\') if quote.is_none_or(|(quote, _)| quote == '"') => self.escaped(),
+            (Some((quote, _)), c) => {
+                if c == quote {
+                    self.quote = None;
+                }
+                self.push(c);
+            }
+            (None, '\'' | '"' | '`') => {
+                self.push(c);
+                self.quote = Some((c, self.line));
+            }
+            (None, '#') if self.raw.is_empty() || self.raw.ends_with(char::is_whitespace) => {
+                while self.rest.next_if(|c| *c != '\n').is_some() {}
+            }
+            (None, '(' | '{' | ')' | '}') => return self.bracket(c),
+            (None, '\n' | ';' | '&' | '|') if self.open.is_empty() => self.separator(c),
+            (None, c) => self.push(c),
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, c: char) {
+        if self.raw.trim().is_empty() {
+            self.began = self.line;
+        }
+        if c == '\n' {
+            self.line += 1;
+        }
+        self.raw.push(c);
+    }
+
+    /// What follows a backslash: a line end joins the lines, anything else stays escaped.
+    fn escaped(&mut self) {
+        // Scripts from elsewhere end their lines in \r\n.
+        let returned = self.rest.next_if_eq(&'\r').is_some();
+        match self.rest.next() {
+            Some('\n') => self.line += 1,
+            Some(c) => {
+                self.push('\\');
+                if returned {
+                    self.push('\r');
+                }
+                self.push(c);
+            }
+            None => {}
+        }
+    }
+
+    fn bracket(&mut self, c: char) -> Result<(), ImportError> {
+        let substitution = self.raw.ends_with(['$', '=']) || !self.open.is_empty();
+        let arithmetic = c == '(' && self.rest.peek() == Some(&'(');
+        match c {
+            '(' if substitution || arithmetic => self.open.push((')', self.line)),
+            '{' if substitution => self.open.push(('}', self.line)),
+            // A subshell: its commands are commands.
+            '(' if self.raw.trim().is_empty() => return Ok(()),
+            ')' | '}' if self.open.last().is_some_and(|(waited, _)| *waited == c) => drop(self.open.pop()),
+            ')' if self.open.is_empty() => return Ok(()),
+            _ => {}
+        }
+        if self.open.len() > DEEPEST {
+            return Err(ImportError::TooMany {
+                place: format!("{}:{}", self.name, self.line),
+                what: "brackets inside each other",
+                most: DEEPEST,
+                remedy: "import the commands alone",
+            });
+        }
+        self.push(c);
+        Ok(())
+    }
+
+    fn separator(&mut self, c: char) {
+        // `2>&1` and `&>` send output elsewhere and separate nothing.
+        let redirects = c == '&' && (self.raw.ends_with('>') || self.rest.peek() == Some(&'>'));
+        if redirects {
+            return self.push(c);
+        }
+        self.end();
+        if c == '\n' {
+            self.line += 1;
+        }
+    }
+
+    fn end(&mut self) {
+        let raw = std::mem::take(&mut self.raw);
+        if !raw.trim().is_empty() {
+            self.found.push(Statement { line: self.began, raw: raw.trim().to_owned() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<(usize, String)> {
+        statements("x.sh", text).unwrap().into_iter().map(|one| (one.line, one.raw)).collect()
+    }
+
+    #[test]
+    fn statements_end_where_a_shell_ends_them() {
+        let text =
+            "#!/bin/sh\na --b \\\n  c # d\n\ne 'f\ng' && h \"i;j\" | k; l 2>&1 &\nM=(1 2\n 3) # n\n(o)\np $((1;2))\r\n";
+        let found = lines(text);
+        let expected = [
+            (2, "a --b   c"),
+            (5, "e 'f\ng'"),
+            (6, "h \"i;j\""),
+            (6, "k"),
+            (6, "l 2>&1"),
+            (7, "M=(1 2\n 3)"),
+            (9, "o"),
+            (10, "p $((1;2))"),
+        ];
+        assert_eq!(found, expected.map(|(line, raw)| (line, raw.to_owned())));
+    }
+
+    #[test]
+    fn what_is_left_open_is_named_with_its_line() {
+        for (text, line) in [("a\nb 'c\nd", 2), ("a $(b\nc", 1), ("\n\nx=\"", 3)] {
+            let error = statements("x.sh", text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("x.sh:{line}: the ")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! A shell script, as far as a list of benchmark commands needs one: continued lines, quotes, comments, assignments, arrays,
+//! `for` loops over what is known, `$(( … ))`, `$(seq …)`. It is read, never run: what only running it would tell has no
+//! value here, and its name stands for it.
+
+mod arithmetic;
+mod expand;
+mod lex;
+
+pub(super) use expand::{marks, shown};
+
+use super::draft::Listed;
+use super::error::ImportError;
+use super::text::Secrets;
+use crate::plan::is_secret_name;
+use expand::{Variable, Variables, expand, range, without_marks};
+use lex::Statement;
+
+/// More commands than a script of benchmarks has, loops unrolled.
+const MOST_COMMANDS: usize = 10_000;
+/// Loops inside each other.
+const DEEPEST: usize = 16;
+/// Values that mean "no key" to servers without one.
+const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
+/// Words of a shell that steer what is run, and are not run themselves.
+const STEERING: [&str; 16] =
+    ["if", "then", "else", "elif", "fi", "case", "esac", "while", "until", "do", "{", "}", "function", "!", "[[", "["];
+
+/// One command with its variables replaced.
+#[derive(Debug, Clone)]
+pub(super) struct Command {
+    /// Its words, assignments before it left out.
+    pub words: Vec<String>,
+    /// The line it begins in, from 1.
+    pub line: usize,
+    /// Environment variables with a secret that the script set for it.
+    pub secrets: Vec<String>,
+}
+
+/// What a script says.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    /// Its commands in the order in which they would run.
+    pub commands: Vec<Command>,
+    /// What was not understood.
+    pub listed: Vec<Listed>,
+}
+
+/// A statement, or a loop over statements.
+enum Node {
+    One(Statement),
+    For { line: usize, variable: String, values: String, body: Vec<Node> },
+}
+
+/// Reads the commands of a script; secrets it holds are put into `secrets`.
+pub(super) fn read(name: &str, text: &str, secrets: &mut Secrets) -> Result<Script, ImportError> {
+    let text = without_marks(text);
+    let mut statements = lex::statements(name, &text)?.into_iter();
+    let mut walker = Walker::new(name, secrets);
+    let nodes = walker.nodes(&mut statements, None, 0)?;
+    walker.walk(&nodes)?;
+    Ok(walker.script)
+}
+
+/// A command whose words a shell has split already.
+pub(super) fn command(words: &[String], secrets: &mut Secrets) -> Command {
+    let words: Vec<String> = words.iter().map(|word| without_marks(word)).collect();
+    let own = words.iter().take_while(|word| assignment(word).is_some()).count();
+    let mut walker = Walker::new("", secrets);
+    for (name, value) in words[..own].iter().filter_map(|word| assignment(word)) {
+        walker.assign(name, value);
+    }
+    Command { words: words[own..].to_vec(), line: 0, secrets: walker.keys }
+}
+
+struct Walker<'a> {
+    name: &'a str,
+    variables: Variables,
+    /// Secret variables that were set so far.
+    keys: Vec<String>,
+    /// Statements walked through.
+    steps: usize,
+    script: Script,
+    secrets: &'a mut Secrets,
+}
+
+impl<'a> Walker<'a> {
+    fn new(name: &'a str, secrets: &'a mut Secrets) -> Walker<'a> {
+        Walker { name, variables: Variables::new(), keys: Vec::new(), steps: 0, script: Script::default(), secrets }
+    }
+
+    /// The nodes up to `done` (of the loop that began in line `inside`) or the end.
+    fn nodes(
+        &mut self,
+        statements: &mut std::vec::IntoIter<Statement>,
+        inside: Option<usize>,
+        depth: usize,
+    ) -> Result<Vec<Node>, ImportError> {
+        if depth > DEEPEST {
+            return Err(self.too_many("loops inside each other", DEEPEST, inside.unwrap_or(1)));
+        }
+        let mut nodes = Vec::new();
+        while let Some(Statement { line, mut raw }) = statements.next() {
+            while let Some(rest) = raw.strip_prefix("do").filter(|rest| rest.starts_with(char::is_whitespace)) {
+                raw = rest.trim_start().to_owned();
+            }
+            let first = raw.split_whitespace().next().unwrap_or_default();
+            match first {
+                "done" if inside.is_some() => return Ok(nodes),
+                "do" | "done" => {}
+                "for" => {
+                    let (variable, values) = self.loop_over(&raw, line);
+                    let body = self.nodes(statements, Some(line), depth + 1)?;
+                    nodes.push(Node::For { line, variable, values, body });
+                }
+                "while" | "until" | "select" => {
+                    self.list(line, first, "not unrolled: what is inside is taken once");
+                    nodes.extend(self.nodes(statements, Some(line), depth + 1)?);
+                }
+                _ => nodes.push(Node::One(Statement { line, raw })),
+            }
+        }
+        match inside {
+            Some(line) => Err(ImportError::Unclosed { name: self.name.to_owned(), line, what: "the loop".to_owned() }),
+            None => Ok(nodes),
+        }
+    }
+
+    /// Variable and values of `for NAME in …`; one that counts in another way is taken once.
+    fn loop_over(&mut self, raw: &str, line: usize) -> (String, String) {
+        let mut words = raw.splitn(4, char::is_whitespace).skip(1);
+        match (words.next(), words.next(), words.next()) {
+            (Some(variable), Some("in"), Some(values)) => (variable.to_owned(), values.to_owned()),
+            _ => {
+                self.list(line, raw, "not unrolled: what is inside is taken once");
+                (String::new(), "once".to_owned())
+            }
+        }
+    }
+
+    /// Counts one more statement or turn of a loop.
+    fn step(&mut self, line: usize) -> Result<(), ImportError> {
+        self.steps += 1;
+        if self.steps > MOST_COMMANDS {
+            return Err(self.too_many("commands, loops unrolled", MOST_COMMANDS, line));
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, nodes: &[Node]) -> Result<(), ImportError> {
+        for node in nodes {
+            match node {
+                Node::One(statement) => {
+                    self.step(statement.line)?;
+                    self.statement(statement)?;
+                }
+                Node::For { line, variable, values, body } => {
+                    for value in self.words(values, *line)?.iter().flat_map(|word| braces(word)) {
+                        self.step(*line)?;
+                        self.variables.insert(variable.clone(), Variable::Text(value));
+                        self.walk(body)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of a text, with its variables replaced.
+    fn words(&self, raw: &str, line: usize) -> Result<Vec<String>, ImportError> {
+        let expanded =
+            expand(raw, &self.variables).ok_or_else(|| self.too_many("characters in a command", 64 << 10, line))?;
+        let unclosed = ImportError::Unclosed { name: self.name.to_owned(), line, what: "a quote".to_owned() };
+        shlex::split(&expanded).ok_or(unclosed)
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), ImportError> {
+        let Statement { line, raw } = statement;
+        if let Some((name, inner)) = array(raw) {
+            let values = self.words(inner, *line)?;
+            self.variables.insert(name.to_owned(), Variable::List(values));
+            return Ok(());
+        }
+        let mut words = self.words(raw, *line)?;
+        let steering = words.iter().take_while(|word| STEERING.contains(&word.as_str())).count();
+        words.drain(..steering);
+        let exported =
+            words.first().is_some_and(|word| ["export", "local", "declare", "readonly"].contains(&word.as_str()));
+        let begins = usize::from(exported);
+        let assigned = words.iter().skip(begins).take_while(|word| assignment(word).is_some()).count();
+        let command = words.split_off(begins + assigned);
+        let before = self.keys.len();
+        for (name, value) in words.iter().filter_map(|word| assignment(word)) {
+            self.assign(name, value);
+        }
+        if !command.is_empty() && !exported {
+            let command = without_redirections(command);
+            self.script.commands.push(Command { words: command, line: *line, secrets: self.keys.clone() });
+            // Set for this command alone.
+            self.keys.truncate(before);
+        }
+        Ok(())
+    }
+
+    /// Takes an assignment; of a secret only that there is one.
+    fn assign(&mut self, name: &str, value: &str) {
+        if !is_secret_name(name) {
+            self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));
+        } else if !NO_KEY.contains(&value.to_ascii_lowercase().as_str()) {
+            if marks(value).is_empty() {
+                self.secrets.add(value);
+            }
+            if !self.keys.iter().any(|known| known == name) {
+                self.keys.push(name.to_owned());
+            }
+        }
+    }
+
+    fn list(&mut self, line: usize, what: &str, why: &str) {
+        self.script.listed.push(Listed::missing(what, why, line));
+    }
+
+    fn too_many(&self, what: &'static str, most: usize, line: usize) -> ImportError {
+        let place = format!("{}:{line}", self.name);
+        ImportError::TooMany { place, what, most, remedy: "import the benchmark commands alone" }
+    }
+}
+
+/// `NAME=(…)`.
+fn array(raw: &str) -> Option<(&str, &str)> {
+    let (name, rest) = raw.split_once('=')?;
+    let name = name.rsplit(char::is_whitespace).next().unwrap_or(name);
+    Some((name, rest.strip_prefix('(')?.strip_suffix(')')?)).filter(|(name, _)| is_name(name))
+}
+
+/// `NAME=value`.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    word.split_once('=').filter(|(name, _)| is_name(name))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// `{1..8}` and `{1,2,4}` as their values.
+fn braces(word: &str) -> Vec<String> {
+    let Some(inner) = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) else {
+        return vec![word.to_owned()];
+    };
+    let parts: Vec<&str> = inner.split("..").collect();
+    let numbers: Option<Vec<i64>> = parts.iter().map(|part| part.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[first, last]) => range(first, last, 1).iter().map(i64::to_string).collect(),
+        Some(&[first, last, step]) if step > 0 => range(first, last, step).iter().map(i64::to_string).collect(),
+        _ if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
+        _ => vec![word.to_owned()],
+    }
+}
+
+/// Words without `> file`, `2>&1` and the like.
+fn without_redirections(words: Vec<String>) -> Vec<String> {
+    let mut kept = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let sign = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        match sign.strip_prefix(">>").or_else(|| sign.strip_prefix(['>', '<'])) {
+            // The file is the next word.
+            Some("") => drop(words.next()),
+            Some(_) => {}
+            None => kept.push(word),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(text: &str) -> Vec<String> {
+        let script = read("x.sh", text, &mut Secrets::default()).unwrap();
+        script.commands.iter().map(|one| format!("{}: {}", one.line, shown(&one.words.join(" ")))).collect()
+    }
+
+    #[test]
+    fn loops_arrays_defaults_and_sums_are_what_a_shell_makes_of_them() {
+        let text = "RATES=(1 \"5\" 10)\nT=${SECONDS_EACH:-60}\nfor r in \"${RATES[@]}\"; do\n  N=$((r * T))\n  run --n $N \\\n    --r \"$r\"\ndone\nfor i in {1..2}; do for j in $(seq 3 4)\ndo echo $i$j; done; done > log\n";
+        let expected =
+            ["5: run --n 60 --r 1", "5: run --n 300 --r 5", "5: run --n 600 --r 10", "9: echo 13", "9: echo 14"];
+        let found = commands(text);
+        assert_eq!(found[..5], expected.map(str::to_owned));
+        assert_eq!(found.len(), 7);
+    }
+
+    #[test]
+    fn quotes_in_a_value_are_no_quotes_and_words_of_a_value_are_words() {
+        assert_eq!(commands("A='x y'\nB=\"it's\"\nf $A \"$A\" '$A' $B\\\"\n"), ["3: f x y x y $A it's\""]);
+        let script = read("x.sh", "A='x y'\nf $A \"$A\"", &mut Secrets::default()).unwrap();
+        assert_eq!(script.commands[0].words, ["f", "x", "y", "x y"]);
+    }
+
+    #[test]
+    fn secrets_and_what_is_not_known_leave_their_names() {
+        let mut secrets = Secrets::default();
+        let text = "export OPENAI_API_KEY=sk-abc123\nHF_TOKEN=hf_x f --k $OPENAI_API_KEY --m $MODEL $(date +%s) 2>&1 | tee x\n";
+        let script = read("x.sh", text, &mut secrets).unwrap();
+        let command = &script.commands[0];
+        assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date+%s)");
+        assert_eq!(command.secrets, ["OPENAI_API_KEY", "HF_TOKEN"]);
+        assert_eq!(secrets.hide("sk-abc123"), "***");
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        let doubling = format!("A=xxxxxxxxxxxxxxxx\n{}f $A", "A=$A$A\n".repeat(40));
+        let nested = format!("{}f\n{}", "for a in 1 2 3 4 5 6 7 8 9 10; do\n".repeat(12), "done\n".repeat(12));
+        for text in [doubling, nested, "for a in 1; do\n".repeat(100), "$(".repeat(1000), "x $((1".repeat(50)] {
+            assert!(read("x.sh", &text, &mut Secrets::default()).is_err(), "{}", &text[..40]);
+        }
+    }
+}

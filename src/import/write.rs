@@ -1,0 +1,121 @@
+//! A draft → the text of a plan, a comment behind every value.
+
+use std::fmt::Write as _;
+
+use super::draft::{Draft, Entry, Field, Listed, Section, Sweep, merged};
+use super::text::{one_line, scalar};
+
+/// Comments begin in this column where values are short enough.
+const COLUMN: usize = 40;
+/// Things of one kind that are listed one by one.
+const MOST_LISTED: usize = 200;
+/// Lines that are named for one of them.
+const MOST_LINES: usize = 8;
+
+/// The plan's text. `from` is what it was made of, in words.
+pub(super) fn text(draft: &Draft, from: &str) -> String {
+    let mut text = String::new();
+    comment(
+        &mut text,
+        "",
+        &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."),
+    );
+    let listed = merged(&draft.listed);
+    list(&mut text, "Without a counterpart here:", listed.iter().filter(|one| one.is_missing));
+    list(&mut text, "Not needed here, or done in another way:", listed.iter().filter(|one| !one.is_missing));
+    text.push('\n');
+    text.push_str("sweepline: 1\n");
+    fields(&mut text, "", &draft.head);
+    for (key, entries) in [("endpoints", &draft.endpoints), ("models", &draft.models), ("scenarios", &draft.scenarios)]
+    {
+        if !entries.all.is_empty() {
+            let _ = write!(text, "\n{key}:\n");
+            entries.all.iter().for_each(|one| entry(&mut text, one));
+        }
+    }
+    draft.sections.iter().for_each(|one| section(&mut text, one));
+    text.push_str("\nsweeps:\n");
+    draft.sweeps.iter().for_each(|one| sweep(&mut text, one));
+    text
+}
+
+/// One line for each thing that is listed: what, where and why.
+pub(super) fn sentence(one: &Listed) -> String {
+    let lines: Vec<String> = one.lines.iter().take(MOST_LINES).map(usize::to_string).collect();
+    let more = if one.lines.len() > MOST_LINES { ", …" } else { "" };
+    let place = match one.lines.len() {
+        0 => String::new(),
+        1 => format!(" (line {})", lines[0]),
+        _ => format!(" (lines {}{more})", lines.join(", ")),
+    };
+    one_line(&format!("{}{place}: {}", one.what, one.why))
+}
+
+fn list<'a>(text: &mut String, title: &str, listed: impl Iterator<Item = &'a Listed>) {
+    let sentences: Vec<String> = listed.map(sentence).collect();
+    if sentences.is_empty() {
+        return;
+    }
+    text.push_str("#\n");
+    comment(text, "", title);
+    for sentence in sentences.iter().take(MOST_LISTED) {
+        for (number, line) in wrapped(sentence, 114).into_iter().enumerate() {
+            let _ = writeln!(text, "# {} {line}", if number == 0 { '-' } else { ' ' });
+        }
+    }
+    if sentences.len() > MOST_LISTED {
+        let _ = writeln!(text, "# - and {} more", sentences.len() - MOST_LISTED);
+    }
+}
+
+fn comment(text: &mut String, indent: &str, words: &str) {
+    for line in wrapped(&one_line(words), 116 - indent.len()) {
+        let _ = writeln!(text, "{indent}# {line}");
+    }
+}
+
+/// Lines of at most this many characters, broken between words.
+fn wrapped(words: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let last = lines.last_mut().expect("there is a first line");
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > most {
+            lines.push(word.to_owned());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+fn fields(text: &mut String, indent: &str, all: &[Field]) {
+    for Field { key, value, origin } in all {
+        let line = format!("{indent}{}: {value}", scalar(key));
+        let _ = match origin.as_str() {
+            "" => writeln!(text, "{line}"),
+            origin => writeln!(text, "{line:<COLUMN$}  # {}", one_line(origin)),
+        };
+    }
+}
+
+fn entry(text: &mut String, entry: &Entry) {
+    entry.notes.iter().for_each(|note| comment(text, "  ", note));
+    let _ = writeln!(text, "  {}:", scalar(&entry.name));
+    fields(text, "    ", &entry.fields);
+}
+
+fn section(text: &mut String, section: &Section) {
+    text.push('\n');
+    section.notes.iter().for_each(|note| comment(text, "", note));
+    let _ = writeln!(text, "{}:", section.key);
+    fields(text, "  ", &section.fields);
+}
+
+fn sweep(text: &mut String, sweep: &Sweep) {
+    let _ = writeln!(text, "  {}:\n    matrix:", scalar(&sweep.name));
+    fields(text, "      ", &sweep.matrix);
+    fields(text, "    ", &sweep.fields);
+}

@@ -1,0 +1,101 @@
+//! What a plan declares beside its runs: comparisons whose cells exist, and opt-outs of the lint that say why.
+
+use super::{Checker, steps};
+use crate::plan::axis;
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Allow, Compare, Plan, Scalar, Sweep};
+use crate::plan::suggest;
+use crate::plan::tree::Step;
+
+impl Checker<'_> {
+    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices have their one form.
+    pub(super) fn comparisons(&mut self, plan: &mut Plan) {
+        self.allowed(&steps![], &plan.allow);
+        if let Some(compare) = &mut plan.compare {
+            first_name(compare);
+        }
+        for (name, sweep) in &mut plan.sweeps {
+            self.allowed(&steps!["sweeps", name.as_str()], &sweep.allow);
+            if let Some(compare) = &mut sweep.compare {
+                first_name(compare);
+            }
+        }
+        if let Some(compare) = &plan.compare {
+            self.compared(&steps!["compare"], compare, plan.sweeps.iter().collect());
+        }
+        for (name, sweep) in &plan.sweeps {
+            if let Some(compare) = &sweep.compare {
+                self.compared(&steps!["sweeps", name.as_str(), "compare"], compare, vec![(name, sweep)]);
+            }
+        }
+    }
+
+    /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.
+    fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
+        let Compare { by, baseline, metrics: _ } = compare;
+        if sweeps.iter().any(|(name, sweep)| compare.applies_to(sweep) || self.is_axis_damaged(name, by)) {
+            return;
+        }
+        let inside = |field: &str| [at, &steps![field]].concat();
+        let axes = sweeps.iter().flat_map(|(_, sweep)| sweep.fields());
+        let with: Vec<&Sweep> =
+            sweeps.iter().map(|(_, sweep)| *sweep).filter(|sweep| sweep.fields().contains(&by.as_str())).collect();
+        if with.is_empty() {
+            let message = format!("`{by}` is not an axis of any sweep that could be compared by it");
+            let remedy = match suggest::nearest(by, axes.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `{by}` to a matrix, or write {}", choices(axes)),
+            };
+            return self.report(&inside("by"), Diagnostic::new(Code::UnknownAxis, message).remedy(remedy));
+        }
+        let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
+        if !values.contains(baseline) {
+            let shown: Vec<String> = values.iter().map(|value| value.to_string()).collect();
+            let names = shown.iter().map(String::as_str);
+            let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {
+                _ if shown.contains(&baseline.to_string()) => {
+                    "write it as on the axis: a number without quotes, a name with them".to_owned()
+                }
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("write {}", choices(names)),
+            };
+            let message = format!("the baseline `{baseline}` is not on axis `{by}`");
+            return self.report(&inside("baseline"), Diagnostic::new(Code::UnknownName, message).remedy(remedy));
+        }
+        let message = format!("there is nothing to compare `{baseline}` with: it is the only value on axis `{by}`");
+        let remedy = format!("add another value to axis `{by}`, or remove `compare`");
+        self.report_key(at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+    }
+
+    /// Whether something is wrong with an axis itself, so that nothing follows from it.
+    fn is_axis_damaged(&self, sweep: &str, axis: &str) -> bool {
+        let matrix = self.tree.walk(&steps!["sweeps", sweep, "matrix"]);
+        let values = self.tree.walk(&steps!["sweeps", sweep, "matrix", axis]);
+        let (of_matrix, of_values) = (matrix.broken || !matrix.node.holes.is_empty(), values.node.is_damaged());
+        of_matrix || (!std::ptr::eq(matrix.node, values.node) && of_values)
+    }
+
+    /// Checks that every opt-out of the lint says why.
+    fn allowed(&mut self, at: &[Step], allowed: &[Allow]) {
+        for (index, Allow { code, because }) in allowed.iter().enumerate() {
+            if because.trim().is_empty() {
+                let at = [at, &steps!["allow", index, "because"]].concat();
+                let message = format!("this allows {code} without saying why");
+                self.empty(&at, message, "write why the rule does not hold here, for those who read the results");
+            }
+        }
+    }
+}
+
+/// Puts the axis under its first name, as those of matrices are.
+fn first_name(compare: &mut Compare) {
+    if let Some(first) = axis::first_name(&compare.by) {
+        compare.by = first.to_owned();
+    }
+}
+
+/// `a`, `b` or `c`, each once.
+fn choices<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut seen = std::collections::HashSet::new();
+    suggest::choices(names.filter(|name| seen.insert(*name)))
+}

@@ -1,0 +1,131 @@
+//! Every code has a page, and the examples of each page do what it says: the wrong one gives the code, the right one none.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::lab::{Ended, Lab};
+use sweepline::explain::PAGES;
+
+/// What an example leaves out: each line stands unless the example has its key.
+const REST: [(&str, &str); 5] = [
+    ("sweepline", "sweepline: 1"),
+    ("name", "name: example"),
+    ("endpoints", "endpoints: { vllm: { url: \"http://127.0.0.1:8000/v1\", engine: vllm } }"),
+    ("models", "models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct } }"),
+    ("sweeps", "sweeps: { load: { matrix: { batch_size: [1, 8] } } }"),
+];
+
+/// An example of a page: the files it consists of, the plan last.
+struct Example {
+    files: Vec<(String, String)>,
+}
+
+/// The examples under a heading of a page.
+fn example(markdown: &str, heading: &str) -> Example {
+    let section = markdown.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```").skip(1).step_by(2).map(|block| {
+        let (info, text) = block.split_once('\n').unwrap();
+        let (language, file) = info.split_once(' ').unwrap_or((info, "plan.yaml"));
+        assert_eq!(language, "yaml");
+        (file.to_owned(), text.to_owned())
+    });
+    let mut files: Vec<(String, String)> = blocks.collect();
+    let (_, plan) = files.last_mut().expect("an example");
+    let missing = REST.iter().filter(|(key, _)| !plan.lines().any(|line| line.starts_with(&format!("{key}:"))));
+    let rest: String = missing.map(|(_, line)| format!("{line}\n")).collect();
+    *plan = format!("{rest}{plan}");
+    Example { files }
+}
+
+/// The codes that `check` finds in an example.
+fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
+    let lab = Lab::new();
+    example.files.iter().for_each(|(name, text)| drop(lab.write(name, text)));
+    let ended = lab.run(&["check", &example.files.last().unwrap().0, "--format", "json"]);
+    let found = ended.json()["diagnostics"].as_array().unwrap().clone();
+    (found.iter().map(|one| one["code"].as_str().unwrap().to_owned()).collect(), ended)
+}
+
+/// The numbers of `enum Code`, from the source that defines it.
+fn codes_of_mistakes() -> Vec<String> {
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/error.rs")).unwrap();
+    let body = source.split("pub enum Code {").nth(1).unwrap().split("\n}").next().unwrap();
+    let number = |line: &str| line.trim().strip_suffix(',')?.split_once(" = ")?.1.parse::<u16>().ok();
+    let codes: Vec<String> = body.lines().filter_map(number).map(|number| format!("E{number:03}")).collect();
+    assert!(codes.len() >= 31, "{codes:?}");
+    codes
+}
+
+#[test]
+fn every_code_has_a_page() {
+    let pages: Vec<&str> = PAGES.iter().map(|page| page.code).collect();
+    assert!(pages.is_sorted(), "{pages:?}");
+    let errors: Vec<&str> = pages.iter().copied().filter(|code| code.starts_with('E')).collect();
+    assert_eq!(errors, codes_of_mistakes());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes");
+    let mut files: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    assert_eq!(files, pages.iter().map(|code| format!("{code}.md")).collect::<Vec<_>>());
+}
+
+#[test]
+fn pages_have_one_shape() {
+    for page in PAGES {
+        let (code, text) = (page.code, page.markdown);
+        assert!(text.starts_with(&format!("# {code}: ")), "{code}");
+        let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert!(
+            matches!(headings[..], ["Why it is refused" | "Why it matters", "Wrong", "Right"]),
+            "{code}: {headings:?}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 126), "{code}: a long line");
+        let related = text.lines().last().unwrap().strip_prefix("Related: ").unwrap_or_else(|| panic!("{code}"));
+        for other in related.split(", ") {
+            assert!(other != code && PAGES.iter().any(|page| page.code == other), "{code} leads to {other}");
+        }
+    }
+}
+
+#[test]
+fn examples_do_what_their_page_says() {
+    for page in PAGES {
+        let (wrong, said) = codes(&example(page.markdown, "Wrong"));
+        // What is beyond a calibration depends on the host; src/lint has the test.
+        assert!(wrong.contains(page.code) || page.code == "M018", "{}: {}", page.code, said.stdout);
+        let (right, said) = codes(&example(page.markdown, "Right"));
+        // A lint's right example is right in its own matter; of a mistake's nothing may be refused.
+        let refused = |code: &String| code.starts_with('E') || code == page.code;
+        assert!(!right.iter().any(refused), "{}: {}", page.code, said.stdout);
+        if page.code.starts_with('E') {
+            let mistakes: Vec<&String> = wrong.iter().filter(|code| code.starts_with('E')).collect();
+            assert_eq!(mistakes, [page.code], "a wrong example shows one mistake: {}", said.stdout);
+            assert_eq!(said.code, Some(0), "{}", page.code);
+        }
+    }
+}
+
+#[test]
+fn codes_are_explained() {
+    let lab = Lab::new();
+    let list = lab.ok(&["explain"]).stdout;
+    assert_eq!(list.lines().count(), PAGES.len());
+    assert!(list.contains("E012  not an axis\n"), "{list}");
+    let page = lab.ok(&["explain", "E012"]).stdout;
+    insta::assert_snapshot!(page);
+    for written in ["e012", "e12", "E12", "error[E012]", " E012 "] {
+        assert_eq!(lab.ok(&["explain", written]).stdout, page, "{written}");
+    }
+    let unknown = lab.run(&["explain", "E112"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
+    assert!(
+        unknown.stderr.contains("there is no code `E112`") && unknown.stderr.contains("E012  not an axis"),
+        "{unknown:?}"
+    );
+    let word = lab.run(&["explain", "circle"]);
+    assert!(word.code == Some(2) && word.stderr.contains("E022  a circle"), "{word:?}");
+    let nothing = lab.run(&["explain", "x"]);
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("`sweepline explain` lists all"), "{nothing:?}");
+}
