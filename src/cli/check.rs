@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::lint::{self, Lint};
-use crate::plan::{self, Code, Report, Severity};
+use crate::plan::{Code, Report, Severity};
 
+use super::changes::Changes;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
 
 /// The arguments of `check`.
@@ -18,6 +19,8 @@ pub struct CheckArgs {
     /// Exit with 2 where the methodology lint leaves a warning
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for editors and CI
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -41,7 +44,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut linted: Vec<Linted> = Vec::new();
     let mut first: Option<Code> = None;
     for path in &args.plans {
-        match plan::load(path) {
+        match args.changes.load(path) {
             Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder))),
             Err(errors) => {
                 first = first.or(errors.diagnostics.first().map(|one| one.code));
