@@ -72,6 +72,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("preview --results", "results_go_where_they_are_told_to"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
     ("check --format", "check_tells_the_mistakes_of_all_plans"),
+    ("check --strict", "strict_fails_on_warnings_and_only_there"),
+    ("check --results", "what_calibrate_showed_of_this_host_counts"),
     ("check --color", "colour_comes_when_told"),
     ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
