@@ -4,6 +4,7 @@
 
 mod answers;
 mod calibrate;
+mod changes;
 mod check;
 mod completions;
 mod diff;
@@ -11,6 +12,7 @@ mod estimate;
 mod explain;
 mod export;
 mod failure;
+mod freeze;
 mod graph;
 mod import;
 mod limits;
@@ -75,6 +77,8 @@ pub enum Command {
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),
+    /// Print the whole plan: every default, the origin of every value, the ids of its runs
+    Freeze(freeze::FreezeArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
@@ -182,6 +186,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Freeze(args) => freeze::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
         Command::Diff(args) => diff::run(args),

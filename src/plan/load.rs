@@ -335,12 +335,12 @@ fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (O
     if let Some(tree) = &mut tree {
         tree.take_duplicates(&mut duplicates);
         if !matches!(tree.value, Value::Map(_)) {
-            let (message, remedy) = match is_plan {
-                true if tree.value == Value::Null => {
-                    ("there is no plan in this file: it says nothing", "begin with `sweepline: 1`")
+            let (message, remedy) = match (is_plan, &tree.value) {
+                (true, Value::Null) => ("there is no plan in this file: it says nothing", "begin with `sweepline: 1`"),
+                (true, _) => ("this is not a plan: a plan is a table of keys and values", "begin with `sweepline: 1`"),
+                (false, _) => {
+                    ("this is not a fragment: a fragment is a table of a plan's keys", "begin with `endpoints:`")
                 }
-                true => ("this is not a plan: a plan is a table of keys and values", "begin with `sweepline: 1`"),
-                false => ("this is not a fragment: a fragment is a table of a plan's keys", "begin with `endpoints:`"),
             };
             found.push(Diagnostic::new(Code::WrongType, message).at(Some(0..0)).remedy(remedy));
             return (None, found);

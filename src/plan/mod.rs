@@ -70,7 +70,8 @@ impl Format {
     /// By the ending of the file's name: .yaml, .yml or .toml.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "yaml" | "yml" => Some(Format::Yaml),
+            // What `freeze` writes is a plan in YAML.
+            "yaml" | "yml" | "lock" => Some(Format::Yaml),
             "toml" => Some(Format::Toml),
             _ => None,
         }
@@ -118,6 +119,20 @@ impl Loaded {
         let place = |span: &tree::Span| self.sources.place(span.start);
         let vars = found.node.via.iter().map(|(name, span)| (name.clone(), place(span))).collect();
         (!is_root).then(|| Origin { place: place(&found.span()), vars })
+    }
+
+    /// Where the value at just this path is written; none where the plan leaves it to its default.
+    pub fn written(&self, path: &[Step]) -> Option<Origin> {
+        let found = self.tree.walk(path);
+        let is_leaf = !matches!(found.node.value, tree::Value::Map(_) | tree::Value::List(_));
+        let is_there = match &path[found.depth..] {
+            [] => true,
+            // One value that stands for a list or for a table of one field.
+            [Step::Index(0)] => is_leaf,
+            [Step::Key(field)] => is_leaf && field == "for",
+            _ => false,
+        };
+        is_there.then(|| self.origin(path))?
     }
 
     /// The file the plan was read from.

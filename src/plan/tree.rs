@@ -120,6 +120,8 @@ pub(super) struct Found<'t> {
     pub key_span: Option<&'t Span>,
     /// Whether the path leads through something that is missing or wrong and was reported as such.
     pub broken: bool,
+    /// How many steps of the path led to it.
+    pub depth: usize,
 }
 
 impl Found<'_> {
@@ -199,7 +201,7 @@ impl Node {
     /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
     /// one value that stands for a list.
     pub fn walk(&self, path: &[Step]) -> Found<'_> {
-        let mut found = Found { node: self, key_span: None, broken: self.filler };
+        let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
         for step in path {
             let (next, hole) = match (step, &found.node.value) {
                 (Step::Key(key), _) => {
@@ -211,7 +213,9 @@ impl Node {
                 (Step::Index(_), _) => (None, false),
             };
             match next {
-                Some((node, key_span)) => found = Found { node, key_span, broken: found.broken || node.filler },
+                Some((node, key_span)) => {
+                    found = Found { node, key_span, broken: found.broken || node.filler, depth: found.depth + 1 }
+                }
                 None => return Found { broken: found.broken || hole, ..found },
             }
         }

@@ -30,6 +30,11 @@ pub struct Side {
 }
 
 impl Side {
+    /// A plan that is read already, as it is now.
+    pub fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
+        Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
+    }
+
     /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.
     pub fn place(&self, path: &[Step]) -> Option<String> {
         let place = self.loaded.place(path)?;
@@ -144,7 +149,7 @@ impl Files for Revision<'_> {
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {
-        let listed = self.ask(&["ls-tree", "--name-only"], folder).unwrap_or_default();
+        let listed = self.ask(&["ls-tree", "--full-tree", "--name-only"], folder).unwrap_or_default();
         String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
     }
 }
