@@ -97,6 +97,8 @@ pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
 pub(super) struct Sweep {
     /// Its name.
     pub name: String,
+    /// Where that came from; empty where it is made up.
+    pub origin: String,
     /// Its axes.
     pub matrix: Vec<Field>,
     /// What stands beside the matrix.
@@ -140,7 +142,9 @@ const MOST_VALUES: usize = 5;
 pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
     let mut merged: Vec<Listed> = Vec::new();
     // An option with several values is one thing.
-    let option = |what: &'_ str| what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()));
+    let option = |what: &'_ str| {
+        what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
+    };
     let mut known: HashMap<(String, &str), (usize, Vec<String>)> = HashMap::new();
     for one in listed {
         let (key, value) = option(&one.what).unwrap_or_else(|| (one.what.clone(), String::new()));

@@ -72,7 +72,9 @@ fn head(text: &mut String, wish: &Fresh) {
          sweepline: 1\n",
     );
     let _ = writeln!(text, "name: {}", scalar(&one_line(&wish.name)));
-    text.push_str("# Arrival times, prompts and the order of runs follow from it: the same seed, the same requests.\nseed: 1\n");
+    text.push_str(
+        "# Arrival times, prompts and the order of runs follow from it: the same seed, the same requests.\nseed: 1\n",
+    );
 }
 
 fn endpoints(text: &mut String, wish: &Fresh) {
@@ -89,14 +91,30 @@ fn endpoints(text: &mut String, wish: &Fresh) {
     };
     let (engine, why) = &server.engine;
     let _ = writeln!(text, "  {}:\n    url: {}", engine.name(), scalar(&server.url));
-    let _ = writeln!(text, "    engine: {}   # {}; one of vllm, sglang, nim, tgi, llamacpp, openai", engine.name(), one_line(why));
-    let _ = writeln!(text, "    api: {}   # chat calls /chat/completions, completions calls /completions", server.api.name());
+    let _ = writeln!(
+        text,
+        "    engine: {}   # {}; one of vllm, sglang, nim, tgi, llamacpp, openai",
+        engine.name(),
+        one_line(why)
+    );
+    let _ = writeln!(
+        text,
+        "    api: {}   # chat calls /chat/completions, completions calls /completions",
+        server.api.name()
+    );
     if let Some(name) = &server.api_key_env {
         let reference = scalar(&format!("env:{name}"));
-        let _ = writeln!(text, "    api_key: {{ secret: {reference} }}   # the variable's name; the key itself never stands in a plan");
+        let _ = writeln!(
+            text,
+            "    api_key: {{ secret: {reference} }}   # the variable's name; the key itself never stands in a plan"
+        );
     }
     if let Some(version) = &server.version {
-        let _ = writeln!(text, "    server: {{ version: {} }}   # as it said; add tensor_parallel, flags, …", scalar(&one_line(version)));
+        let _ = writeln!(
+            text,
+            "    server: {{ version: {} }}   # as it said; add tensor_parallel, flags, …",
+            scalar(&one_line(version))
+        );
     }
     text.push_str(
         "    # What it runs on decides the numbers, so readers need it. For example:\n\
@@ -106,7 +124,11 @@ fn endpoints(text: &mut String, wish: &Fresh) {
 
 fn models(text: &mut String, wish: &Fresh) {
     let last = wish.model.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let _ = writeln!(text, "\n# The models, each with the id that the server knows it by.\nmodels:\n  {}:", scalar(&name_of(last, "model")));
+    let _ = writeln!(
+        text,
+        "\n# The models, each with the id that the server knows it by.\nmodels:\n  {}:",
+        scalar(&name_of(last, "model"))
+    );
     let _ = writeln!(text, "    id: {}", scalar(&wish.model));
     if let Some(longest) = wish.longest {
         let _ = writeln!(text, "    # The server takes at most {longest} tokens, prompt and answer together.");
@@ -127,7 +149,11 @@ fn scenarios(text: &mut String, wish: &Fresh) {
          \x20   base: B1\n\
          \x20   prompt_tokens: 50\n",
     );
-    let _ = writeln!(text, "    output_tokens: {}   # asked for with max_tokens", if wish.server.is_some() { output(wish) } else { 32 });
+    let _ = writeln!(
+        text,
+        "    output_tokens: {}   # asked for with max_tokens",
+        if wish.server.is_some() { output(wish) } else { 32 }
+    );
 }
 
 fn phases(text: &mut String, wish: &Fresh) {

@@ -10,6 +10,8 @@ mod error;
 mod fresh;
 mod params;
 mod shell;
+#[cfg(test)]
+mod tests;
 mod text;
 mod write;
 
@@ -113,12 +115,20 @@ fn of_text(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft,
     let format = match (wishes.format, is_json) {
         (Format::Auto, false) => Format::VllmBench,
         (Format::Auto, true) => match json(&wishes.name, text)? {
-            Value::Object(object) if closed_loop::KEYS.iter().any(|key| object.contains_key(*key)) => Format::ClosedLoop,
-            Value::Object(object) if !object.is_empty() && object.values().all(Value::is_object) => Format::VllmSweepParams,
-            Value::Array(records) if !records.is_empty() && records.iter().all(Value::is_object) => Format::VllmSweepParams,
+            Value::Object(object) if closed_loop::KEYS.iter().any(|key| object.contains_key(*key)) => {
+                Format::ClosedLoop
+            }
+            Value::Object(object) if !object.is_empty() && object.values().all(Value::is_object) => {
+                Format::VllmSweepParams
+            }
+            Value::Array(records) if !records.is_empty() && records.iter().all(Value::is_object) => {
+                Format::VllmSweepParams
+            }
             other => {
-                let keys = other.as_object().map(|object| object.keys().take(8).cloned().collect::<Vec<_>>().join(", "));
-                let seen = keys.map_or("a list of something else".to_owned(), |keys| format!("an object with the keys {keys}"));
+                let keys =
+                    other.as_object().map(|object| object.keys().take(8).cloned().collect::<Vec<_>>().join(", "));
+                let seen = keys
+                    .map_or("a list of something else".to_owned(), |keys| format!("an object with the keys {keys}"));
                 return Err(ImportError::Unknown { name: wishes.name.clone(), seen: text::one_line(&seen) });
             }
         },
@@ -170,13 +180,15 @@ fn of_commands(
     wishes: &Wishes,
     secrets: &mut Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
-    let mut taken = Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
+    let mut taken =
+        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
     for command in commands {
         taken.command(command, secrets)?;
     }
     let Taken { jobs, mut listed, tool, title: said, mut others, .. } = taken;
     let Some(tool) = tool else {
-        let programs: Vec<&str> = commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
+        let programs: Vec<&str> =
+            commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
         let seen = format!("no benchmark among {} commands ({})", commands.len(), programs.join(", "));
         return Err(ImportError::Unknown { name: wishes.name.clone(), seen: text::one_line(&secrets.hide(&seen)) });
     };
@@ -191,7 +203,10 @@ fn of_commands(
         let why = "other commands of the script; `between: { cooldown: 10s }` pauses between runs";
         listed.push(Listed::needless(text::one_line(&named), why, 0));
     }
-    let name = said.map_or_else(|| title(wishes), |name| Field::new("name", scalar(&name_of(&name, "imported")), "--experiment-name"));
+    let name = said.map_or_else(
+        || title(wishes),
+        |name| Field::new("name", scalar(&name_of(&name, "imported")), "--experiment-name"),
+    );
     Ok((bench::draft(jobs, name, listed), tool))
 }
 
@@ -235,7 +250,13 @@ impl Taken<'_> {
     }
 
     /// One command with several combinations of parameters.
-    fn each(&mut self, command: &Command, words: Vec<String>, each: Vec<Around>, secrets: &Secrets) -> Result<(), ImportError> {
+    fn each(
+        &mut self,
+        command: &Command,
+        words: Vec<String>,
+        each: Vec<Around>,
+        secrets: &Secrets,
+    ) -> Result<(), ImportError> {
         let (tool, words) = match bench::program(&words) {
             Program::Measure(tool, words) => (tool, words),
             _ => {
@@ -260,7 +281,15 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<Draft
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    let mut taken = Taken { wishes, around: around(wishes), jobs: Vec::new(), listed: Vec::new(), tool: None, title: None, others: Vec::new() };
+    let mut taken = Taken {
+        wishes,
+        around: around(wishes),
+        jobs: Vec::new(),
+        listed: Vec::new(),
+        tool: None,
+        title: None,
+        others: Vec::new(),
+    };
     if params::are_of_server(&records) {
         let (around, listed) = params::servers(&records, secrets);
         taken.listed = listed;

@@ -33,10 +33,18 @@ const OPTIONS: [Known; 22] = [
     ("sla-inf-value", One, SEARCH),
     ("workload-var", One, SEARCH),
     ("workload-iters", One, SEARCH),
-    ("after-bench-cmd", One, Lost("no command is run between runs; every prompt opens with a nonce, so that none meets a warm cache")),
+    (
+        "after-bench-cmd",
+        One,
+        Lost("no command is run between runs; every prompt opens with a nonce, so that none meets a warm cache"),
+    ),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
-    ("warmup-num-prompts", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
+    (
+        "warmup-num-prompts",
+        One,
+        Needless("load rises in `fill` and settles in `stabilize` before anything is measured"),
+    ),
     ("server-ready-timeout", One, Needless("the servers of a plan run already; `sweepline probe` asks them")),
     ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
     ("continue-on-error", Flag, Needless("a run that fails stops no other, unless `--fail-fast` says so")),
@@ -111,7 +119,11 @@ pub(super) fn sweep(
     listed: &mut Vec<Listed>,
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
-        listed.push(Listed::missing(format!("vllm bench sweep {kind}"), "this command is left out: it measures no serving", command.line));
+        listed.push(Listed::missing(
+            format!("vllm bench sweep {kind}"),
+            "this command is left out: it measures no serving",
+            command.line,
+        ));
         return Ok(None);
     }
     let words: Vec<String> = words.iter().map(|word| long(word)).collect();
@@ -133,7 +145,12 @@ fn long(word: &str) -> String {
     }
 }
 
-fn combinations(file: &str, command: &Command, arguments: &Arguments, read: Reader) -> Result<Combinations, ImportError> {
+fn combinations(
+    file: &str,
+    command: &Command,
+    arguments: &Arguments,
+    read: Reader,
+) -> Result<Combinations, ImportError> {
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
     let missing = |option: &str| ImportError::Shape {
         place: place.clone(),
@@ -164,11 +181,13 @@ fn combinations(file: &str, command: &Command, arguments: &Arguments, read: Read
     let mut around = of_server(&serve, command.line, &servers, arguments);
     let runs = arguments.whole("num-runs");
     let origin = runs.as_ref().map_or_else(|| format!("default --num-runs {RUNS}"), |said| said.origin.clone());
-    around.repeats = Some(Field::new("repeats", runs.map_or(RUNS, |said| said.value).clamp(1, 1000).to_string(), origin));
+    around.repeats =
+        Some(Field::new("repeats", runs.map_or(RUNS, |said| said.value).clamp(1, 1000).to_string(), origin));
     around.once = objectives(&sla, arguments);
     let name = arguments.text("experiment-name").map(|said| said.value);
     let first = servers.first().cloned().unwrap_or_default();
-    let (fitting, rest): (Vec<Record>, Vec<Record>) = benches.into_iter().partition(|bench| is_linked(&first, bench, &links));
+    let (fitting, rest): (Vec<Record>, Vec<Record>) =
+        benches.into_iter().partition(|bench| is_linked(&first, bench, &links));
     for record in rest {
         arguments.missing(&said(&record), "--link-vars ties it to another configuration of the server");
     }
@@ -233,13 +252,15 @@ fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field
         arguments.missing(&format!("sla-params {}", said(record)), "a plan has one `slo`: the first combination's");
     }
     for (key, value) in sla.first().map(|record| &record.values).into_iter().flatten() {
-        let limit = value.as_str().and_then(|text| text.trim().strip_prefix('<')).map(|text| text.trim_start_matches('='));
+        let limit =
+            value.as_str().and_then(|text| text.trim().strip_prefix('<')).map(|text| text.trim_start_matches('='));
         let millis = limit.and_then(|limit| limit.trim().parse::<u32>().ok()).filter(|millis| *millis > 0);
         let metric = key.strip_suffix("_ms").and_then(|key| key.split_once('_'));
         let known = metric.and_then(|(percentile, metric)| {
             let percentile = if percentile == "median" { "p50" } else { percentile };
             let metric = if metric == "e2el" { "e2e" } else { metric };
-            let fits = ["p50", "p75", "p90", "p95", "p99"].contains(&percentile) && ["ttft", "tpot", "itl", "e2e"].contains(&metric);
+            let fits = ["p50", "p75", "p90", "p95", "p99"].contains(&percentile)
+                && ["ttft", "tpot", "itl", "e2e"].contains(&metric);
             fits.then_some((percentile, metric))
         });
         match (known, millis) {

@@ -15,15 +15,18 @@ const MOST_LINES: usize = 8;
 /// The plan's text. `from` is what it was made of, in words.
 pub(super) fn text(draft: &Draft, from: &str) -> String {
     let mut text = String::new();
-    comment(&mut text, "", &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."));
+    comment(
+        &mut text,
+        "",
+        &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."),
+    );
     let listed = merged(&draft.listed);
     list(&mut text, "Without a counterpart here:", listed.iter().filter(|one| one.is_missing));
     list(&mut text, "Not needed here, or done in another way:", listed.iter().filter(|one| !one.is_missing));
     text.push('\n');
     text.push_str("sweepline: 1\n");
     fields(&mut text, "", &draft.head);
-    for (key, entries) in
-        [("endpoints", &draft.endpoints), ("models", &draft.models), ("scenarios", &draft.scenarios)]
+    for (key, entries) in [("endpoints", &draft.endpoints), ("models", &draft.models), ("scenarios", &draft.scenarios)]
     {
         if !entries.all.is_empty() {
             let _ = write!(text, "\n{key}:\n");
@@ -91,6 +94,7 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
 fn fields(text: &mut String, indent: &str, all: &[Field]) {
     for Field { key, value, origin } in all {
         let line = format!("{indent}{}: {value}", scalar(key));
+        let line = line.trim_end();
         let _ = match origin.as_str() {
             "" => writeln!(text, "{line}"),
             origin => writeln!(text, "{line:<COLUMN$}  # {}", one_line(origin)),
@@ -112,7 +116,8 @@ fn section(text: &mut String, section: &Section) {
 }
 
 fn sweep(text: &mut String, sweep: &Sweep) {
-    let _ = writeln!(text, "  {}:\n    matrix:", scalar(&sweep.name));
+    fields(text, "  ", &[Field::new(&sweep.name, "", &sweep.origin)]);
+    text.push_str("    matrix:\n");
     fields(text, "      ", &sweep.matrix);
     fields(text, "    ", &sweep.fields);
 }

@@ -126,7 +126,10 @@ impl<'a> Arguments<'a> {
 
     /// The values of an option, and that it is used.
     pub fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
-        debug_assert!(find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read), "{name}");
+        debug_assert!(
+            find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
+            "{name}"
+        );
         let mut all = self.given.borrow_mut();
         let given = all.iter_mut().find(|given| given.name == name)?;
         given.used = true;
@@ -153,9 +156,7 @@ impl<'a> Arguments<'a> {
         let before = self.listed.borrow().len();
         let said = self.text(name);
         match self.listed.borrow_mut().drain(before..).next() {
-            Some(Listed { what, why, .. }) => {
-                Err(ImportError::Shape { place: place.to_owned(), what, remedy: why })
-            }
+            Some(Listed { what, why, .. }) => Err(ImportError::Shape { place: place.to_owned(), what, remedy: why }),
             None => Ok(said),
         }
     }
@@ -210,7 +211,9 @@ impl<'a> Arguments<'a> {
             match one.fate {
                 Some(Fate::Needless(why)) => self.needless(&words, why),
                 Some(Fate::Lost(why)) => self.missing(&words, why),
-                Some(Fate::Read) => self.needless(&words, "it decides nothing beside the other options of this command"),
+                Some(Fate::Read) => {
+                    self.needless(&words, "it decides nothing beside the other options of this command")
+                }
                 None => self.missing(&words, "this option is not known here"),
             }
         }

@@ -25,15 +25,16 @@ struct Lengths {
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (String, Vec<Field>) {
     let default = if tool == Tool::Script { "sharegpt" } else { "random" };
     let said = arguments.text("dataset-name");
-    let dataset = said.unwrap_or_else(|| Said::default(default.to_owned(), format!("default --dataset-name {default} of {}", tool.name())));
+    let dataset =
+        said.unwrap_or_else(|| Said::default(default.to_owned(), format!("default --dataset-name {default}")));
     let lengths = lengths(&dataset, arguments);
     let mut fields = Vec::new();
     match lengths.prefix.filter(|prefix| prefix.value > 0) {
         Some(prefix) => {
-            fields.push(Field::new("base", "C", "one shared prefix, the rest differs"));
+            fields.push(Field::new("base", "C", format!("{}: one shared prefix, the rest differs", dataset.origin)));
             fields.push(length("system_tokens", prefix, 1, arguments));
         }
-        None => fields.push(Field::new("base", "B1", "prompts that differ")),
+        None => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
     fields.push(length("prompt_tokens", lengths.prompt, SHORTEST, arguments));
     let extra = extra_body(arguments);
@@ -41,10 +42,13 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (S
     fields.push(from_extra("output_tokens").unwrap_or_else(|| length("output_tokens", lengths.output, 1, arguments)));
     fields.push(from_extra("ignore_eos").unwrap_or_else(|| ignore_eos(tool, &dataset, arguments)));
     fields.push(from_extra("temperature").unwrap_or_else(|| temperature(tool, arguments)));
-    for (option, key, low, high) in
-        [("top-p", "top_p", 1, 100), ("presence-penalty", "presence_penalty", -200, 200), ("frequency-penalty", "frequency_penalty", -200, 200)]
-    {
-        let given = arguments.number::<Decimal>(option, "a number").and_then(|said| within(said, key, low, high, arguments));
+    for (option, key, low, high) in [
+        ("top-p", "top_p", 1, 100),
+        ("presence-penalty", "presence_penalty", -200, 200),
+        ("frequency-penalty", "frequency_penalty", -200, 200),
+    ] {
+        let given =
+            arguments.number::<Decimal>(option, "a number").and_then(|said| within(said, key, low, high, arguments));
         fields.extend(from_extra(key).or(given));
     }
     let name = around.name.clone().unwrap_or(lengths.name);
@@ -100,7 +104,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
         "random-mm" | "random-rerank" => {
-            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures or documents");
+            arguments
+                .missing(&dataset.origin, "the plan sends text of the same lengths, without pictures or documents");
             random(arguments)
         }
         "sonnet" => {
@@ -119,7 +124,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
                 arguments.missing(&count.origin, "all requests of the plan share one prefix");
             }
             let prompt = or(arguments, "prefix-repetition-suffix-len", 256);
-            let output = arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
+            let output =
+                arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
             Lengths { name: "prefixes".to_owned(), prefix: Some(prefix), prompt, output }
         }
         other => {
@@ -133,8 +139,11 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
             };
             let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
             let given = |option: &str| arguments.number::<i64>(option, "a whole number").filter(|said| said.value > 0);
-            let given = given("output-len").or_else(|| option.and_then(given)).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
-            let output = given.unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
+            let given = given("output-len")
+                .or_else(|| option.and_then(given))
+                .map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
+            let output = given
+                .unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
             let prompt = Said::default(prompt, origin);
             stand_in(dataset, arguments, &prompt, &output);
             Lengths { name: crate::import::text::name_of(other, "dataset"), prefix: None, prompt, output }
@@ -183,8 +192,12 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
                 .and_then(|number| number.to_string().parse::<u32>().ok())
                 .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
             "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),
-            "temperature" => number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 0, 200, arguments)),
-            "top_p" => number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 1, 100, arguments)),
+            "temperature" => {
+                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 0, 200, arguments))
+            }
+            "top_p" => {
+                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 1, 100, arguments))
+            }
             "presence_penalty" | "frequency_penalty" => {
                 number().and_then(|value| within(Said { value, origin: origin.clone() }, key, -200, 200, arguments))
             }

@@ -97,7 +97,8 @@ fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, Import
 fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
     let strategy = arguments.text("ramp-up-strategy")?;
     let ends = ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<Decimal>(option, "a number"));
-    let why = "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
+    let why =
+        "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
     arguments.missing(&strategy.origin, why);
     let mut rates: Vec<Said<Decimal>> = Vec::new();
     for end in ends.into_iter().flatten() {
@@ -113,10 +114,13 @@ fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
 fn arrivals(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("burstiness")?;
     match said.value.parse::<f64>() {
-        Ok(shape) if shape == 1.0 => Some(Said { value: "poisson", origin: said.origin }),
-        Ok(shape) if shape == f64::INFINITY => Some(Said { value: "constant", origin: said.origin }),
+        Ok(1.0) => Some(Said { value: "poisson", origin: said.origin }),
+        Ok(f64::INFINITY) => Some(Said { value: "constant", origin: said.origin }),
         _ => {
-            arguments.missing(&said.origin, "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)");
+            arguments.missing(
+                &said.origin,
+                "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+            );
             None
         }
     }

@@ -17,7 +17,7 @@ use arguments::Said;
 use load::Load;
 
 pub(super) use arguments::Arguments;
-pub(super) use options::{Arity, Fate, FOLDER, Known};
+pub(super) use options::{Arity, FOLDER, Fate, Known};
 pub(super) use server::facts;
 pub(super) use tables::draft;
 
@@ -121,6 +121,12 @@ pub(super) struct Around {
     pub once: Vec<(&'static str, Field)>,
 }
 
+/// The names of all options, without their dashes.
+#[cfg(test)]
+pub(super) fn option_names() -> Vec<&'static str> {
+    options::OPTIONS.iter().map(|(name, ..)| *name).collect()
+}
+
 /// Whether a name is an option of `vllm bench serve`, without its dashes.
 pub(super) fn is_option(name: &str) -> bool {
     options::OPTIONS.iter().any(|(option, ..)| *option == name)
@@ -207,11 +213,13 @@ fn objective(pair: &str, arguments: &Arguments) -> Option<Field> {
         (Some(key), Some(millis)) => {
             // Nanoseconds are the finest that a plan knows.
             let micros = (millis * 1000.0).round().max(1.0) as u64;
-            let value = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
+            let value =
+                if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
             Some(Field::new(key, value, format!("--goodput {}", shown(pair))))
         }
         _ => {
-            arguments.missing(&format!("--goodput {pair}"), "goodput takes ttft, tpot and e2el, each with milliseconds");
+            arguments
+                .missing(&format!("--goodput {pair}"), "goodput takes ttft, tpot and e2el, each with milliseconds");
             None
         }
     }

@@ -51,7 +51,11 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("endpoint", One, Read),
     ("header", Many, Read),
     ("insecure", Flag, Read),
-    ("ready-check-timeout-sec", One, Needless("`sweepline probe` asks whether the server is ready; `run` asks before its runs")),
+    (
+        "ready-check-timeout-sec",
+        One,
+        Needless("`sweepline probe` asks whether the server is ready; `run` asks before its runs"),
+    ),
     // The model.
     ("model", One, Read),
     ("served-model-name", One, Read),
@@ -59,7 +63,11 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("tokenizer-mode", One, TOKENIZER),
     ("skip-tokenizer-init", Flag, TOKENIZER),
     ("trust-remote-code", Flag, TOKENIZER),
-    ("lora-modules", Many, Lost("one model answers a run; give each adapter an entry of `models` to measure it by itself")),
+    (
+        "lora-modules",
+        Many,
+        Lost("one model answers a run; give each adapter an entry of `models` to measure it by itself"),
+    ),
     ("lora-assignment", One, Lost("one model answers a run")),
     // The load.
     ("num-prompts", One, Read),

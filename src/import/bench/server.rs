@@ -44,7 +44,9 @@ pub(super) fn endpoint(
 ) -> Result<Option<(String, Vec<Field>)>, ImportError> {
     // Versions before 0.11 called it --endpoint-type.
     let named = arguments.text("endpoint-type").or_else(|| arguments.text("backend"));
-    if arguments.text("backend").is_some() && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type")) {
+    if arguments.text("backend").is_some()
+        && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
+    {
         arguments.needless("--backend", "--endpoint-type says more");
     }
     let default = if tool == Tool::Script { "vllm" } else { "openai" };
@@ -111,10 +113,14 @@ fn url(
         remedy: "write --base-url http://HOST:PORT".to_owned(),
     })?;
     if read.had_secret {
-        arguments.missing("user name, password or key in --base-url", "the plan holds no secret: add api_key: { secret: env:NAME }");
+        arguments.missing(
+            "user name, password or key in --base-url",
+            "the plan holds no secret: add api_key: { secret: env:NAME }",
+        );
     }
     // What was changed is not repeated: it may have held the secret.
-    let origin = if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
+    let origin =
+        if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
     Ok(joined(&url, path, origin, arguments))
 }
@@ -155,7 +161,10 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
                 arguments.missing(&format!("--header {name}=***"), "requests carry no headers of a plan's own");
                 continue;
             }
-            let bare = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER)).map_or(value, |_| &value[BEARER.len()..]);
+            let bare = value
+                .get(..BEARER.len())
+                .filter(|begin| begin.eq_ignore_ascii_case(BEARER))
+                .map_or(value, |_| &value[BEARER.len()..]);
             let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
             let origin = match &variable {
                 Some(variable) => format!("--header Authorization, from ${variable}"),
@@ -171,7 +180,9 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The model of a command.
@@ -214,7 +225,8 @@ pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets)
             }
             continue;
         };
-        let (name, inline) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
+        let (name, inline) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
         let value = inline.or_else(|| words.next_if(|word| !word.starts_with("--")).cloned());
         let value = value.unwrap_or_else(|| "true".to_owned());
         let name = name.replace('-', "_");
@@ -244,6 +256,8 @@ pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets)
 
 /// A fact: a number or a switch as such, anything else as a text.
 fn fact(value: &str, secrets: &Secrets) -> String {
-    let plain = value == "true" || value == "false" || (value.len() < 16 && value.parse::<u64>().is_ok_and(|n| n.to_string() == value));
+    let plain = value == "true"
+        || value == "false"
+        || (value.len() < 16 && value.parse::<u64>().is_ok_and(|n| n.to_string() == value));
     if plain { value.to_owned() } else { scalar(&secrets.hide(&shown(value))) }
 }

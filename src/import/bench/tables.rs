@@ -44,8 +44,8 @@ pub(in crate::import) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>)
     draft.head.push(name);
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    jobs.iter().for_each(|job| once(&mut draft, job));
     for (job, count) in counted(jobs) {
-        once(&mut draft, &job);
         let group = group(&mut draft, &job, count);
         let alike = known.entry(group.key(true)).or_default();
         // The same load twice, with other numbers of prompts: two sweeps.
@@ -78,10 +78,21 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     let mut counted: Vec<(Job, u32)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for job in jobs {
-        let values = |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
+        let values =
+            |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
         let Job { endpoint, model, scenario, load, prompts, repeats, .. } = &job;
-        let load = (load.batch_size.as_ref().map(|said| said.value), load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(), load.arrivals.as_ref().map(|said| said.value));
-        let key = format!("{}|{}|{}|{load:?}|{}|{repeats:?}", values(&endpoint.1), values(&model.1), values(&scenario.1), prompts.value);
+        let load = (
+            load.batch_size.as_ref().map(|said| said.value),
+            load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
+            load.arrivals.as_ref().map(|said| said.value),
+        );
+        let key = format!(
+            "{}|{}|{}|{load:?}|{}|{repeats:?}",
+            values(&endpoint.1),
+            values(&model.1),
+            values(&scenario.1),
+            prompts.value
+        );
         match known.get(&key) {
             Some(number) => counted[*number].1 += 1,
             None => {
@@ -127,7 +138,8 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
         (Some(size), false) => vec![point(Decimal::from(size.value), &size.origin)],
         _ => load.qps.iter().map(|rate| point(rate.value, &rate.origin)).collect(),
     };
-    let counted = (count > 1).then(|| Field::new("repeats", count.to_string(), format!("the same command {count} times")));
+    let counted =
+        (count > 1).then(|| Field::new("repeats", count.to_string(), format!("the same command {count} times")));
     Group {
         endpoints: vec![draft.endpoints.add(&endpoint.0, Vec::new(), endpoint.1.clone())],
         models: vec![draft.models.add(&model.0, Vec::new(), model.1.clone())],
@@ -159,8 +171,12 @@ fn time(point: &Point) -> f64 {
 impl Group {
     /// All that must be equal where loads become one axis; without the loads, or with them.
     fn key(&self, without_loads: bool) -> String {
-        let loads: Vec<String> =
-            self.points.iter().filter(|_| !without_loads).map(|point| format!("{}×{}", point.value, point.prompts.value)).collect();
+        let loads: Vec<String> = self
+            .points
+            .iter()
+            .filter(|_| !without_loads)
+            .map(|point| format!("{}×{}", point.value, point.prompts.value))
+            .collect();
         format!(
             "{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{loads:?}",
             self.endpoints,
@@ -218,7 +234,8 @@ impl Group {
             (true, None) => "rates",
             (true, Some(_)) => "capped-rates",
         };
-        let list = |names: &[String]| format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
+        let list =
+            |names: &[String]| format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
         let mut matrix = vec![
             Field::new("endpoint", list(&self.endpoints), ""),
             Field::new("model", list(&self.models), ""),
@@ -238,7 +255,8 @@ impl Group {
         let measure = self.measure();
         fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));
         let name = self.label.as_deref().map_or_else(|| kind.to_owned(), |label| name_of(label, kind));
-        Sweep { name: unused(names, &name), matrix, fields }
+        let origin = self.label.map_or_else(String::new, |label| format!("--label {label}"));
+        Sweep { name: unused(names, &name), origin, matrix, fields }
     }
 }
 

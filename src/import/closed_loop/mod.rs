@@ -1,7 +1,9 @@
 //! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
 //! `stabilize_seconds`, `max_tokens`, `output_dir`. Shapes are taken as they come; what is not understood is listed.
 
+mod endpoint;
 mod parts;
+mod table;
 
 use serde_json::{Map, Value};
 
@@ -55,10 +57,16 @@ pub(super) struct Reading<'a> {
 }
 
 /// The plan of a configuration.
-pub(super) fn draft(file: &str, object: &Map<String, Value>, name: Field, wishes: &Wishes) -> Result<(Draft, Secrets), ImportError> {
-    let mut reading = Reading { file, object, secrets: Secrets::default(), listed: Vec::new() };
-    let mut draft = Draft::default();
-    draft.head = reading.head(name)?;
+pub(super) fn draft(
+    file: &str,
+    object: &Map<String, Value>,
+    name: Field,
+    wishes: &Wishes,
+) -> Result<(Draft, Secrets), ImportError> {
+    let mut secrets = Secrets::default();
+    secrets.add_json(&Value::Object(object.clone()));
+    let mut reading = Reading { file, object, secrets, listed: Vec::new() };
+    let mut draft = Draft { head: reading.head(name)?, ..Draft::default() };
     let endpoints = reading.endpoints(&mut draft, wishes)?;
     let models = reading.models(&mut draft, wishes)?;
     let scenarios = reading.scenarios(&mut draft)?;
@@ -67,20 +75,11 @@ pub(super) fn draft(file: &str, object: &Map<String, Value>, name: Field, wishes
         Field::new("model", list(&models), ""),
         Field::new("scenario", list(&scenarios.names), scenarios.origin),
     ];
-    if !scenarios.has_output
-        && let Some(tokens) = reading.numbers(&["max_tokens"], 1, 4_000_000)?
-    {
-        matrix.push(tokens.field("output_tokens"));
-    }
-    matrix.extend(reading.values("temperature", |value| value.as_f64().is_some_and(|t| (0.0..=2.0).contains(&t)), "a number from 0 to 2")?);
-    matrix.extend(reading.values("stream", Value::is_boolean, "true or false")?);
-    let Some(sizes) = reading.numbers(&["batch_sizes", "batch_size", "concurrencies", "concurrency"], 1, 100_000)? else {
-        return Err(reading.wrong("batch_sizes", "there are none, so there is no load", "add \"batch_sizes\": [1, 2, 4, 8]"));
-    };
-    matrix.push(sizes.field("batch_size"));
+    matrix.extend(reading.axes(scenarios.has_output)?);
     let repeats = reading.numbers(&["repeats"], 1, 1000)?;
-    let fields = repeats.map(|repeats| Field::new("repeats", repeats.values[0].clone(), "repeats")).into_iter().collect();
-    draft.sweeps.push(Sweep { name: "batches".to_owned(), matrix, fields });
+    let fields =
+        repeats.map(|repeats| Field::new("repeats", repeats.values[0].clone(), "repeats")).into_iter().collect();
+    draft.sweeps.push(Sweep { name: "batches".to_owned(), origin: String::new(), matrix, fields });
     reading.times(&mut draft)?;
     reading.rest();
     draft.listed = reading.listed;
@@ -141,11 +140,18 @@ impl Reading<'_> {
             let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
             let Some(number) = number else {
                 let shown = text::one_line(&self.secrets.hide(&text));
-                return Err(self.wrong(&format!("{key}[{at}]"), &format!("`{shown}` is none of {wanted}"), "correct it"));
+                return Err(self.wrong(
+                    &format!("{key}[{at}]"),
+                    &format!("`{shown}` is none of {wanted}"),
+                    "correct it",
+                ));
             };
             let number = number.to_string();
             if numbers.contains(&number) {
-                self.list_missing(format!("{key}[{at}] = {number}"), "it is there twice; `repeats` runs a cell several times");
+                self.list_missing(
+                    format!("{key}[{at}] = {number}"),
+                    "it is there twice; `repeats` runs a cell several times",
+                );
             } else {
                 numbers.push(number);
             }
@@ -159,15 +165,47 @@ impl Reading<'_> {
         let mut values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         values.dedup();
         if values.is_empty() || values.len() > MOST || !values.iter().all(fits) {
-            return Err(self.wrong(key, &format!("it must be {wanted}, or a list of such"), "correct it, or take it out"));
+            return Err(self.wrong(
+                key,
+                &format!("it must be {wanted}, or a list of such"),
+                "correct it, or take it out",
+            ));
         }
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))
     }
 
+    /// The axes that are no names.
+    fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
+        let mut axes = Vec::new();
+        let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
+        match tokens {
+            // Where a scenario has its own, the others were given this one.
+            Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
+            Some(tokens) if scenarios_have_output => {
+                self.list_missing(
+                    format!("max_tokens = [{}]", tokens.values.join(", ")),
+                    "scenarios say their own lengths",
+                );
+            }
+            tokens => axes.extend(tokens.map(|tokens| tokens.field("output_tokens"))),
+        }
+        let warm = |value: &Value| value.as_f64().is_some_and(|value| (0.0..=2.0).contains(&value));
+        axes.extend(self.values("temperature", warm, "a number from 0 to 2")?);
+        axes.extend(self.values("stream", Value::is_boolean, "true or false")?);
+        let keys = ["batch_sizes", "batch_size", "concurrencies", "concurrency"];
+        let Some(sizes) = self.numbers(&keys, 1, 100_000)? else {
+            let remedy = "add \"batch_sizes\": [1, 2, 4, 8]";
+            return Err(self.wrong("batch_sizes", "there are none, so there is no load", remedy));
+        };
+        axes.push(sizes.field("batch_size"));
+        Ok(axes)
+    }
+
     fn head(&mut self, name: Field) -> Result<Vec<Field>, ImportError> {
         let text = |key: &str| self.object.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        let mut head = vec![text("name").map_or(name, |name| Field::new("name", scalar(&text::one_line(name)), "name"))];
+        let mut head =
+            vec![text("name").map_or(name, |name| Field::new("name", scalar(&text::one_line(name)), "name"))];
         for key in ["description", "notes"] {
             if let Some(words) = text(key)
                 && head.len() < 2
@@ -194,7 +232,9 @@ impl Reading<'_> {
             ("timeout_seconds", "request", 0.001, None),
         ] {
             let Some(value) = self.object.get(key) else {
-                fields.extend(default.map(|default| Field::new(phase, default, format!("no {key}; default of sweepline"))));
+                fields.extend(
+                    default.map(|default| Field::new(phase, default, format!("no {key}; default of sweepline"))),
+                );
                 continue;
             };
             let number = value.as_f64().or_else(|| value.as_str()?.trim_end_matches('s').trim().parse().ok());
@@ -229,7 +269,8 @@ impl Reading<'_> {
                     let folded = key.to_lowercase().replace('-', "_");
                     let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, &folded));
                     let near = near.filter(|near| strsim::damerau_levenshtein(near, &folded) <= 1 + folded.len() / 4);
-                    let why = near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
+                    let why =
+                        near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
                     self.list_missing(format!("{key} = {shown}"), why);
                 }
             }

@@ -76,8 +76,10 @@ mod tests {
 
     #[test]
     fn scripts_compute_with_whole_numbers() {
-        let variables =
-            Variables::from([("RATE".to_owned(), Variable::Text("10".to_owned())), ("N".to_owned(), Variable::List(vec![]))]);
+        let variables = Variables::from([
+            ("RATE".to_owned(), Variable::Text("10".to_owned())),
+            ("N".to_owned(), Variable::List(vec![])),
+        ]);
         for (text, expected) in [
             ("RATE * 60", Some(600)),
             ("$RATE*(2+${RATE})/ 4 - -1", Some(31)),

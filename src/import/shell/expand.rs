@@ -193,7 +193,8 @@ fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, d
             done.push_str(between);
         }
         for c in value.chars() {
-            let special = if quoted { matches!(c, '"' | '\\' | '$' | '`') } else { matches!(c, '"' | '\'' | '\\' | '#') };
+            let special =
+                if quoted { matches!(c, '"' | '\\' | '$' | '`') } else { matches!(c, '"' | '\'' | '\\' | '#') };
             if special {
                 done.push('\\');
             }

@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn statements_end_where_a_shell_ends_them() {
-        let text = "#!/bin/sh\na --b \\\n  c # d\n\ne 'f\ng' && h \"i;j\" | k; l 2>&1 &\nM=(1 2\n 3) # n\n(o)\np $((1;2))\r\n";
+        let text =
+            "#!/bin/sh\na --b \\\n  c # d\n\ne 'f\ng' && h \"i;j\" | k; l 2>&1 &\nM=(1 2\n 3) # n\n(o)\np $((1;2))\r\n";
         let found = lines(text);
         let expected = [
             (2, "a --b   c"),
