@@ -16,6 +16,7 @@ pub mod explain;
 pub mod export;
 pub mod graph;
 pub mod import;
+pub mod lint;
 pub mod mock;
 pub mod plan;
 pub mod report;

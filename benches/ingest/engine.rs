@@ -12,6 +12,7 @@ use sweepline::plan::{self, Format};
 use sweepline::rows::{Journal, Record};
 use sweepline::server::client_environment;
 use sweepline::store::{Commit, Store};
+use sweepline::sweep::perform::SampleFile;
 use sweepline::workload::{Generator, NonceKey};
 use tokio::sync::watch;
 
@@ -52,6 +53,7 @@ pub fn run(order: &Order) -> Seen {
         id_prefix: order.id_prefix.clone(),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
+        samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),
     };
     // The sender stays until the run is over: without it the engine would take the run as stopped.
     let (_running, stop) = watch::channel(false);
@@ -62,7 +64,7 @@ pub fn run(order: &Order) -> Seen {
         environment: client_environment(),
         facts: finished.facts,
         generator_digest: digest,
-        samples: &finished.samples,
+        samples: finished.samples,
         reason: None,
     };
     attempt.commit(commit).expect("a committed run");

@@ -3,8 +3,7 @@
 use crate::plan::Percentile;
 
 /// Every reported percentile, rising.
-pub const ALL: [Percentile; 6] =
-    [Percentile::P50, Percentile::P75, Percentile::P90, Percentile::P95, Percentile::P99, Percentile::P999];
+pub const ALL: [Percentile; 6] = Percentile::ALL;
 
 /// The share in thousandths: whole numbers keep `(n − 1) × p` exact.
 pub fn permille(percentile: Percentile) -> u64 {

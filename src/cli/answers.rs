@@ -1,5 +1,7 @@
 //! Metrics and verdicts of committed runs, computed when they are read.
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
@@ -15,6 +17,7 @@ use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::RunView;
 
+use super::remembered::Memory;
 use super::{Colour, Failure, output};
 
 /// A run that has been read.
@@ -106,7 +109,7 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
 }
 
 /// What a table of results holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Shown {
     /// The id of the first run.
     pub first: Option<String>,
@@ -118,12 +121,34 @@ pub struct Shown {
     pub loaded: Vec<Loaded>,
 }
 
-/// Prints the table of results of those of `runs` that are committed, each once.
+/// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing
+/// that it was made from has changed since.
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
+    let mut runs = in_plan_order(plan, runs);
+    runs.retain(|run| seen.insert(run.id));
+    let colour = colour.on(&std::io::stdout());
+    let memory = Memory::of(store, plan, &runs, colour);
+    if let Some(remembered) = memory.as_ref().and_then(Memory::recall) {
+        output::print(&remembered.text)?;
+        return Ok(remembered.shown);
+    }
+    let (text, shown, damaged) = table(store, plan, &runs, colour);
+    output::print(&text)?;
+    if let Some(error) = damaged {
+        return Err(error.into());
+    }
+    if let Some(memory) = memory.filter(|_| shown.first.is_some()) {
+        memory.keep(&text, &shown);
+    }
+    Ok(shown)
+}
+
+/// The table of those of `runs` that are committed, what it holds, and the first error of a run that could not be read.
+fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (String, Shown, Option<StoreError>) {
     let (mut answers, mut loaded) = (Vec::new(), Vec::new());
     let mut damaged = None;
-    for run in in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
+    for run in runs {
         match answer(store, run, plan) {
             Ok(None) => {}
             Ok(Some((record, answered))) => {
@@ -138,20 +163,16 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         .iter()
         .map(|answered| Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict })
         .collect();
-    if !lines.is_empty() {
-        output::print(&format!("\n{}", results(&lines, colour.on(&std::io::stdout()))))?;
-    }
-    if let Some(error) = damaged {
-        return Err(error.into());
-    }
+    let text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
-    Ok(Shown {
+    let shown = Shown {
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
         loaded,
-    })
+    };
+    (text, shown, damaged)
 }
 
 /// A run as its generator felt it; none where its rows do not say.

@@ -67,7 +67,7 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
     if runs.is_empty() && failed.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
-    let mut table = grid(["run", "endpoint", "model", "scenario", "load", "repeat", "ended", "state"]);
+    let mut table = grid(["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"]);
     for run in runs {
         let state = match &run.state {
             State::Whole => "whole".to_owned(),
@@ -76,7 +76,9 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
         let id = run.id.clone();
         table.add_row(match &run.record {
             None => {
-                [id, String::new(), String::new(), String::new(), String::new(), String::new(), String::new(), state]
+                let mut cells: [String; 9] = Default::default();
+                (cells[0], cells[8]) = (id, state);
+                cells
             }
             Some(record) => [
                 id,
@@ -84,6 +86,7 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
                 record.spec.labels.model.clone(),
                 record.spec.labels.scenario.clone(),
                 load_name(record.spec.load),
+                record.spec.connections.name().to_owned(),
                 record.spec.repeat.to_string(),
                 format!("{:.19}Z", record.ended.to_string()),
                 state,

@@ -4,14 +4,19 @@
 
 mod answers;
 mod calibrate;
+mod changes;
 mod check;
 mod completions;
+mod diff;
+mod estimate;
 mod explain;
 mod export;
 mod failure;
+mod freeze;
 mod graph;
 mod import;
 mod limits;
+mod lints;
 mod list;
 mod man;
 pub mod mock;
@@ -19,6 +24,7 @@ mod new;
 mod output;
 mod preview;
 mod probe;
+mod remembered;
 mod room;
 mod run;
 mod schema;
@@ -67,14 +73,18 @@ pub enum Command {
     New(new::NewArgs),
     /// Make a plan of another tool's configuration or command line
     Import(import::ImportArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),
+    /// Print the whole plan: every default, the origin of every value, the ids of its runs
+    Freeze(freeze::FreezeArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
     Why(why::WhyArgs),
+    /// Say which runs come, go and stay between two plans, and by which edits
+    Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
     /// List the results folder
@@ -176,8 +186,10 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Freeze(args) => freeze::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::expand::{Expansion, expand};
-use crate::plan::{self, Endpoint, Plan};
+use crate::expand::{Expansion, PlannedRun, expand};
+use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
 use crate::server::{self, Found};
 use crate::sweep::{question, target};
 
+use super::changes::Changes;
 use super::{Exit, Failure, TextOrJson, output};
 
 /// The arguments of `probe`.
@@ -20,26 +22,43 @@ pub struct ProbeArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
 }
 
 /// What came of asking one endpoint.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Asked {
-    endpoint: String,
+    /// Its name.
+    pub endpoint: String,
     state: Readiness,
+    /// Host and port that were asked.
+    pub host: Option<String>,
     /// Its `Server` header.
-    server: Option<String>,
+    pub server: Option<String>,
     /// The models it lists.
-    models: Vec<String>,
+    pub models: Vec<String>,
     /// Why it is not ready.
-    reason: Option<String>,
+    pub reason: Option<String>,
+}
+
+impl Asked {
+    /// Whether it answers and generates.
+    pub fn is_ready(&self) -> bool {
+        self.state == Readiness::Ready
+    }
+
+    /// Whether its runs would be executed.
+    pub fn can_be_measured(&self) -> bool {
+        self.state != Readiness::Unready
+    }
 }
 
 /// Whether an endpoint can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Readiness {
     /// It answers and generates.
@@ -54,10 +73,10 @@ enum Readiness {
 
 /// Asks every server of the plan for its models and for one short generation.
 pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
-    let plan = plan::load(&args.plan)?.plan;
+    let plan = args.changes.load(&args.plan)?.plan;
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
-        TextOrJson::Text => print(&asked)?,
+        TextOrJson::Text => output::print(&text(&asked))?,
         TextOrJson::Json => output::json(&json!({ "endpoints": asked }))?,
     }
     Ok(if are_ready(&asked) { Exit::Done } else { Exit::Runs })
@@ -65,12 +84,12 @@ pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
 
 /// Whether none of them is missing.
 pub fn are_ready(asked: &[Asked]) -> bool {
-    asked.iter().all(|asked| asked.state != Readiness::Unready)
+    asked.iter().all(Asked::can_be_measured)
 }
 
 /// One line for each endpoint.
-pub fn print(asked: &[Asked]) -> Result<(), Failure> {
-    for Asked { endpoint, state, server, models, reason } in asked {
+pub fn text(asked: &[Asked]) -> String {
+    let line = |Asked { endpoint, state, host: _, server, models, reason }: &Asked| {
         let said = match state {
             Readiness::Ready => {
                 let models = if models.is_empty() { "no models".to_owned() } else { models.join(", ") };
@@ -80,29 +99,33 @@ pub fn print(asked: &[Asked]) -> Result<(), Failure> {
             Readiness::Embedded => "embedded: sweepline starts it when its runs need it".to_owned(),
             Readiness::Unused => "no run uses it".to_owned(),
         };
-        output::print(&format!("{endpoint}: {}", plain(&said)))?;
-    }
-    Ok(())
+        format!("{endpoint}: {}\n", plain(&said))
+    };
+    asked.iter().map(line).collect()
 }
 
 /// Asks every endpoint that the plan's runs use.
 pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let ask = |(name, endpoint): (&String, &Endpoint)| {
+    let asked = |(name, endpoint): (&String, &Endpoint)| {
         let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
             (_, None) => Err((Readiness::Embedded, None)),
-            (Some(run), Some(url)) => target(endpoint, url, folder)
-                .map_err(|error| error.to_string())
-                .and_then(|target| server::probe(&question(url, &target, &run.spec)).map_err(|error| error.to_string()))
-                .map_err(|reason| (Readiness::Unready, Some(reason))),
+            (Some(run), Some(url)) => ask(endpoint, url, folder, run).map_err(|why| (Readiness::Unready, Some(why))),
         };
-        let (state, found, reason) = match found {
-            Ok(found) => (Readiness::Ready, found, None),
-            Err((state, reason)) => (state, Found::default(), reason),
+        let (state, (host, found), reason) = match found {
+            Ok((host, found)) => (Readiness::Ready, (Some(host), found), None),
+            Err((state, reason)) => (state, (None, Found::default()), reason),
         };
-        Asked { endpoint: name.clone(), state, server: found.server, models: found.models, reason }
+        Asked { endpoint: name.clone(), state, host, server: found.server, models: found.models, reason }
     };
-    plan.endpoints.iter().map(ask).collect()
+    plan.endpoints.iter().map(asked).collect()
+}
+
+/// Asks one server what a run like `run` would ask it. Gives its host and port and what it said.
+fn ask(endpoint: &Endpoint, url: &str, folder: &Path, run: &PlannedRun) -> Result<(String, Found), String> {
+    let target = target(endpoint, url, folder).map_err(|error| error.to_string())?;
+    let found = server::probe(&question(url, &target, &run.spec)).map_err(|error| error.to_string())?;
+    Ok((target.authority, found))
 }

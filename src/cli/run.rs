@@ -1,27 +1,31 @@
 //! `sweepline run PLAN`: executes what is missing, shows how it came out.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::expand::PlannedRun;
 use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::{Screen, duration};
 use crate::server::client_environment;
-use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::changes::Changes;
+use super::estimate::Spans;
+use super::freeze::Frozen;
 use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview, room};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, lints, preview, room};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -29,6 +33,10 @@ pub struct RunArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    frozen: Frozen,
     #[command(flatten)]
     selection: Selection,
     /// Execute the selected runs although their results are there; the old ones move to superseded/
@@ -65,12 +73,14 @@ enum Redo {
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
     if args.dry_run {
-        let workspace = Workspace::open(&args.plan, &args.folder)?;
-        let view = View { format: TextOrJson::Text, asked: None, jobs: args.jobs };
+        let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+        args.frozen.check(&workspace)?;
+        let view = View { format: TextOrJson::Text, all: false, asked: None, jobs: args.jobs };
         preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
-    let mut workspace = Workspace::open(&args.plan, &args.folder)?;
+    let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    args.frozen.check(&workspace)?;
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let writer = if any_work(&decisions) {
@@ -90,11 +100,16 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).line(&text);
     }
     announce(&args, &workspace, &decisions);
+    if any_work(&decisions)
+        && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
+    {
+        Screen::new(args.loudness.talk()).line(&line);
+    }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
         None => Summary::default(),
     };
-    conclude(&args, &workspace, &picked, &summary)
+    conclude(&args, &workspace, &decisions, &summary)
 }
 
 /// For each run what is to be done with it; none where it is not picked.
@@ -162,15 +177,14 @@ fn runs(count: usize) -> String {
 fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64) {
     let expansion = &workspace.expansion;
     let mut seen = std::collections::HashSet::new();
-    let mut on_resource: HashMap<&str, u64> = HashMap::new();
+    let mut spans = Spans::default();
     for (run, decision) in expansion.runs.iter().zip(decisions) {
         if decision.as_ref().is_some_and(|decision| decision.action.is_work()) && seen.insert(run.id) {
             let resource = expansion.resources[&run.spec.endpoint.name].as_str();
-            *on_resource.entry(resource).or_default() += RunView::new(0, run).expected_ns();
+            spans.add(resource, RunView::new(0, run).expected_ns());
         }
     }
-    let whole = on_resource.values().sum::<u64>();
-    (whole, on_resource.into_values().max().unwrap_or(0).max(whole / u64::from(args.jobs)))
+    (spans.one_after_another(), spans.side_by_side(args.jobs))
 }
 
 fn execute(
@@ -248,13 +262,19 @@ pub(super) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
 }
 
 /// Prints the results and what one would type next.
-fn conclude(args: &RunArgs, workspace: &Workspace, picked: &[bool], summary: &Summary) -> Result<Exit, Failure> {
-    let runs: Vec<_> =
-        workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| **picked).map(|(run, _)| run).collect();
+fn conclude(
+    args: &RunArgs,
+    workspace: &Workspace,
+    decisions: &[Option<Decision>],
+    summary: &Summary,
+) -> Result<Exit, Failure> {
+    let picked = || workspace.expansion.runs.iter().zip(decisions).filter_map(|(run, d)| Some((run, d.as_ref()?)));
+    let runs: Vec<_> = picked().map(|(run, _)| run).collect();
     let fresh = Store::open(&args.folder.results);
     let shown = answers::print_table(&fresh, workspace.plan(), &runs, args.colour)?;
     let screen = Screen::new(args.loudness.talk());
-    say_what_is_missing(&screen, summary);
+    let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
+    say_what_is_missing(&screen, args, summary, &left(workspace, &fresh, work));
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
         // A folder of calibrations that cannot be read hides no result.
         let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
@@ -273,15 +293,46 @@ fn conclude(args: &RunArgs, workspace: &Workspace, picked: &[bool], summary: &Su
     })
 }
 
-fn say_what_is_missing(screen: &Screen, summary: &Summary) {
+/// The short beginnings of the ids of those of `work` that have the result which they had before, or none.
+fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
+    let attempt = |record: Option<&RunRecord>| record.map(|record| record.attempt);
+    let is_left = |run: &&PlannedRun| {
+        let now = fresh.run(&run.id.short()).ok().flatten();
+        attempt(now.and_then(|listed| listed.record).as_ref()) == attempt(workspace.disk.record(&run.id))
+    };
+    work.filter(is_left).map(|run| run.id.short()[..8].to_owned()).collect()
+}
+
+/// Of a repetition the same command would repeat what is repeated already.
+fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: &BTreeSet<String>) {
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    if !parts.is_empty() {
-        screen.line(&format!("\n{}; the same command goes on with what is missing", parts.join(", ")));
+    let parts = parts.join(", ");
+    if !parts.is_empty() && !args.force {
+        screen.line(&format!("\n{parts}; the same command goes on with what is missing"));
+    } else if !parts.is_empty() {
+        let (program, plan, folder) = as_typed(args);
+        let ids: Vec<String> = left.iter().map(|id| format!("'{id}'")).collect();
+        screen.line(&format!(
+            "\n{parts}; results that were not repeated stay as they were, and the same command would repeat all\n  \
+             {:<24}{program} run {plan}{folder} --force --only \"id[:8] in [{}]\"",
+            "only what is left",
+            ids.join(", "),
+        ));
     }
+}
+
+/// Program, plan, and what is said of plan and results folder, as one types them.
+fn as_typed(args: &RunArgs) -> (String, String, String) {
+    let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
+    let folder = match args.folder.results.to_str() {
+        Some("results") => String::new(),
+        _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
+    };
+    (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &folder)
 }
 
 /// What the commands to type next depend on.
@@ -294,13 +345,8 @@ struct Hints {
 
 /// The commands stand at the end of their lines, ready to be copied however long they are.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
-    let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
-    let (program, plan) = (quoted(&program), quoted(&args.plan.to_string_lossy()));
+    let (program, plan, folder) = as_typed(args);
     let results = args.folder.results.display();
-    let folder = match args.folder.results.to_str() {
-        Some("results") => String::new(),
-        _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
-    };
     let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };
     let calibrate = match hints.calibrate {
         true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
@@ -319,7 +365,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
 }
 
 /// As a shell takes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(simple) {
         text.to_owned()

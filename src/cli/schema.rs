@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{Exit, Failure, output};
+use schemars::JsonSchema;
+
+use super::{Exit, Failure, check, diff, output, preview};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -17,15 +19,55 @@ pub struct SchemaArgs {
 enum What {
     /// The JSON Schema of plans (schemas/plan.schema.json).
     Plan,
+    /// The JSON Schema of what `check --format json` prints (schemas/check.schema.json).
+    Check,
     /// The meaning of the Parquet columns (schemas/columns.md).
     Columns,
+    /// The JSON Schema of `preview --format json` (schemas/preview.schema.json).
+    Preview,
+    /// The JSON Schema of `diff --format json` (schemas/diff.schema.json).
+    Diff,
 }
 
 /// Prints a schema.
 pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
     match args.what {
         What::Plan => output::print(&crate::plan::schema_text())?,
+        What::Check => output::print(&check::schema_text())?,
         What::Columns => output::print(&crate::rows::columns_markdown())?,
+        What::Preview => output::print(&preview::schema_text())?,
+        What::Diff => output::print(&diff::schema_text())?,
     }
     Ok(Exit::Done)
+}
+
+/// The JSON Schema (draft 2020-12) of what a command prints, made from its type.
+pub fn text_of<T: JsonSchema>(title: &str) -> String {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them anew.
+    #[test]
+    fn schemas_of_output_in_the_repository_are_current() {
+        for (name, text) in [
+            ("check.schema.json", super::check::schema_text()),
+            ("preview.schema.json", super::preview::schema_text()),
+            ("diff.schema.json", super::diff::schema_text()),
+        ] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);
+            if std::env::var_os("SWEEPLINE_BLESS").is_some() {
+                std::fs::write(&path, &text).expect("the schema can be written");
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}: bless it");
+        }
+    }
 }

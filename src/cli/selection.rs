@@ -11,6 +11,8 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::expand::PlannedRun;
 use crate::plan::{Plan, Scalar};
+use crate::store::RunRecord;
+use crate::units::Decimal;
 
 use super::Failure;
 
@@ -30,6 +32,11 @@ pub struct Selection {
 const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 
 impl Selection {
+    /// Whether nothing is left out.
+    pub fn is_everything(&self) -> bool {
+        self.only.is_none() && self.skip.is_none()
+    }
+
     /// For each run, in order, whether it is selected.
     pub fn pick(&self, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
         let matches = |text: &Option<String>, flag: &str| match text {
@@ -44,20 +51,30 @@ impl Selection {
 }
 
 fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-    let wrong = |reason: String| Failure::Usage(format!("{flag} \"{text}\": {reason}"));
+    let axes: HashSet<&str> = plan.sweeps.values().flat_map(|sweep| sweep.matrix.keys()).map(String::as_str).collect();
+    matching(&format!("{flag} \"{text}\""), text, (axes, "plan"), runs.iter().map(context))
+}
+
+/// For which of the `contexts`, the values of one run each, the expression `text` holds. `axes` are those of the `whole`
+/// that they belong to; a mistake is told after `what`.
+fn matching<'a>(
+    what: &str,
+    text: &str,
+    (axes, whole): (HashSet<&str>, &str),
+    contexts: impl Iterator<Item = IndexMap<&'a str, Value>>,
+) -> Result<Vec<bool>, Failure> {
+    let wrong = |reason: String| Failure::Usage(format!("{what}: {reason}"));
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(100_000));
     let expression = environment.compile_expression(text).map_err(|error| wrong(error.to_string()))?;
     let used = expression.undeclared_variables(false);
-    let axes: HashSet<&str> = plan.sweeps.values().flat_map(|sweep| sweep.matrix.keys()).map(String::as_str).collect();
     if let Some(unknown) = used.iter().find(|name| !axes.contains(name.as_str()) && !ALWAYS.contains(&name.as_str())) {
         let mut known: Vec<&str> = axes.into_iter().chain(ALWAYS).collect();
         known.sort_unstable();
-        return Err(wrong(format!("`{unknown}` is no axis of this plan; there are {}", known.join(", "))));
+        return Err(wrong(format!("`{unknown}` is no axis of this {whole}; there are {}", known.join(", "))));
     }
-    let holds = |run: &PlannedRun| {
-        let context = context(run);
+    let holds = |context: IndexMap<&str, Value>| {
         if used.iter().any(|name| !context.contains_key(name.as_str())) {
             return Ok(false);
         }
@@ -66,7 +83,41 @@ fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<
             .map(|value| value.is_true())
             .map_err(|error| wrong(error.to_string()))
     };
-    runs.iter().map(holds).collect()
+    contexts.map(holds).collect()
+}
+
+/// The results for which the expression holds, over what a record knows of its cell: no sweep, and the values of further
+/// axes as their text says them.
+pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
+    let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
+    let further = records.iter().flat_map(|record| record.spec.labels.axes.keys()).map(String::as_str);
+    let axes = own.into_iter().chain(further).collect();
+    let contexts = records.iter().map(|record| context_of_record(record));
+    let holds = matching(&format!("\"{text}\""), text, (axes, "results folder"), contexts)?;
+    Ok(records.iter().zip(holds).filter(|(_, holds)| *holds).map(|(record, _)| *record).collect())
+}
+
+fn context_of_record(record: &RunRecord) -> IndexMap<&str, Value> {
+    let spec = &record.spec;
+    let mut context: IndexMap<&str, Value> =
+        spec.labels.axes.iter().map(|(axis, value)| (axis.as_str(), as_written(value))).collect();
+    context.insert("endpoint", Value::from(spec.endpoint.name.as_str()));
+    context.insert("model", Value::from(spec.labels.model.as_str()));
+    context.insert("scenario", Value::from(spec.labels.scenario.as_str()));
+    context.extend(spec.load.batch_size().map(|size| ("batch_size", Value::from(size))));
+    context.extend(spec.load.qps().map(|qps| ("qps", scalar(&Scalar::Number(qps)))));
+    context.insert("repeat", Value::from(record.spec.repeat));
+    context.insert("id", Value::from(record.id.as_str()));
+    context
+}
+
+/// A value of an axis from its text: true and false, a number, or the text.
+fn as_written(text: &str) -> Value {
+    match (text, text.parse::<Decimal>()) {
+        ("true" | "false", _) => Value::from(text == "true"),
+        (_, Ok(number)) => scalar(&Scalar::Number(number)),
+        _ => Value::from(text),
+    }
 }
 
 fn context(run: &PlannedRun) -> IndexMap<&str, Value> {

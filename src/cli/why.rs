@@ -1,26 +1,36 @@
 //! `sweepline why RUN`: one decision, with all that led to it.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::expand::{Difference, PlannedRun, canonical, origin};
-use crate::sweep::event::RunView;
+use crate::expand::{PlannedRun, RunSpec, canonical};
+use crate::report::format::plain;
+use crate::store::{AttemptState, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError};
+use crate::sweep::event::name;
 use crate::sweep::resume::{Wishes, explain};
 
+use super::changes::Changes;
+use super::preview::{Changed, Places, changes, reason};
+use super::selection::{Selection, matching_records};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
-    /// A run: any unambiguous beginning of its id (`preview` and `list` show ids)
+    /// A run: any unambiguous beginning of its id (`preview` and `list` show ids), or an expression as for --only, like
+    /// "qps == 5 and repeat == 0"
     #[arg(value_name = "RUN")]
     run: String,
-    /// The plan that the run belongs to
+    /// The plan that asks for the run; without it only the results folder is looked at
     #[arg(long, value_name = "PLAN")]
-    plan: PathBuf,
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -28,52 +38,56 @@ pub struct WhyArgs {
     folder: Folder,
 }
 
+/// All that is told of one run.
+#[derive(Debug, Serialize)]
+struct Told {
+    id: String,
+    #[serde(skip)]
+    name: String,
+    state: &'static str,
+    reason: String,
+    changed: Vec<Changed>,
+    /// What its result took the place of.
+    replaced: Option<Replaced>,
+    /// What became of attempts that are no result.
+    attempts: Vec<String>,
+    /// What the run is; absent for what is only found by its folder.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    identity: Map<String, Value>,
+}
+
 /// Says why a run is done, skipped or done again.
 pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(&args.plan, &args.folder)?;
-    let Some(run) = find(&workspace, &args.run)? else {
-        let orphan = workspace.store.find(&args.run)?;
-        let reason = format!("{} is committed, but no run of {} asks for it", orphan.id, args.plan.display());
-        match args.format {
-            TextOrJson::Text => output::print(&format!("orphan: {reason}"))?,
-            TextOrJson::Json => output::json(&json!({ "id": orphan.id, "state": "orphan", "reason": reason }))?,
-        }
-        return Ok(Exit::Done);
+    args.changes.need(args.plan.as_deref())?;
+    let by_id = !args.run.is_empty() && args.run.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let told = match &args.plan {
+        Some(plan) => in_plan(&args, &Workspace::open(plan, &args.changes, &args.folder)?, by_id)?,
+        None => in_folder(&args, &Store::open(&args.folder.results), by_id)?,
     };
-    let mut decision = workspace.decide(run, Wishes::default());
-    explain(&mut decision, run, &workspace.disk, 1);
-    if !decision.changed.is_empty() {
-        decision.reason = changed(&workspace, run, &decision.changed);
-    }
-    let attempts = failed_attempts(&workspace, run)?;
-    match args.format {
-        TextOrJson::Text => {
-            let name = RunView::new(0, run).name;
-            output::print(&format!("{} {name}\n{}: {}", run.id.short(), decision.action.name(), decision.reason))?;
-            attempts.iter().try_for_each(|attempt| output::print(attempt))?;
-            output::print("identity:")?;
-            for (field, value) in canonical(&run.spec).entries() {
-                output::print(&format!("  {field} = {value}"))?;
-            }
-        }
-        TextOrJson::Json => {
-            let identity: serde_json::Map<String, serde_json::Value> = canonical(&run.spec)
-                .entries()
-                .iter()
-                .map(|(field, value)| (field.clone(), value.to_string().into()))
-                .collect();
-            let changes: Vec<_> = decision
-                .changed
-                .iter()
-                .map(|d| json!({ "field": d.field, "old": d.old, "new": d.new, "place": place(&workspace, run, &d.field) }))
-                .collect();
-            output::json(&json!({
-                "id": run.id.to_string(), "state": decision.action, "reason": decision.reason, "changed": changes,
-                "attempts": attempts, "identity": identity,
-            }))?;
-        }
+    match (args.format, told.as_slice()) {
+        (_, []) => return Err(Failure::Usage(format!("no run is selected by `{}`", args.run))),
+        (TextOrJson::Text, [one]) => output::print(&one.text(true))?,
+        (TextOrJson::Text, all) => output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?,
+        (TextOrJson::Json, [one]) => output::json(one)?,
+        (TextOrJson::Json, all) => output::json(&json!({ "runs": all }))?,
     }
     Ok(Exit::Done)
+}
+
+fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Told>, Failure> {
+    let attempts = workspace.store.attempts()?;
+    let places = Places::new(workspace);
+    if by_id {
+        return match find(workspace, &args.run)? {
+            Some(run) => Ok(vec![of_run(workspace, run, 1, &places, &attempts)]),
+            None => Ok(vec![of_other(workspace, workspace.store.find(&args.run)?, &attempts)]),
+        };
+    }
+    let selection = Selection { only: Some(args.run.clone()), skip: None };
+    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+    let picked: Vec<&PlannedRun> =
+        workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
+    Ok(picked.iter().map(|run| of_run(workspace, run, picked.len(), &places, &attempts)).collect())
 }
 
 /// The plan's run whose id begins with `prefix`.
@@ -81,38 +95,147 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     let wanted = prefix.to_ascii_lowercase();
     let mut found: Vec<&PlannedRun> =
         workspace.expansion.runs.iter().filter(|run| run.id.to_string().starts_with(&wanted)).collect();
+    found.sort_by_key(|run| run.id);
     found.dedup_by_key(|run| run.id);
-    let first = found.first().map(|run| run.id);
-    if found.iter().any(|run| Some(run.id) != first) {
+    if found.len() > 1 {
         let ids: Vec<String> = found.iter().map(|run| run.id.short()).collect();
         return Err(Failure::Usage(format!("`{prefix}` begins several runs: {}; write more of it", ids.join(", "))));
     }
     Ok(found.first().copied())
 }
 
-fn failed_attempts(workspace: &Workspace, run: &PlannedRun) -> Result<Vec<String>, Failure> {
-    use crate::store::AttemptState;
-    let attempts = workspace.store.attempts()?.into_iter().filter(|attempt| attempt.id == run.id.short());
-    Ok(attempts
-        .map(|attempt| match attempt.state {
-            AttemptState::Failed(reason) => format!("attempt {} failed: {reason}", attempt.number),
-            AttemptState::Unfinished => format!("attempt {} was not finished", attempt.number),
-        })
-        .collect())
+/// A run of the plan; `asked` runs are told of in all.
+fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &[ListedAttempt]) -> Told {
+    let mut decision = workspace.decide(run, Wishes::default());
+    explain(&mut decision, run, &workspace.disk, asked);
+    let changed = changes(&decision, run, places);
+    let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
+    Told {
+        id: run.id.to_string(),
+        name: format!("{} · {}", run.sweep, name(&run.spec)),
+        state: decision.action.name(),
+        reason: reason(&decision, &changed),
+        changed,
+        replaced: record.and_then(|record| record.replaced.clone()),
+        attempts: no_results(&run.id.short(), attempts),
+        identity: identity(&run.spec),
+    }
 }
 
-/// Where the plan gives `field` of `run` its value.
-fn place(workspace: &Workspace, run: &PlannedRun, field: &str) -> Option<String> {
-    let path = origin(workspace.plan(), run, field);
-    workspace.loaded.place(&path).map(|place| place.to_string())
-}
-
-/// `changed: load.qps: 5 → 6 (plans/x.yaml:12:7), …`
-pub fn changed(workspace: &Workspace, run: &PlannedRun, differences: &[Difference]) -> String {
-    let one = |difference: &Difference| match place(workspace, run, &difference.field) {
-        Some(place) => format!("{difference} ({place})"),
-        None => difference.to_string(),
+/// A committed run that the plan does not ask for.
+fn of_other(workspace: &Workspace, listed: Listed, attempts: &[ListedAttempt]) -> Told {
+    let file = workspace.loaded.file().display().to_string();
+    let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
+    let theirs = endpoint.filter(|endpoint| !workspace.plan().endpoints.contains_key(endpoint));
+    let mut told = of_listed(listed, attempts);
+    told.state = "orphan";
+    told.reason = match theirs {
+        None => format!("{} is committed, but no run of {file} asks for it", &told.id[..16]),
+        Some(endpoint) => {
+            format!("{} is committed for another plan: {file} has no endpoint `{endpoint}`", &told.id[..16])
+        }
     };
-    let all: Vec<String> = differences.iter().map(one).collect();
-    format!("changed against the nearest result: {}", all.join(", "))
+    told
+}
+
+fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Failure> {
+    let attempts = store.attempts()?;
+    if !by_id {
+        let listed = store.list()?;
+        let records: Vec<&RunRecord> = listed.iter().filter_map(|listed| listed.record.as_ref()).collect();
+        let ids: HashSet<String> =
+            matching_records(&args.run, &records)?.iter().map(|record| record.id.clone()).collect();
+        let is_meant = |listed: &Listed| listed.record.as_ref().is_some_and(|record| ids.contains(&record.id));
+        return Ok(listed.into_iter().filter(is_meant).map(|listed| of_listed(listed, &attempts)).collect());
+    }
+    match store.find(&args.run) {
+        Ok(listed) => Ok(vec![of_listed(listed, &attempts)]),
+        Err(StoreError::NotFound { dir, prefix }) => {
+            let wanted = prefix.to_ascii_lowercase();
+            let tried = attempts.iter().find(|attempt| attempt.id.starts_with(&wanted[..wanted.len().min(16)]));
+            let told = tried.map(|attempt| of_attempt(attempt, &attempts));
+            told.map(|told| vec![told]).ok_or_else(|| StoreError::NotFound { dir, prefix }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A folder in `runs/`.
+fn of_listed(listed: Listed, attempts: &[ListedAttempt]) -> Told {
+    let record = listed.record.as_ref();
+    let (state, reason) = match (&listed.state, record) {
+        (State::Corrupt(reason), _) => ("corrupt", reason.clone()),
+        (State::Whole, Some(record)) => ("committed", format!("{:.19}Z", record.ended.to_string())),
+        (State::Whole, None) => ("corrupt", "run.json cannot be read".to_owned()),
+    };
+    Told {
+        id: record.map_or_else(|| listed.id.clone(), |record| record.id.clone()),
+        name: record.map_or_else(String::new, |record| name(&record.spec)),
+        state,
+        reason,
+        changed: Vec::new(),
+        replaced: record.and_then(|record| record.replaced.clone()),
+        attempts: no_results(&listed.id, attempts),
+        identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
+    }
+}
+
+/// A run of which there are only attempts.
+fn of_attempt(attempt: &ListedAttempt, attempts: &[ListedAttempt]) -> Told {
+    let record = attempt.record.as_ref();
+    Told {
+        id: record.map_or_else(|| attempt.id.clone(), |record| record.id.clone()),
+        name: record.map_or_else(String::new, |record| name(&record.spec)),
+        state: "new",
+        reason: "never committed".to_owned(),
+        changed: Vec::new(),
+        replaced: None,
+        attempts: no_results(&attempt.id, attempts),
+        identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
+    }
+}
+
+/// What became of the attempts at a run that are no result.
+fn no_results(id: &str, attempts: &[ListedAttempt]) -> Vec<String> {
+    let of_run = attempts.iter().filter(|attempt| attempt.id == id);
+    of_run
+        .map(|attempt| match &attempt.state {
+            AttemptState::Failed(reason) if reason == "interrupted" => {
+                format!("attempt {} was interrupted", attempt.number)
+            }
+            AttemptState::Failed(reason) => format!("attempt {} failed: {reason}", attempt.number),
+            AttemptState::Unfinished => {
+                let number = attempt.number;
+                format!("attempt {number} was not finished: it is under way, or its process was killed")
+            }
+        })
+        .collect()
+}
+
+fn identity(spec: &RunSpec) -> Map<String, Value> {
+    canonical(spec).entries().iter().map(|(field, value)| (field.clone(), value.to_string().into())).collect()
+}
+
+impl Told {
+    /// With all that the run is where it is told of alone; in few lines among others.
+    fn text(&self, alone: bool) -> String {
+        let state = format!("{}: {}\n", self.state, plain(&self.reason));
+        let heading = format!("{} {}\n", self.id.get(..16).unwrap_or(&self.id), plain(&self.name));
+        // An orphan is told by its reason: the plan knows no name of it.
+        let mut text = if self.state == "orphan" { state } else { format!("{heading}{state}") };
+        if let Some(Replaced { attempt, reason }) = &self.replaced {
+            let attempt = attempt.map_or_else(|| "an earlier attempt".to_owned(), |number| format!("attempt {number}"));
+            let reason = reason.as_deref().unwrap_or("nobody said why");
+            text.push_str(&format!("its result took the place of {attempt}: {}\n", plain(reason)));
+        }
+        text.extend(self.attempts.iter().map(|attempt| format!("{}\n", plain(attempt))));
+        if alone && !self.identity.is_empty() {
+            text.push_str("identity:\n");
+            let line = |(field, value): (&String, &Value)| {
+                format!("  {field} = {}\n", plain(value.as_str().unwrap_or_default()))
+            };
+            text.extend(self.identity.iter().map(line));
+        }
+        text
+    }
 }

@@ -46,13 +46,13 @@ use tokio::sync::watch;
 
 use crate::expand::{Load, RunSpec};
 use crate::plan::Timer;
-use crate::rows::{Facts, Sample};
+use crate::rows::Facts;
 use crate::workload::NonceKey;
 
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
-pub use recorder::{Sink, SinkError};
+pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
 
 use client::{Common, Cut};
@@ -80,6 +80,8 @@ pub struct Job {
     pub nonce_key: NonceKey,
     /// Where rows go.
     pub sink: Box<dyn Sink>,
+    /// Where time series go.
+    pub samples: Box<dyn SampleSink>,
 }
 
 /// A run that came to its end.
@@ -87,8 +89,8 @@ pub struct Job {
 pub struct Finished {
     /// The facts for its verdict.
     pub facts: Facts,
-    /// Its time series.
-    pub samples: Vec<Sample>,
+    /// How many samples its time series have.
+    pub samples: u64,
 }
 
 /// Why a run did not come to its end.
@@ -133,13 +135,13 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, sink } = job;
+    let Job { spec, target, id_prefix, nonce_key, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
     let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
-    let watch = Watch::start(observer.clone(), clock).map_err(EngineError::Setup)?;
+    let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
     let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
@@ -164,7 +166,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let facts = facts(&spec, &done, clock);
     done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
-    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples: seen.samples })
+    let samples = seen.samples.map_err(EngineError::Sink)?;
+    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples })
 }
 
 /// Opens the connections that the run is to find open, before its clock starts.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::rows::{Observed, Phase, RequestRow, Sample};
+use crate::rows::{Observed, Phase, RequestRow};
 
 use super::clock::Clock;
 use super::histogram::Histogram;
 use super::progress::Progress;
+use super::recorder::{SampleSink, SinkError};
 use super::threads::{Thread, Used};
 use super::watcher::Watcher;
 
@@ -180,10 +181,10 @@ fn lateness(row: &RequestRow) -> Option<u64> {
 }
 
 /// What was seen of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Seen {
-    /// The time series, in the order in which they were taken.
-    pub samples: Vec<Sample>,
+    /// How many samples the time series have.
+    pub samples: Result<u64, SinkError>,
     /// The measure window; none where it was too short to be seen.
     pub window: Option<Observed>,
 }
@@ -196,20 +197,19 @@ pub struct Watch {
 
 impl Watch {
     /// Starts looking.
-    pub fn start(observer: Observer, clock: Clock) -> std::io::Result<Watch> {
-        let watcher = Watcher::new(observer.clone(), clock);
+    pub fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
+        let watcher = Watcher::new(observer.clone(), clock, samples);
         let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
         Ok(Watch { observer, thread: Some(thread) })
     }
 
     /// Looks a last time and gives what was seen.
     pub fn finish(mut self) -> Seen {
-        self.end().unwrap_or_default()
+        self.end().unwrap_or_else(|| Seen { samples: Err("the thread that looks panicked".into()), window: None })
     }
 
     fn end(&mut self) -> Option<Seen> {
         self.observer.0.over.store(true, Relaxed);
-        // Should it have panicked, nothing was seen: the verdict then says what was not checked.
         self.thread.take()?.join().ok()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::rows::Record;
+use crate::rows::{Record, Sample};
 
 use super::clock::Clock;
 use super::observe::Observer;
@@ -38,6 +38,14 @@ pub trait Sink: Send {
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
     /// All records have come.
     fn finish(self: Box<Self>) -> Result<(), SinkError>;
+}
+
+/// Where time series go.
+pub trait SampleSink: Send {
+    /// Takes some samples, in the order in which they were taken. After an error no more come.
+    fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError>;
+    /// All samples have come; returns how many.
+    fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }
 
 /// The engine's end of the channel.

@@ -9,18 +9,24 @@ use super::canary::{self, Ticks};
 use super::clock::Clock;
 use super::histogram::Counted;
 use super::observe::{Gauge, Observer, Seen};
-use super::recorder::BACKLOG;
+use super::recorder::{BACKLOG, SampleSink, SinkError};
 use super::threads::{Kernel, Machine, Used, machine_cores};
 
 /// Time between two samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// Samples that are handed over at once: memory is bounded by them, however long the run is.
+const BATCH: usize = 1024;
 
 /// What the looking thread keeps.
 pub struct Watcher {
     observer: Observer,
     clock: Clock,
     kernel: Kernel,
+    /// Those not handed over yet.
     samples: Vec<Sample>,
+    sink: Box<dyn SampleSink>,
+    failed: Option<SinkError>,
     next_sample: u64,
     opened: Option<Look>,
     closed: Option<Look>,
@@ -41,12 +47,14 @@ struct Look {
 
 impl Watcher {
     /// Has seen nothing yet.
-    pub fn new(observer: Observer, clock: Clock) -> Watcher {
+    pub fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
         Watcher {
             observer,
             clock,
             kernel: Kernel::open(),
-            samples: Vec::new(),
+            samples: Vec::with_capacity(BATCH + BATCH / 4),
+            sink,
+            failed: None,
             next_sample: 0,
             opened: None,
             closed: None,
@@ -69,15 +77,28 @@ impl Watcher {
             self.look_at_borders();
             if now >= self.next_sample {
                 self.sample();
+                if self.samples.len() >= BATCH {
+                    self.hand_over();
+                }
                 let every = SAMPLE_EVERY.as_nanos() as u64;
                 self.next_sample = (now / every + 1) * every;
             }
         }
         self.sample();
+        self.hand_over();
         if self.opened.is_some() && self.closed.is_none() {
             self.closed = Some(self.look());
         }
-        Seen { window: self.window(), samples: self.samples }
+        let window = self.window();
+        let samples = self.failed.map_or_else(|| self.sink.finish(), Err);
+        Seen { window, samples }
+    }
+
+    fn hand_over(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.sink.append(&self.samples).err();
+        }
+        self.samples.clear();
     }
 
     fn look_at_backlog(&mut self, measured: bool) {

@@ -13,15 +13,15 @@ use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
-const FILL: Nanos = Nanos::from_secs(30);
+pub(super) const FILL: Nanos = Nanos::from_secs(30);
 /// Stabilize, where nobody says otherwise.
-const STABILIZE: Nanos = Nanos::from_secs(60);
+pub(super) const STABILIZE: Nanos = Nanos::from_secs(60);
 /// The window, where nobody says otherwise.
-const MEASURE: Nanos = Nanos::from_secs(120);
+pub(super) const MEASURE: Nanos = Nanos::from_secs(120);
 /// Drain, where nobody says otherwise.
-const DRAIN: Nanos = Nanos::from_secs(30);
+pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
-const AT_MOST: u64 = 5;
+pub(super) const AT_MOST: u64 = 5;
 /// The scenario of a matrix that names none.
 const SCENARIO: &str = "B1";
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
@@ -122,7 +122,8 @@ fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> S
     }
 }
 
-fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
+/// How the load generator of a sweep is built.
+pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     let default = LoadEngine::default();
     LoadEngine {
         threads: sweep.engine.threads.or(plan.engine.threads).unwrap_or(default.threads),
@@ -142,7 +143,7 @@ fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
 }
 
 /// The plan's phases with the sweep's laid over them, phase by phase.
-fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
+pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
     // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.

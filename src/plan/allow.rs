@@ -13,6 +13,7 @@ pub struct Allow {
     /// The rule, like M004. `sweepline check PLAN` shows codes, `docs/LINT.md` lists them all.
     pub code: LintCode,
     /// Why the rule does not hold here, for those who read the plan or its results.
+    #[schemars(example = &"the window is short on purpose: this is a smoke test")]
     pub because: String,
 }
 

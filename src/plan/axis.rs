@@ -88,7 +88,7 @@ pub(super) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
 
 impl Kind {
     /// What an editor may know of a value.
-    fn schema(self) -> Value {
+    pub fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
@@ -137,7 +137,9 @@ impl Kind {
             (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
             (Kind::Flag, _) => "write true or false".to_owned(),
             (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
-            (_, Scalar::Text(text)) if text.parse::<f64>().is_ok() => format!("write it without quotes: {text}"),
+            (_, Scalar::Text(text)) if suggest::meant_number(text).is_some() => {
+                suggest::meant_number(text).unwrap_or_default()
+            }
             _ => format!("write {}", self.wanted()),
         }
     }

@@ -69,9 +69,12 @@ pub struct LoadEnginePatch {
     /// Threads that send and receive, each with its share of the connections. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
+    #[schemars(extend("default" = 1))]
+    #[schemars(example = 4)]
     pub threads: Option<u32>,
     /// What is waited with for the next instant of the schedule. Default timerfd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "timerfd"))]
     pub timer: Option<Timer>,
 }
 
@@ -90,10 +93,13 @@ impl LoadEnginePatch {
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// For a connection to open. Default 10s.
+    #[schemars(schema_with = "crate::plan::schema::above_zero")]
     pub connect: Nanos,
     /// For the whole request. Default 10m.
+    #[schemars(schema_with = "crate::plan::schema::above_zero")]
     pub request: Nanos,
     /// For the time between two pieces of an answer, and until its first. Default 60s.
+    #[schemars(schema_with = "crate::plan::schema::above_zero")]
     pub stall: Nanos,
 }
 

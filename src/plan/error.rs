@@ -59,7 +59,7 @@ pub enum Code {
     DeadExclude = 20,
     /// `exclude` leaves nothing over.
     AllExcluded = 21,
-    /// Sweeps or scenarios that wait for each other in a circle.
+    /// Sweeps, scenarios, fragments or variables that need each other in a circle.
     Circle = 22,
     /// A scenario with the name of a built-in one.
     BuiltInName = 23,
@@ -79,6 +79,12 @@ pub enum Code {
     NoEffect = 30,
     /// A path that leaves the plan's folder.
     PathOutside = 31,
+    /// A fragment that is not there or cannot be read.
+    Fragment = 40,
+    /// A template that cannot be computed.
+    Template = 41,
+    /// A `--set` that says no path and value, or whose path leads nowhere.
+    Set = 42,
 }
 
 impl fmt::Display for Code {
@@ -177,6 +183,12 @@ impl Diagnostic {
         self
     }
 
+    /// Adds other places that belong to it, each with what it is.
+    pub(super) fn with(mut self, related: impl IntoIterator<Item = (Span, String)>) -> Diagnostic {
+        self.related.extend(related);
+        self
+    }
+
     /// Says what to do.
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Diagnostic {
         self.remedy = Some(remedy.into());
@@ -201,23 +213,6 @@ pub struct PlanErrors {
     sources: Sources,
     /// The mistakes: of the plan as a whole, then by place, the plan's own before those of its fragments. Never empty.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-/// One mistake as JSON.
-#[derive(Debug, Serialize)]
-pub struct DiagnosticJson<'a> {
-    /// The kind of mistake, like E012.
-    pub code: Code,
-    /// What is wrong.
-    pub message: &'a str,
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: Option<usize>,
-    /// The column in characters, from 1.
-    pub column: Option<usize>,
-    /// What to type instead.
-    pub remedy: Option<&'a str>,
 }
 
 impl PlanErrors {
@@ -255,21 +250,15 @@ impl PlanErrors {
         diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
 
-    /// The mistakes for another program to read.
-    pub fn json(&self) -> Vec<DiagnosticJson<'_>> {
-        let mut all = Vec::new();
-        for diagnostic in &self.diagnostics {
-            let place = self.place(diagnostic);
-            all.push(DiagnosticJson {
-                code: diagnostic.code,
-                message: &diagnostic.message,
-                file: place.as_ref().map_or(self.sources.first_name(), |place| &place.file).display().to_string(),
-                line: place.as_ref().map(|place| place.line),
-                column: place.as_ref().map(|place| place.column),
-                remedy: diagnostic.remedy.as_deref(),
-            });
-        }
-        all
+    /// Where a span begins and ends.
+    pub(super) fn range(&self, span: &Span) -> (Place, Place) {
+        let end = self.sources.place(span.end.max(span.start));
+        (self.sources.place(span.start), end)
+    }
+
+    /// The plan's own file.
+    pub(super) fn first_name(&self) -> &Path {
+        self.sources.first_name()
     }
 
     /// The mistakes for a person to read, one paragraph each, without a newline at the end.

@@ -19,8 +19,11 @@ pub struct MockFigures {
     /// Extra time to first token per prompt token, like 0.1ms/token. Default 0s/token.
     pub prefill: PerToken,
     /// Growth of the inter-token time per further busy slot: itl × (1 + load × (busy − 1)). Default 0.
+    #[schemars(range(min = 0))]
+    #[schemars(example = 0.05)]
     pub load: Decimal,
     /// Spread of every time: each is multiplied by 1 ± jitter, uniformly, by seed. Default 0%.
+    #[schemars(example = "5%")]
     pub jitter: Share,
     /// Seed of the jitter. Default 0.
     pub seed: Seed,

@@ -26,24 +26,41 @@ pub type Table<T> = IndexMap<String, T>;
 pub struct Plan {
     /// Version of the plan format: 1.
     #[schemars(range(min = 1, max = 1))]
+    #[schemars(extend("const" = 1))]
     pub sweepline: u32,
     /// Name of the plan, shown in tables and reports.
+    #[schemars(regex(pattern = r"\S"))]
+    #[schemars(example = "chat-70b")]
     pub name: String,
     /// What you expect to see, before you look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "Prefix caching halves p99 TTFT at equal goodput.")]
     pub hypothesis: Option<String>,
     /// Anything a reader of the results should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
+    /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
+    /// over earlier ones'; tables are merged key by key.
+    #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["fragments/h100.yaml"]))]
+    pub uses: OneOrMany<String>,
+    /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may name each other.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub vars: Table<serde_json::Value>,
     /// Seed of arrival times, prompt texts and run order.
     #[serde(default)]
+    #[schemars(example = 42)]
     pub seed: Seed,
     /// The servers under test, by name.
+    #[schemars(schema_with = "super::schema::named::<Endpoint>")]
     pub endpoints: Table<Endpoint>,
     /// The models, by name.
+    #[schemars(schema_with = "super::schema::named::<Model>")]
     pub models: Table<Model>,
     /// Your scenarios, by name. The built-ins A1, A2, B1, B2, C and D need no entry.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::schema::own_scenarios")]
     pub scenarios: Table<Scenario>,
     /// How long each phase of a run lasts.
     #[serde(default)]
@@ -86,6 +103,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
     /// The sweeps, by name, in the order in which they run.
+    #[schemars(schema_with = "super::schema::named::<Sweep>")]
     pub sweeps: Table<Sweep>,
 }
 
@@ -96,9 +114,11 @@ fn yes() -> bool {
 /// A server under test: a `url`, or the embedded mock (`engine: mock`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = super::schema::one_server)]
 pub struct Endpoint {
     /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. Absent for the embedded mock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::url")]
     pub url: Option<String>,
     /// Which inference engine answers; decides which extensions are sent (such as ignore_eos).
     #[serde(default)]
@@ -108,6 +128,7 @@ pub struct Endpoint {
     pub api: Api,
     /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "secret": "env:VLLM_API_KEY" }))]
     pub api_key: Option<SecretRef>,
     /// The hardware the server runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,12 +141,14 @@ pub struct Endpoint {
     pub server: Table<Fact>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: the endpoint itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "node-a")]
     pub resource: Option<String>,
     /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock: Option<MockFigures>,
     /// Set to true to accept any TLS certificate of this endpoint. Say why in `notes`.
     #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
 }
 
@@ -155,6 +178,10 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// All of them, as they are documented.
+    pub const ALL: [Engine; 7] =
+        [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
         match self {
@@ -202,28 +229,37 @@ impl Api {
 pub struct Hardware {
     /// The accelerator, like H100-SXM-80GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "H100-SXM-80GB")]
     pub gpu: Option<String>,
     /// How many of them serve this endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[schemars(example = 8)]
     pub gpus: Option<u32>,
     /// Memory of one accelerator, like 80GB HBM3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"80GB HBM3")]
     pub memory: Option<String>,
     /// Memory bandwidth of one accelerator, like 3.35TB/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "3.35TB/s")]
     pub memory_bandwidth: Option<String>,
     /// How the accelerators are connected, like nvlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nvlink")]
     pub interconnect: Option<String>,
     /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"25GbE, one rack")]
     pub network: Option<String>,
     /// What the server loads its weights from, like local NVMe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local NVMe")]
     pub storage: Option<String>,
     /// Price of the whole endpoint per hour, in your currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    #[schemars(example = 31.2)]
     pub price_per_hour: Option<Decimal>,
 }
 
@@ -232,12 +268,17 @@ pub struct Hardware {
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// The model id as the servers know it: one text, or one per engine with a `default`.
+    #[schemars(example = "meta-llama/Llama-3.1-70B-Instruct")]
     pub id: ModelId,
     /// Number of weights, like 70.6e9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(example = 70.6e9)]
     pub parameters: Option<Decimal>,
     /// Number format of the weights, like bf16 or fp8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"bf16")]
+    #[schemars(example = &"fp8")]
     pub precision: Option<String>,
 }
 
@@ -245,45 +286,60 @@ pub struct Model {
 /// `description` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = super::schema::ranges_of_axes)]
 pub struct Scenario {
     /// The scenario this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this plan. Default: B1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "B1"))]
+    #[schemars(example = &"C")]
     pub base: Option<String>,
     /// For readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "questions over one long document")]
     pub description: Option<String>,
     /// Tokens of the user's text in one request (of one turn in a conversation).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 16))]
+    #[schemars(example = 512)]
     pub prompt_tokens: Option<u32>,
     /// Tokens asked for (`max_tokens`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[schemars(example = 256)]
     pub output_tokens: Option<u32>,
     /// Tokens of the system prompt that all requests share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 2000)]
     pub system_tokens: Option<u32>,
     /// Turns of a conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[schemars(example = 5)]
     pub turns: Option<u32>,
     /// Ask for answers token by token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = false)]
     pub stream: Option<bool>,
     /// Go on past the model's end of answer until `output_tokens` is reached; sent only to engines that know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = true))]
     pub ignore_eos: Option<bool>,
     /// Sampling temperature. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 0))]
+    #[schemars(example = 0.7)]
     pub temperature: Option<Decimal>,
     /// Nucleus sampling. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.95)]
     pub top_p: Option<Decimal>,
     /// Presence penalty. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.5)]
     pub presence_penalty: Option<Decimal>,
     /// Frequency penalty. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
 }
 
@@ -293,15 +349,19 @@ pub struct Scenario {
 pub struct PhasesPatch {
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "30s"))]
     pub fill: Option<Fill>,
     /// Full load, not measured. Default 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "60s"))]
     pub stabilize: Option<Nanos>,
     /// Full load, measured. Default 120s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "120s"))]
     pub measure: Option<Measure>,
     /// Until every measured request has ended, at most this long. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "30s"))]
     pub drain: Option<Drain>,
 }
 
@@ -342,12 +402,15 @@ pub struct Sweep {
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
+    #[schemars(example = 3)]
     pub repeats: u32,
     /// Sweeps that end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
     /// How arrivals of an open loop are spaced. Default poisson.
     #[serde(default, skip_serializing_if = "Arrivals::is_default")]
+    #[schemars(extend("default" = "poisson"))]
     pub arrivals: Arrivals,
     /// Phases of this sweep, merged field by field over the plan's.
     #[serde(default)]
@@ -357,12 +420,14 @@ pub struct Sweep {
     pub between: Option<Between>,
     /// How requests get their connections; default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"cold")]
     pub connections: Option<Connections>,
     /// How the load generator is built, merged field by field over the plan's.
     #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
     pub engine: LoadEnginePatch,
     /// Ask for answers token by token; default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = false)]
     pub stream: Option<bool>,
     /// Which cells of this sweep will be compared; default: what the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -372,9 +437,11 @@ pub struct Sweep {
     pub allow: Vec<Allow>,
     /// What you expect to see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "It bends at 20 requests per second.")]
     pub hypothesis: Option<String>,
     /// Anything a reader of the results should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "run after the nightly deploy")]
     pub notes: Option<String>,
 }
 

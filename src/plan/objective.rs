@@ -11,6 +11,7 @@ use crate::units::{Decimal, Nanos, Share};
 #[serde(deny_unknown_fields, default)]
 pub struct Validity {
     /// Share of requests sent late. Default: suspect above 1%, invalid above 10%.
+    #[schemars(example = serde_json::json!({ "suspect": "1%", "invalid": "10%" }))]
     pub client_late: Limits,
     /// Share of failed requests. Default: suspect above 1%, invalid above 10%.
     pub errors: Limits,
@@ -26,9 +27,11 @@ pub struct Validity {
 pub struct Limits {
     /// Above this the run is suspect.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "1%")]
     pub suspect: Option<Share>,
     /// Above this the run is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "10%")]
     pub invalid: Option<Share>,
 }
 
@@ -38,18 +41,24 @@ pub struct Limits {
 pub struct Slo {
     /// Time to first token, by percentile: { p99: 500ms }.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::schema::by_percentile")]
     pub ttft: IndexMap<Percentile, Nanos>,
     /// Inter-token latency, by percentile.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::schema::by_percentile")]
     pub itl: IndexMap<Percentile, Nanos>,
     /// Time per output token, by percentile.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::schema::by_percentile")]
     pub tpot: IndexMap<Percentile, Nanos>,
     /// End-to-end latency, by percentile.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::schema::by_percentile")]
     pub e2e: IndexMap<Percentile, Nanos>,
     /// The most that a million output tokens may cost, in the currency of `price_per_hour`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(example = 2.5)]
     pub cost_per_million: Option<Decimal>,
 }
 
@@ -82,16 +91,35 @@ pub enum Percentile {
 pub struct Goodput {
     /// Time to first token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::above_zero")]
     pub ttft: Option<Nanos>,
     /// Time per output token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::above_zero")]
     pub tpot: Option<Nanos>,
     /// End-to-end latency.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::above_zero")]
     pub e2e: Option<Nanos>,
 }
 
 impl Percentile {
+    /// All of them, as they are documented.
+    pub const ALL: [Percentile; 6] =
+        [Percentile::P50, Percentile::P75, Percentile::P90, Percentile::P95, Percentile::P99, Percentile::P999];
+
+    /// What a limit on it limits, for editors.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Percentile::P50 => "The most that the median may be.",
+            Percentile::P75 => "The most that three requests of four may take.",
+            Percentile::P90 => "The most that 90 % of the requests may take.",
+            Percentile::P95 => "The most that 95 % of the requests may take.",
+            Percentile::P99 => "The most that 99 % of the requests may take.",
+            Percentile::P999 => "The most that 99.9 % of the requests may take.",
+        }
+    }
+
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
         match self {

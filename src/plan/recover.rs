@@ -1,10 +1,12 @@
 //! Reads a whole plan and names every mistake of type in it. serde stops at the first one; here that one is written down,
 //! taken out of the tree, and the tree is read again, until a plan comes out or nothing is left.
 
-use super::axis;
+use std::borrow::Cow;
+
 use super::error::{Code, Diagnostic, MOST_MISTAKES};
 use super::model::Plan;
 use super::read::{Mistake, ReadError, read};
+use super::remedy;
 use super::suggest;
 use super::tree::{Dotted, Node, Span, Step, Value};
 
@@ -72,12 +74,14 @@ fn next_filler(value: &Value) -> Option<Value> {
         Value::Map(_) => Some(Value::Text(String::new())),
         Value::Text(text) if text.is_empty() => Some(Value::Text("1s".to_owned())),
         Value::Text(_) => Some(Value::Int(1)),
+        Value::Int(_) => Some(Value::Bool(true)),
+        Value::Bool(_) => Some(Value::List(Vec::new())),
         _ => None,
     }
 }
 
 /// The mistake in words; `None` if it only follows from one that was named before.
-fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
+pub(super) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
     let at = tree.walk(path);
     if at.broken {
         return None;
@@ -91,16 +95,20 @@ fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option
     let diagnostic = match &error.mistake {
         Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
         // It was wrong, or an unknown key was meant to be it.
-        Mistake::MissingField(field) if suggest::nearest(field, at.node.holes.iter().map(String::as_str)).is_some() => {
-            return None;
-        }
+        Mistake::MissingField(field) if was_meant(field, &at.node.holes) => return None,
         Mistake::MissingField(field) => missing(path, field),
+        // What a type says about a table that has lost a field follows from the loss.
+        Mistake::Other(_) if at.node.is_damaged() => return None,
         Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(path)))
-            .remedy("give it one, or remove the line to take the default"),
+            .remedy(remedy::of_nothing(path, tree, text)),
         Mistake::UnknownChoice(expected) => {
             let remedy = match &at.node.value {
                 Value::Text(text) => suggest::remedy(text, expected.iter().copied()),
                 _ => format!("write {}", suggest::choices(expected.iter().copied())),
+            };
+            let remedy = match expected.contains(&"llamacpp") && !remedy.starts_with("did") {
+                true => format!("{remedy}; `openai` serves for any other that speaks OpenAI's API"),
+                false => remedy,
             };
             let message =
                 format!("`{}` cannot be {}", Dotted(path), shown(at.node, text).trim_start_matches("the text "));
@@ -113,7 +121,7 @@ fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option
         Mistake::UnknownKey(_) => diagnostic,
         // A missing field is a mistake of the table: point at its name.
         Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
-        _ => diagnostic.at(span),
+        _ => diagnostic.at(span).with(at.related()),
     })
 }
 
@@ -126,6 +134,12 @@ fn other(message: &str) -> Diagnostic {
         }
         None => Diagnostic::new(Code::WrongValue, message),
     }
+}
+
+/// Whether a key that was taken out was meant to be this field.
+fn was_meant(field: &str, holes: &[String]) -> bool {
+    let glued = |hole: &String| hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':'));
+    suggest::nearest(field, holes.iter().map(String::as_str)).is_some() || holes.iter().any(glued)
 }
 
 fn missing(path: &[Step], field: &str) -> Diagnostic {
@@ -152,12 +166,8 @@ fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option
         [] => format!("a plan has no key `{key}`"),
         parents => format!("`{}` has no key `{key}`", Dotted(parents)),
     };
-    let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
-    let remedy = if in_sweep && axis::first_name(key).is_some() {
-        format!("`{key}` is an axis: write it under `matrix:`")
-    } else {
-        suggest::remedy(key, expected.iter().copied())
-    };
+    let value = &tree.walk(path).node.value;
+    let remedy = remedy::of_key(parents, key, expected, value);
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(span).remedy(remedy);
     diagnostic.covers = Some(tree.walk(path).node.extent());
     diagnostic
@@ -166,26 +176,7 @@ fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option
 fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnostic {
     let wanted = in_words(expected, &node.value);
     let message = format!("`{}` must be {wanted}, not {}", Dotted(path), shown(node, text));
-    let remedy = match (&node.value, expected) {
-        (Value::Text(text), "a boolean") => match text.to_lowercase().as_str() {
-            "on" | "yes" | "y" => "write `true`".to_owned(),
-            "off" | "no" | "n" => "write `false`".to_owned(),
-            _ => "write `true` or `false`".to_owned(),
-        },
-        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
-            format!("put quotes around it: \"{}\"", quoted(node, text))
-        }
-        (Value::Text(text), _) if wanted.contains("number") && text.parse::<f64>().is_ok() => {
-            format!("write it without quotes: {text}")
-        }
-        (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
-        (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
-        _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
-        (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
-        (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
-        _ if wanted.starts_with("a table") => "write it like { field: value }".to_owned(),
-        _ => format!("write {wanted}"),
-    };
+    let remedy = remedy::of_type(node, path, expected, &wanted, text);
     Diagnostic::new(Code::WrongType, message).remedy(remedy)
 }
 
@@ -205,10 +196,21 @@ fn in_words(expected: &str, found: &Value) -> String {
     }
 }
 
-/// A node as it is written, short enough for a message.
-pub(super) fn quoted<'a>(node: &Node, text: &'a str) -> &'a str {
+/// A node as it is written, or what its template gave, short enough for a message.
+pub(super) fn quoted<'a>(node: &'a Node, text: &'a str) -> Cow<'a, str> {
     let written = &text[super::error::clamp(node.span.clone(), text)];
-    written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\''])
+    let made = match &node.value {
+        _ if !written.contains("{{") => None,
+        Value::Text(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(value) => Some(value.to_string()),
+        Value::Float(value) => Some(value.to_string()),
+        _ => None,
+    };
+    match made {
+        Some(made) => made.lines().next().unwrap_or_default().to_owned().into(),
+        None => written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\'']).into(),
+    }
 }
 
 fn shown(node: &Node, text: &str) -> String {

@@ -25,6 +25,8 @@ pub enum SecretRef {
 struct SecretLong {
     /// env:NAME for an environment variable, file:PATH for the first line of a file.
     #[schemars(regex(pattern = r"^(env|file):.+$"))]
+    #[schemars(example = "env:VLLM_API_KEY")]
+    #[schemars(example = "file:keys/vllm")]
     secret: String,
 }
 

@@ -10,6 +10,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::schema::AboveZero;
 pub use super::secret::SecretRef;
 use crate::units::{Decimal, Nanos};
 
@@ -17,6 +18,8 @@ use crate::units::{Decimal, Nanos};
 trait Short: Sized {
     /// The long form, read from a table.
     type Long: for<'de> Deserialize<'de> + Into<Self> + JsonSchema;
+    /// What the schema says of the text.
+    type Text: JsonSchema;
     /// What the text means, for the message of an error.
     const EXPECTING: &'static str;
     /// The long form of a text.
@@ -59,13 +62,16 @@ pub struct Fill {
 /// Fill, whole.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Fill")]
+#[schemars(rename = "Fill", extend("minProperties" = 1))]
 struct FillLong {
     /// Length of the phase.
     #[serde(rename = "for", default)]
+    #[schemars(example = &"30s")]
     duration: Option<Nanos>,
     /// Closed loops: how many slots join per second.
     #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(example = 2)]
     per_second: Option<Decimal>,
 }
 
@@ -77,6 +83,7 @@ impl From<FillLong> for Fill {
 
 impl Short for Fill {
     type Long = FillLong;
+    type Text = Nanos;
     const EXPECTING: &'static str = "a duration like 30s, or { for: 30s } or { per_second: 1 }";
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
@@ -106,12 +113,16 @@ pub struct Measure {
 struct MeasureLong {
     /// Length of the window.
     #[serde(rename = "for")]
+    #[schemars(schema_with = "super::schema::above_zero")]
     duration: Nanos,
     /// The window is prolonged until this many requests were scheduled in it.
     #[serde(default)]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 1000)]
     min_requests: Option<u64>,
     /// The longest a prolonged window may get. Default: five times its length.
     #[serde(default)]
+    #[schemars(example = &"10m")]
     at_most: Option<Nanos>,
 }
 
@@ -123,6 +134,7 @@ impl From<MeasureLong> for Measure {
 
 impl Short for Measure {
     type Long = MeasureLong;
+    type Text = AboveZero;
     const EXPECTING: &'static str = "a duration like 120s, or { for: 120s, min_requests: 1000, at_most: 10m }";
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
@@ -159,6 +171,7 @@ pub enum DrainMode {
 struct DrainLong {
     /// The longest this phase may last.
     #[serde(rename = "for")]
+    #[schemars(example = &"30s")]
     duration: Nanos,
     /// Whether load is kept up meanwhile.
     #[serde(default)]
@@ -173,6 +186,7 @@ impl From<DrainLong> for Drain {
 
 impl Short for Drain {
     type Long = DrainLong;
+    type Text = Nanos;
     const EXPECTING: &'static str = "a duration like 30s, or { for: 30s, mode: stop }";
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map(|duration| Drain { duration, mode: DrainMode::Keep }).map_err(|e: crate::units::UnitError| e.0)
@@ -190,8 +204,11 @@ macro_rules! short_serde {
             fn schema_name() -> Cow<'static, str> {
                 concat!(stringify!($type), "OrDuration").into()
             }
+            fn inline_schema() -> bool {
+                true
+            }
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                either(generator.subschema_for::<Nanos>(), generator.subschema_for::<$long>())
+                either(generator.subschema_for::<<$type as Short>::Text>(), generator.subschema_for::<$long>())
             }
         }
     )*};
@@ -249,7 +266,7 @@ impl JsonSchema for Switch {
         "Switch".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["on", "off", true, false] })
+        json_schema!({ "description": "on or off; true and false say the same.", "enum": ["on", "off", true, false] })
     }
 }
 

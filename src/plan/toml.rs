@@ -17,6 +17,7 @@ pub(super) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     }
     let mut found: Vec<Diagnostic> = errors.iter().map(|error| diagnostic(error, text, &node)).collect();
     // What follows a syntax error on its line is mostly its consequence.
+    found.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| span.start));
     let line = |diagnostic: &Diagnostic| diagnostic.span.as_ref().map(|span| text[..span.start].matches('\n').count());
     found.dedup_by(|later, first| later.code == Code::Syntax && line(later) == line(first));
     let trusted = found.iter().all(|diagnostic| diagnostic.code == Code::DuplicateKey);
@@ -29,20 +30,53 @@ fn diagnostic(error: &toml::de::Error, text: &str, tree: &Node) -> Diagnostic {
     if message.contains("duplicate key") {
         let span = span.unwrap_or_default();
         let key = text[span.clone()].trim_matches(['"', '\'']).to_owned();
-        let first = only_key(tree, &key).map(|first| (first, "first here".to_owned()));
+        let first = only_key(tree, &key).filter(|first| *first != span).map(|first| (first, "first here".to_owned()));
         return Diagnostic::duplicate_key(&key, span, first);
     }
-    let remedy = if ["must be quoted", "unquoted", "invalid boolean"].iter().any(|words| message.contains(words)) {
-        "put quotes around a text: name = \"chat\""
-    } else if message.contains("recursion") {
-        "no plan needs to nest this deep"
-    } else {
-        "look at this line: a quote or bracket left open, a text without quotes, a missing `=`"
-    };
-    // The parser takes a bare word for a misspelt `true`.
-    let message = if message.contains("invalid boolean") { "a text without quotes" } else { message };
+    let bare = span.as_ref().map_or("", |span| bare_word(text, span.start));
+    let remedy = syntax_remedy(message, bare, line_at(text, span.as_ref()));
+    // The parser takes a bare word for a misspelt `true` or `nan`, depending on its first letter.
+    let is_bare = message.contains("invalid boolean") || message.contains("expected `nan`");
+    let message = if is_bare { "a text without quotes" } else { message };
     let code = if message.contains("recursion") { Code::TooLarge } else { Code::Syntax };
     Diagnostic::new(code, format!("this is not TOML: {message}")).at(span).remedy(remedy)
+}
+
+/// What is usually meant where TOML fails.
+fn syntax_remedy(message: &str, bare: &str, line: &str) -> &'static str {
+    let key_end = line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '"' | '.')));
+    let has_colon = key_end.is_some_and(|at| at > 0 && line[at..].starts_with(':'));
+    match bare.to_ascii_lowercase().as_str() {
+        _ if has_colon => "TOML sets a key with `=`: name = \"chat\"",
+        _ if message.contains("recursion") => "no plan needs to nest this deep",
+        "true" | "false" => "write it in small letters: true or false",
+        "none" | "null" | "nil" => "TOML has no empty value: remove the line",
+        _ if message.contains("expected `nan`") => "put quotes around a text: name = \"chat\"",
+        _ if ["must be quoted", "unquoted", "invalid boolean"].iter().any(|words| message.contains(words)) => {
+            "put quotes around a text: name = \"chat\""
+        }
+        _ if message.contains("literal string") || message.contains("basic string") => {
+            "close the quote on the same line, with the sign that opened it"
+        }
+        _ if message.contains("unclosed table") => "close the header: [endpoints.NAME]",
+        _ => "look at this line: a quote or bracket left open, a text without quotes, a missing `=`",
+    }
+}
+
+/// The word that a place lies in.
+fn bare_word(text: &str, at: usize) -> &str {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let start = text[..at]
+        .rfind(|c| !is_word(c))
+        .map_or(0, |before| before + text[before..].chars().next().map_or(1, char::len_utf8));
+    let end = text[at..].find(|c| !is_word(c)).map_or(text.len(), |after| at + after);
+    &text[start..end]
+}
+
+/// The line that a place lies in.
+fn line_at<'t>(text: &'t str, span: Option<&Span>) -> &'t str {
+    let start = span.map_or(0, |span| text[..span.start].rfind('\n').map_or(0, |before| before + 1));
+    text[start..].lines().next().unwrap_or_default()
 }
 
 /// Where the key is written, if exactly one table has it: TOML's parser does not say which table it was in.

@@ -46,7 +46,12 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
         let remedy = "check the indentation, and aliases that repeat aliases";
         (Code::TooLarge, message, remedy.to_owned())
     };
-    let span = error.location().map(|location| span_of(location, text));
+    let mut span = error.location().map(|location| span_of(location, text));
+    if let (E::MultipleDocuments { .. }, Some(span)) = (error, &mut span)
+        && let Some(line) = text[..span.start].rfind("\n---")
+    {
+        *span = line + 1..line + 4;
+    }
     let (code, message, remedy) = match error {
         // A limit that is broken in an alias comes wrapped in another error, with only its words left.
         E::Budget { .. } => too_large(),
@@ -72,7 +77,13 @@ fn plain_message(error: &serde_yaml::Error) -> String {
     let message = error.render_with_options(options);
     let first = message.lines().next().unwrap_or_default();
     let first = first.split(" at line ").next().unwrap_or(first);
-    first.split(" at byte ").next().unwrap_or(first).trim().to_owned()
+    let first = first.split(" at byte ").next().unwrap_or(first).trim();
+    match first {
+        "invalid type: map, expected a text as key" => "a key is a table, and must be a text".to_owned(),
+        "invalid type: sequence, expected a text as key" => "a key is a list, and must be a text".to_owned(),
+        "simple key expected ':'" => "a key without a `:`".to_owned(),
+        first => first.to_owned(),
+    }
 }
 
 /// What is usually meant where YAML fails.
@@ -81,15 +92,32 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
         let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         text[start..].lines().next().unwrap_or_default()
     });
+    let key_end =
+        line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '{' | '[' | ','))).unwrap_or(0);
     let indented_by_tab = line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
     if message.contains("unclosed") {
         "close it, or take it away".to_owned()
     } else if message.contains("quoted scalar") {
         "close the quote that is open on a line above".to_owned()
-    } else if indented_by_tab || message.contains("tab") {
+    } else if indented_by_tab || message.contains("tabs") {
         "indent with spaces; YAML takes no tabs".to_owned()
+    } else if message.contains("unknown anchor") {
+        "define it above with `&` and this name, or correct the name".to_owned()
+    } else if line.trim_start().starts_with("{%") {
+        "templates stand inside values, never around lines: write the entries out".to_owned()
     } else if line.contains("{{") {
         "put quotes around a text that has braces".to_owned()
+    } else if message.contains("may not precede")
+        || (message.contains("key without") && line[key_end..].starts_with(':') && !line[key_end..].starts_with(": "))
+    {
+        "put a space after the `:`".to_owned()
+    } else if message.contains("key without")
+        && line.trim_start().starts_with('-')
+        && !line.trim_start().starts_with("- ")
+    {
+        "put a space after the `-` of a list".to_owned()
+    } else if message.contains("did not find expected key") {
+        "indent this line like the other keys of its table, or close what is open above it".to_owned()
     } else if message.contains("mapping values") {
         "put quotes around a text that has a colon, or start a new line for the next key".to_owned()
     } else {

@@ -106,14 +106,34 @@ pub(crate) fn label_arrays(path: &Path, labels: &RunLabels, rows: usize) -> Resu
     RunLabels::arrays(std::iter::repeat_n(labels, rows)).map_err(|bad| RowsError::column(path, bad))
 }
 
-/// Writes `samples.parquet` into `dir`, down to the disk.
-pub fn write_samples(dir: &Path, labels: &RunLabels, samples: &[Sample]) -> Result<(), RowsError> {
-    let mut writer = TableWriter::create(dir, Table::Samples)?;
-    let mut arrays = label_arrays(&writer.path, labels, samples.len())?;
-    arrays.truncate(Table::Samples.labels());
-    arrays.extend(Sample::arrays(samples.iter()).map_err(|bad| RowsError::column(&writer.path, bad))?);
-    writer.write(arrays)?;
-    writer.finish()
+/// A `samples.parquet` that is being written while its run goes on.
+pub struct SampleWriter {
+    labels: RunLabels,
+    writer: TableWriter,
+    rows: u64,
+}
+
+impl SampleWriter {
+    /// Starts the file in `dir`.
+    pub fn create(dir: &Path, labels: RunLabels) -> Result<SampleWriter, RowsError> {
+        Ok(SampleWriter { labels, writer: TableWriter::create(dir, Table::Samples)?, rows: 0 })
+    }
+
+    /// Adds samples.
+    pub fn append(&mut self, samples: &[Sample]) -> Result<(), RowsError> {
+        let path = &self.writer.path;
+        let mut arrays = label_arrays(path, &self.labels, samples.len())?;
+        arrays.truncate(Table::Samples.labels());
+        arrays.extend(Sample::arrays(samples.iter()).map_err(|bad| RowsError::column(path, bad))?);
+        self.rows += samples.len() as u64;
+        self.writer.write(arrays)
+    }
+
+    /// Ends the file, down to the disk, and returns its number of samples.
+    pub fn finish(self) -> Result<u64, RowsError> {
+        self.writer.finish()?;
+        Ok(self.rows)
+    }
 }
 
 /// Runs a step of the Parquet reader, which panics over some damaged files where it should fail.

@@ -119,7 +119,9 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let samples: Vec<Sample> =
             points.into_iter().map(|(at_ns, source, name, value)| Sample { at_ns, source, name, value }).collect();
-        write_samples(dir.path(), &labels, &samples).unwrap();
+        let mut writer = SampleWriter::create(dir.path(), labels).unwrap();
+        samples.chunks(4).for_each(|samples| writer.append(samples).unwrap());
+        prop_assert_eq!(writer.finish().unwrap(), samples.len() as u64);
         let path = dir.path().join(Table::Samples.file());
         prop_assert_eq!(read_samples(&path).unwrap(), samples);
     }

@@ -10,19 +10,19 @@ use super::error::{Doing, StoreError};
 use super::failpoint::failpoint;
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, RUN_JSON};
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
-use crate::rows::{self, Environment, Facts, Sample, Table};
+use crate::rows::{self, Environment, Facts, Table};
 
-/// What a run leaves besides the rows in its journal.
+/// What a run leaves besides its journal and its time series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Commit<'a> {
+pub struct Commit {
     /// The circumstances as they were found.
     pub environment: Environment,
     /// What the verdict is computed from, besides the rows.
     pub facts: Facts,
     /// Digest of what the generator sent, without nonces.
     pub generator_digest: String,
-    /// The time series, in the order in which they were taken.
-    pub samples: &'a [Sample],
+    /// How many samples its finished time series have.
+    pub samples: u64,
     /// Why a committed run is replaced; kept only where there is one.
     pub reason: Option<String>,
 }
@@ -30,9 +30,9 @@ pub struct Commit<'a> {
 impl Attempt {
     /// Makes this attempt the committed run of its id. What was committed before is moved to `superseded/`.
     ///
-    /// Fails where the journal was not finished, the disk is full or read-only, or what was written cannot be read
+    /// Fails where the journal or the time series were not finished, the disk is full or read-only, or what was written cannot be read
     /// back; the attempt then stays in `attempts/` with the reason, and what was committed before stays committed.
-    pub fn commit(mut self, commit: Commit<'_>) -> Result<RunRecord, StoreError> {
+    pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {
             // Best effort: on a full disk the reason may not fit either, and the first error is the one to tell.
@@ -45,12 +45,11 @@ impl Attempt {
     }
 
     /// Writes the row files and `run.json`: from here on the attempt is whole, only in the wrong place.
-    fn seal(&self, commit: Commit<'_>) -> Result<RunRecord, StoreError> {
+    fn seal(&self, commit: Commit) -> Result<RunRecord, StoreError> {
         let ended = Moment::now();
         failpoint("before_seal");
         let requests = rows::seal(&self.journal_path(), &self.dir)?;
-        rows::write_samples(&self.dir, &self.labels(), commit.samples)?;
-        let files = self.check(requests, commit.samples.len() as u64)?;
+        let files = self.check(requests, commit.samples)?;
         failpoint("before_run_json");
         let record = RunRecord {
             format: FORMAT,

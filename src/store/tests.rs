@@ -82,12 +82,12 @@ fn samples() -> Vec<Sample> {
     vec![Sample { at_ns: 5, source: "generator".into(), name: "in_flight".into(), value: 4.0 }]
 }
 
-fn commit<'a>(samples: &'a [Sample], reason: Option<&str>) -> Commit<'a> {
+fn commit(reason: Option<&str>) -> Commit {
     Commit {
         environment: Environment { client_cores: 2, ..Environment::default() },
         facts: Facts { qps: Some(2.5), ..Facts::default() },
         generator_digest: "d".repeat(64),
-        samples,
+        samples: samples().len() as u64,
         reason: reason.map(str::to_owned),
     }
 }
@@ -98,12 +98,15 @@ fn journalled(writer: &Writer, id: &str, rows: u64) -> Attempt {
     let mut journal = attempt.journal().unwrap();
     journal.append(&(0..rows).map(record).collect::<Vec<_>>()).unwrap();
     journal.finish().unwrap();
+    let mut series = attempt.samples().unwrap();
+    series.append(&samples()).unwrap();
+    series.finish().unwrap();
     attempt
 }
 
 fn run_once(dir: &Path, id: &str) -> RunRecord {
     let writer = Store::lock(dir).unwrap();
-    journalled(&writer, id, 3).commit(commit(&samples(), Some("--force"))).unwrap()
+    journalled(&writer, id, 3).commit(commit(Some("--force"))).unwrap()
 }
 
 fn results() -> (TempDir, std::path::PathBuf) {
@@ -155,7 +158,7 @@ fn a_rerun_moves_the_old_run_aside_and_counts_on() {
     run_once(&dir, &id('a'));
     let writer = Store::lock(&dir).unwrap();
     writer.begin(&id('a'), &spec()).unwrap().fail("the server died").unwrap();
-    let third = journalled(&writer, &id('a'), 1).commit(commit(&[], Some("--force"))).unwrap();
+    let third = journalled(&writer, &id('a'), 1).commit(commit(Some("--force"))).unwrap();
     assert_eq!(third.attempt, 3);
     assert_eq!(third.replaced, Some(Replaced { attempt: Some(1), reason: Some("--force".into()) }));
     let store = writer.store();
@@ -185,7 +188,7 @@ fn an_unfinished_journal_is_never_committed() {
     let writer = Store::lock(&dir).unwrap();
     let attempt = writer.begin(&id('a'), &spec()).unwrap();
     attempt.journal().unwrap().append(&[record(0)]).unwrap();
-    let error = attempt.commit(commit(&[], None)).unwrap_err().to_string();
+    let error = attempt.commit(commit(None)).unwrap_err().to_string();
     assert!(error.contains("journal.arrow is not a finished journal"), "{error}");
     assert_eq!(writer.store().list().unwrap(), []);
     let attempts = writer.store().attempts().unwrap();
@@ -203,7 +206,7 @@ fn child() {
         let limit = rustix::process::Rlimit { current: Some(4_096), maximum: Some(4_096) };
         rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).unwrap();
     }
-    if let Err(error) = attempt.commit(commit(&samples(), Some("--force"))) {
+    if let Err(error) = attempt.commit(commit(Some("--force"))) {
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
         // What the test harness writes may itself be beyond the limit.
         std::process::exit(55);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Progress;
-use crate::expand::{Load, Phases, PlannedRun, RunId};
+use crate::expand::{Load, Phases, PlannedRun, RunId, RunSpec};
 
 /// A run, as people name it.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct RunView {
     pub id: RunId,
     /// Its sweep.
     pub sweep: String,
-    /// Endpoint, scenario, load and what else tells it apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0).
+    /// What people call it, by [`name`].
     pub name: String,
     /// Its phases.
     pub phases: Phases,
@@ -29,7 +29,7 @@ impl RunView {
             number,
             id: run.id,
             sweep: run.sweep.to_string(),
-            name: name(run),
+            name: name(&run.spec),
             phases: run.spec.phases,
             cooldown_ns: run.spec.between.cooldown.0,
         }
@@ -50,8 +50,8 @@ pub fn load_name(load: Load) -> String {
     }
 }
 
-fn name(run: &PlannedRun) -> String {
-    let spec = &run.spec;
+/// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0).
+pub fn name(spec: &RunSpec) -> String {
     let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.clone(), load_name(spec.load)];
     parts.extend(spec.labels.axes.iter().map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {

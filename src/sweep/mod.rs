@@ -3,7 +3,8 @@
 pub mod calibrate;
 pub mod event;
 mod live;
-mod perform;
+pub mod nearest;
+pub mod perform;
 pub mod resume;
 mod scheduler;
 

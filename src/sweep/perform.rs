@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::sync::watch;
 
-use crate::engine::{self, EngineError, Job, Progress, Sink, SinkError, Target};
+use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{Endpoint, MockFigures};
-use crate::rows::{Environment, Journal, Record, RowsError};
+use crate::rows::{Environment, Journal, Record, RowsError, Sample, SampleWriter};
 use crate::server::{Embedded, Found, Question, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::workload::{Generator, NonceKey};
@@ -83,12 +83,14 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let Order { run, attempt, target, found, reason, progress, stop } = order;
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
+    let samples = attempt.samples().map_err(RunError::Store)?;
     let job = Job {
         spec: Arc::clone(&run.spec),
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
         sink: Box::new(JournalSink::new(journal)),
+        samples: Box::new(SampleFile::new(samples)),
     };
     let finished = match engine::execute(job, progress, stop) {
         Ok(finished) => finished,
@@ -96,7 +98,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     };
     let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
     let commit =
-        Commit { environment, facts: finished.facts, generator_digest: digest, samples: &finished.samples, reason };
+        Commit { environment, facts: finished.facts, generator_digest: digest, samples: finished.samples, reason };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
 }
 
@@ -145,6 +147,26 @@ impl Sink for JournalSink {
     }
 
     fn finish(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(self.0.finish()?)
+    }
+}
+
+/// A file of samples as the engine's sink.
+pub struct SampleFile(SampleWriter);
+
+impl SampleFile {
+    /// A sink that writes to `file`.
+    pub fn new(file: SampleWriter) -> SampleFile {
+        SampleFile(file)
+    }
+}
+
+impl SampleSink for SampleFile {
+    fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
+        Ok(self.0.append(samples)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, SinkError> {
         Ok(self.0.finish()?)
     }
 }

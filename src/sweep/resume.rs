@@ -1,14 +1,18 @@
 //! Run, skip or redo: a pure function of what is on disk, with the reason.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Difference, Expansion, PlannedRun, RunId, differences};
+use crate::expand::{Difference, Expansion, PlannedRun, RunId};
 use crate::store::{Listed, RunRecord, State};
 
+use super::nearest::{Change, Known, Nearest};
+
 /// What is to be done with a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// There is no result: it will run.
@@ -17,17 +21,27 @@ pub enum Action {
     Cached,
     /// There is a result that will be replaced.
     Redo,
-    /// A result that no run of the plan asks for.
+    /// Another process is measuring it at this moment.
+    Pending,
+    /// It has no result, and `run` would leave it out.
+    Pruned,
+    /// A result that no run of the plan asks for, of an endpoint that the plan has.
     Orphan,
 }
 
 impl Action {
+    /// Every action, in the order of tables.
+    pub const ALL: [Action; 6] =
+        [Action::New, Action::Redo, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
+
     /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Action::New => "new",
             Action::Cached => "cached",
             Action::Redo => "redo",
+            Action::Pending => "pending",
+            Action::Pruned => "pruned",
             Action::Orphan => "orphan",
         }
     }
@@ -45,13 +59,21 @@ pub struct Decision {
     pub action: Action,
     /// Why, in words.
     pub reason: String,
-    /// Where the nearest committed run differs, for a new run that has one.
-    pub changed: Vec<Difference>,
+    /// What the results nearest to a new run say of it, once `explain` has asked them.
+    pub change: Option<Change>,
 }
 
 impl Decision {
     fn new(action: Action, reason: impl Into<String>) -> Decision {
-        Decision { action, reason: reason.into(), changed: Vec::new() }
+        Decision { action, reason: reason.into(), change: None }
+    }
+
+    /// The fields by which a new run is told from the results nearest to it.
+    pub fn differences(&self) -> &[Difference] {
+        match &self.change {
+            Some(Change::Edited(differences) | Change::Added(differences)) => differences,
+            _ => &[],
+        }
     }
 }
 
@@ -70,6 +92,8 @@ pub struct OnDisk {
     by_id: HashMap<String, Listed>,
     /// Short ids of the runs that the plan asks for.
     wanted: HashSet<String>,
+    /// Laid out when the first new run asks for it.
+    nearest: OnceCell<Nearest>,
 }
 
 impl OnDisk {
@@ -78,6 +102,7 @@ impl OnDisk {
         OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
             wanted: expansion.runs.iter().map(|run| run.id.short()).collect(),
+            nearest: OnceCell::new(),
         }
     }
 
@@ -91,30 +116,34 @@ impl OnDisk {
         self.get(id).filter(|listed| listed.state == State::Whole)?.record.as_ref()
     }
 
-    /// Committed runs that no run of the plan asks for, sorted by id.
-    pub fn orphans(&self) -> Vec<&Listed> {
-        let mut orphans: Vec<&Listed> = self.by_id.values().filter(|run| !self.wanted.contains(&run.id)).collect();
+    /// The records of all committed, whole runs, whoever asks for them.
+    pub fn records(&self) -> impl Iterator<Item = &RunRecord> {
+        self.by_id.values().filter(|listed| listed.state == State::Whole).filter_map(|listed| listed.record.as_ref())
+    }
+
+    /// Committed runs on an endpoint for which `is_ours` says yes that no run of the plan asks for, sorted by id. A
+    /// record knows the name of its endpoint and no plan, and a results folder may serve several plans; a folder whose
+    /// record cannot be read is nobody's.
+    pub fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<&RunRecord> {
+        let left = self.by_id.values().filter(|run| !self.wanted.contains(&run.id));
+        let records = left.filter_map(|run| run.record.as_ref());
+        let mut orphans: Vec<&RunRecord> = records.filter(|record| is_ours(&record.spec.endpoint.name)).collect();
         orphans.sort_by(|a, b| a.id.cmp(&b.id));
         orphans
     }
 
-    /// Where `run` differs from the committed run that is nearest to it: the one with the fewest differences, and among
-    /// those one that the plan no longer asks for, because that is what an edit leaves behind.
-    fn nearest(&self, run: &PlannedRun) -> Option<Vec<Difference>> {
-        let records = self.by_id.values().filter_map(|listed| Some((listed, listed.record.as_ref()?)));
-        let ranked = records.map(|(listed, record)| {
-            (differences(&record.spec, &run.spec), self.wanted.contains(&listed.id), record.id.as_str())
-        });
-        let nearest = ranked.min_by(|a, b| (a.0.len(), a.1, a.2).cmp(&(b.0.len(), b.1, b.2)));
-        // With many differences it is another run, not a changed one.
-        nearest.map(|(changed, ..)| changed).filter(|changed| changed.len() <= MOST_CHANGES)
+    fn nearest(&self) -> &Nearest {
+        self.nearest.get_or_init(|| {
+            let mut listed: Vec<&Listed> = self.by_id.values().collect();
+            listed.sort_by(|a, b| a.id.cmp(&b.id));
+            let known = |listed: &&Listed| listed.record.is_some();
+            Nearest::new(listed.iter().copied().filter(known).filter_map(|listed| {
+                let record = listed.record.as_ref()?;
+                Some(Known { spec: &record.spec, wanted: self.wanted.contains(&listed.id) })
+            }))
+        })
     }
 }
-
-/// A run that differs in more fields than this is not called a changed one.
-const MOST_CHANGES: usize = 4;
-/// Comparisons of specs that a preview may take; beyond it new runs are only called new.
-const MOST_COMPARISONS: usize = 50_000;
 
 /// Decides about one run. `is_invalid` says whether a committed run's verdict is invalid; it is asked only when that
 /// matters.
@@ -127,7 +156,7 @@ pub fn decide(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn 
         (State::Whole, None) => return Decision::new(Action::Redo, "corrupt: run.json cannot be read"),
         (State::Whole, Some(record)) => record,
     };
-    if record.id != run.id.to_string() || RunId::of(&record.spec) != run.id {
+    if !describes(record, run) {
         return Decision::new(Action::Redo, "corrupt: run.json describes another run than its id names");
     }
     if wishes.force {
@@ -139,20 +168,21 @@ pub fn decide(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn 
     Decision::new(Action::Cached, format!("committed {:.19}Z", record.ended.to_string()))
 }
 
-/// Adds to a new run's decision where the nearest committed run differs, while that stays cheap.
+/// Whether the record is that of the run. Equal specs have equal ids, and comparing is cheaper than hashing; specs that
+/// differ in their names alone have equal ids, too.
+fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
+    record.id == run.id.to_string() && (record.spec == *run.spec || RunId::of(&record.spec) == run.id)
+}
+
+/// Adds to a new run's decision what the results nearest to it say of it; `asked` runs are explained in all.
 pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    if decision.action != Action::New || disk.by_id.is_empty() || asked * disk.by_id.len() > MOST_COMPARISONS {
+    if decision.action != Action::New {
         return;
     }
-    if let Some(changed) = disk.nearest(run) {
-        // Another id of an equal spec: only the version of the measurement differs, and that is the program's.
-        if changed.is_empty() {
-            decision.reason = "its result is of an older sweepline, whose numbers mean something else".to_owned();
-            return;
-        }
-        let text: Vec<String> = changed.iter().map(Difference::to_string).collect();
-        decision.reason = format!("changed: {}", text.join(", "));
-        decision.changed = changed;
+    decision.change = disk.nearest().find(&run.spec, asked);
+    // Another id of an equal spec: only the version of the measurement differs, and that is the program's.
+    if decision.change == Some(Change::Meaning) {
+        decision.reason = "its result is of an older sweepline, whose numbers mean something else".to_owned();
     }
 }
 
@@ -211,11 +241,54 @@ mod tests {
         let old = Listed { id: "0".repeat(16), ..committed(run) };
         let mut new = Decision::new(Action::New, "never committed");
         explain(&mut new, run, &on_disk(vec![old]), 1);
-        assert!(new.reason.contains("an older sweepline") && new.changed.is_empty(), "{}", new.reason);
+        assert!(new.reason.contains("an older sweepline") && new.differences().is_empty(), "{}", new.reason);
         let other = Listed { id: run.id.short(), ..committed(&runs(&[6]).runs[0]) };
         let (action, reason) = decided(run, &on_disk(vec![other]), none, false);
         assert_eq!(action, Action::Redo);
         assert!(reason.starts_with("corrupt: run.json describes another run"), "{reason}");
+    }
+
+    /// One field that differs.
+    fn one(field: &str, old: impl ToString, new: impl ToString) -> Difference {
+        Difference { field: field.to_owned(), old: Some(old.to_string()), new: Some(new.to_string()) }
+    }
+
+    /// What the nearest of `old` say of the one new run of `new`.
+    fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
+        let disk = OnDisk::new(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
+        let run = new.runs.iter().find(|run| disk.get(&run.id).is_none()).expect("a new run");
+        let mut decision = decide(run, &disk, Wishes::default(), &|_| false);
+        explain(&mut decision, run, &disk, 1);
+        decision.change
+    }
+
+    #[test]
+    fn the_edit_is_told_whatever_else_is_near() {
+        let seeded = |seed: u64, rates: &[u32]| {
+            let mut expansion = runs(rates);
+            for run in &mut expansion.runs {
+                let spec = crate::expand::RunSpec { seed: crate::units::Seed(seed), ..(*run.spec).clone() };
+                run.id = RunId::of(&spec);
+                run.spec = spec.into();
+            }
+            expansion
+        };
+        // A rate that came beside others is no edit of theirs.
+        assert_eq!(change(&[&runs(&[5])], &runs(&[5, 6])), Some(Change::Added(vec![one("load.qps", 5, 6)])));
+        // Two results of former plans are one field away: of the cell with the same names it was the other field.
+        let (a, b) = (seeded(1, &[5]), seeded(2, &[6]));
+        assert_eq!(change(&[&a, &b], &seeded(2, &[5])), Some(Change::Edited(vec![one("seed", 1, 2)])));
+        // Which of two rates became the third nobody knows; that it was the rate is common to both.
+        let told = change(&[&runs(&[5, 6])], &runs(&[7]));
+        assert_eq!(told, Some(Change::Edited(vec![one("load.qps", "5 or 6", 7)])));
+        // With too many differences it is another run.
+        let mut far = seeded(3, &[9]);
+        let mut spec = (*far.runs[0].spec).clone();
+        (spec.endpoint.name, spec.model.id) = ("z".to_owned(), "y".to_owned());
+        (spec.scenario.prompt_tokens, spec.repeat) = (99, 4);
+        far.runs[0].id = RunId::of(&spec);
+        far.runs[0].spec = spec.into();
+        assert_eq!(change(&[&runs(&[5])], &far), None);
     }
 
     proptest! {
@@ -231,14 +304,15 @@ mod tests {
             edited[at] = new;
             let (before, after) = (runs(&old), runs(&edited));
             let disk = OnDisk::new(before.runs.iter().map(committed).collect(), &after);
-            prop_assert_eq!(disk.orphans().len(), 1);
+            prop_assert_eq!(disk.orphans(|endpoint| endpoint == "e").len(), 1);
+            prop_assert_eq!(disk.orphans(|endpoint| endpoint == "f").len(), 0);
             for run in &after.runs {
                 let mut decision = decide(run, &disk, Wishes::default(), &|_| false);
                 explain(&mut decision, run, &disk, after.runs.len());
                 let is_new = !before.runs.iter().any(|old| old.id == run.id);
                 prop_assert_eq!(decision.action, if is_new { Action::New } else { Action::Cached });
                 if is_new {
-                    prop_assert_eq!(decision.reason, format!("changed: load.qps: {} → {new}", old[at]));
+                    prop_assert_eq!(decision.change, Some(Change::Edited(vec![one("load.qps", old[at], new)])));
                 }
             }
         }

@@ -73,12 +73,31 @@ impl From<std::time::Duration> for Nanos {
     }
 }
 
+/// `2 minutes`, `30 sec` and `10S` as durations are written.
+fn meant(text: &str) -> Option<String> {
+    let text = text.trim().to_lowercase();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+    let unit = match unit.trim() {
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "ms" | "msec" | "msecs" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "us" | "usec" | "microsecond" | "microseconds" => "us",
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|_| format!("{number}{unit}"))
+}
+
 impl FromStr for Nanos {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong =
-            || UnitError(format!("`{text}` is not a duration: write a number and a unit, like 120s, 1m30s or 250ms"));
+        let wrong = || match meant(text) {
+            Some(meant) => UnitError(format!("`{text}` is not a duration: did you mean `{meant}`?")),
+            None => {
+                UnitError(format!("`{text}` is not a duration: write a number and a unit, like 120s, 1m30s or 250ms"))
+            }
+        };
         let mut rest = text.trim();
         if rest.is_empty() {
             return Err(wrong());
@@ -163,6 +182,7 @@ impl JsonSchema for Nanos {
             "type": "string",
             "description": "A duration with a unit: h, m, s, ms, us or ns.",
             "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+\s*$",
+            "patternErrorMessage": "write a duration with its unit, like 120s, 1m30s or 250ms",
             "examples": ["120s", "1m30s", "250ms"],
         })
     }
@@ -210,6 +230,7 @@ impl JsonSchema for PerToken {
             "type": "string",
             "description": "A time for each token.",
             "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+/token\s*$",
+            "patternErrorMessage": "write a time per token, like 0.1ms/token",
             "examples": ["0.1ms/token"],
         })
     }

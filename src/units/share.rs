@@ -36,7 +36,7 @@ impl FromStr for Share {
             .ok_or_else(|| UnitError(format!("`{text}` is not a share: write it in percent, like 1% or 0.5%")))?;
         let share = number.parse::<Decimal>()?.percent();
         if share < Decimal::default() || share > Decimal::new(1, 0) {
-            return Err(UnitError(format!("`{text}` is outside 0% to 100%")));
+            return Err(UnitError(format!("`{text}` is outside 0% to 100%: write a share between them")));
         }
         Ok(Share(share))
     }
@@ -74,7 +74,8 @@ impl JsonSchema for Share {
         json_schema!({
             "type": "string",
             "description": "A share of a whole in percent.",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?%\s*$",
+            "pattern": r"^\s*(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%\s*$",
+            "patternErrorMessage": "write a share from 0% to 100%, like 1% or 0.5%",
             "examples": ["1%", "0.5%"],
         })
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("plan", &[]),
     ("explain", &[]),
     ("import", &["plan"]),
@@ -18,6 +18,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows"]),
+    ("lint", &["plan", "expand", "analysis"]),
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),
@@ -25,7 +26,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
         "cli",
         &[
             "plan", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store",
-            "analysis", "sweep", "export", "report",
+            "analysis", "lint", "sweep", "export", "report",
         ],
     ),
 ];

@@ -2,20 +2,26 @@
 
 mod architecture;
 mod bad;
+mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod diff;
+mod editor;
 mod explain;
 mod identity;
 mod import;
 mod keepalive;
 mod kill;
 mod lab;
+mod lint;
 mod memory;
 mod mock;
 mod new;
 mod observe;
 mod outcomes;
+mod plans;
+mod preview;
 mod readers;
 mod readme;
 mod realserver;

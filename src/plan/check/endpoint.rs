@@ -9,9 +9,32 @@ use crate::plan::model::{Endpoint, Engine, ModelId, Plan, SecretRef};
 use crate::plan::suggest;
 use crate::units::Decimal;
 
-/// Every engine, to name them in errors and to check the keys of model ids.
-const ENGINES: [Engine; 7] =
-    [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+/// A URL that can be asked, or what is wrong with it and what to type.
+fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
+    let like = "write it like http://127.0.0.1:8000/v1".to_owned();
+    if url.trim().is_empty() {
+        return Err(("`url` is empty".to_owned(), like));
+    }
+    if url.contains('$') {
+        let message = format!("`{url}` holds a variable of the shell, which a plan does not replace");
+        return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
+    }
+    if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
+        let message = format!("the quotes of `{url}` are typographic, and a part of the text");
+        return Err((message, "write plain ones: \"http://127.0.0.1:8000/v1\"".to_owned()));
+    }
+    // `localhost:8000` reads as the scheme `localhost`.
+    if let (false, Ok(whole)) = (url.contains(":/"), reqwest::Url::parse(&format!("http://{url}"))) {
+        let path = if matches!(whole.path(), "" | "/") { "/v1" } else { "" };
+        let message = format!("`{url}` does not begin with http:// or https://");
+        return Err((message, format!("write http://{}{path}", url.trim_end_matches('/'))));
+    }
+    let parsed = reqwest::Url::parse(url).map_err(|error| (format!("`{url}` is not a URL: {error}"), like.clone()))?;
+    match parsed.scheme() {
+        "http" | "https" => Ok(parsed),
+        _ => Err((format!("`{url}` is neither an http nor an https URL"), like)),
+    }
+}
 
 impl Checker<'_> {
     /// Checks every endpoint.
@@ -37,7 +60,7 @@ impl Checker<'_> {
             let remedy = "add `url: http://HOST:PORT/v1`, or `engine: mock` for the embedded server";
             self.report_key(&at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
         }
-        if endpoint.mock.is_none() {
+        if endpoint.mock.is_none() || damaged {
             return;
         }
         let mock = steps!["endpoints", name, "mock"];
@@ -56,16 +79,10 @@ impl Checker<'_> {
     fn url(&mut self, name: &str, url: &str) {
         let at = steps!["endpoints", name, "url"];
         let bad = |message: String, remedy: &str| Diagnostic::new(Code::Url, message).remedy(remedy);
-        let with_scheme = "write it like http://127.0.0.1:8000/v1";
-        let parsed = match reqwest::Url::parse(url) {
+        let parsed = match usable(url) {
             Ok(parsed) => parsed,
-            Err(error) => return self.report(&at, bad(format!("`{url}` is not a URL: {error}"), with_scheme)),
+            Err((message, remedy)) => return self.report(&at, bad(message, &remedy)),
         };
-        if !matches!(parsed.scheme(), "http" | "https") {
-            // `localhost:8000` reads as the scheme `localhost`.
-            let message = format!("`{url}` is neither an http nor an https URL");
-            return self.report(&at, bad(message, with_scheme));
-        }
         let secret_query = parsed.query_pairs().any(|(key, _)| is_secret_name(&key));
         if !parsed.username().is_empty() || parsed.password().is_some() || secret_query {
             let message = "the URL carries a password or key, which would end up in results and logs";
@@ -131,7 +148,7 @@ impl Checker<'_> {
     }
 
     fn id_engine(&mut self, model: &str, engine: &str) {
-        let names = ENGINES.iter().map(|engine| engine.name()).chain(["default"]);
+        let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["default"]);
         if !names.clone().any(|name| name == engine) {
             let message = format!("the ids of model `{model}` are by engine, and `{engine}` is none");
             let remedy = suggest::remedy(engine, names);

@@ -45,7 +45,7 @@ impl<'t> Checker<'t> {
     fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
-            self.found.push(diagnostic.at(Some(found.span())));
+            self.found.push(diagnostic.at(Some(found.span())).with(found.related()));
         }
     }
 
@@ -81,7 +81,11 @@ impl<'t> Checker<'t> {
         let remedy = if known.is_empty() {
             format!("add {what} `{name}` to the plan")
         } else {
+            let parts: Vec<&str> = name.split([',', ' ']).filter(|part| !part.is_empty()).collect();
             match suggest::nearest(name, known.iter().copied()) {
+                None if parts.len() > 1 && parts.iter().all(|part| known.contains(part)) => {
+                    format!("write a list: [{}]", parts.join(", "))
+                }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the plan knows {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
             }

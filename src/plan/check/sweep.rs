@@ -6,6 +6,7 @@ use super::scenario::has_no_turns;
 use super::{Checker, out_of_range, steps};
 use crate::plan::axis::{self, Kind};
 use crate::plan::error::{Code, Diagnostic};
+use crate::plan::foreign;
 use crate::plan::model::{Plan, Scalar, Sweep, Table};
 use crate::plan::shorthand::OneOrMany;
 use crate::plan::suggest;
@@ -78,9 +79,8 @@ impl Checker<'_> {
                 .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
         } else {
             let names = axis::AXES.iter().map(|(name, ..)| *name).chain(axis::ALIASES.iter().map(|(name, _)| *name));
-            let remedy = match (key, suggest::nearest(key, names.clone())) {
-                ("users" | "clients" | "parallel" | "max_concurrency", _) => "did you mean `batch_size`?".to_owned(),
-                ("rate" | "rps", _) => "did you mean `qps`?".to_owned(),
+            let remedy = match (foreign::axis_of(key), suggest::nearest(key, names.clone())) {
+                (Some(remedy), _) => remedy,
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 _ => format!("the axes are {}", suggest::choices(names).replace(" or ", " and ")),
             };

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
 use crate::plan::Connections;
@@ -52,7 +54,7 @@ fn difference(there: &Environment, here: &Environment) -> Option<String> {
 }
 
 /// A run that was measured, as its generator felt it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
     /// Its name.
     pub name: String,

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use crate::analysis::Events;
 use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_log};
-use crate::engine::{self, EngineError, Job, Progress};
-use crate::rows::{Journal, Records, Replay, RunLabels, read_journal};
+use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
+use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
 use crate::sweep::perform::JournalSink;
 use crate::units::Nanos;
@@ -58,6 +58,7 @@ pub fn measure(
         id_prefix: PREFIX.to_owned(),
         nonce_key: NonceKey::new(&[0; 32], 1),
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
+        samples: Box::new(NoSamples),
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,
@@ -81,4 +82,17 @@ pub fn measure(
         cost: Cost::of(rows, facts),
         stamps: Stamps::of(rows, facts, &log),
     })
+}
+
+/// A calibration keeps no time series.
+struct NoSamples;
+
+impl SampleSink for NoSamples {
+    fn append(&mut self, _: &[Sample]) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, SinkError> {
+        Ok(0)
+    }
 }

@@ -1,0 +1,208 @@
+//! Which runs come, go and stay between two plans, and by which edits.
+//!
+//! A run of the plan after that the plan before lacks is set beside the run that it took the place of: the one of the same
+//! sweep, cell and repeat, or of the cell whose value it replaced. What differs between the two was edited. A run without
+//! such a counterpart came by a new value, a new repeat or a new sweep.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::expand::{PlannedRun, RunId, differences};
+use crate::plan::{Scalar, Step};
+
+use super::edits::{Both, Edit, Kind, Values};
+use super::source::Side;
+
+/// Runs that came and went by the same edits.
+pub struct Group<'a> {
+    /// The edits, all of which took part in each of the runs.
+    pub edits: Vec<Edit>,
+    /// Runs of the plan after.
+    pub come: Vec<&'a PlannedRun>,
+    /// Runs of the plan before.
+    pub go: Vec<&'a PlannedRun>,
+}
+
+/// What came of a comparison.
+pub struct Compared<'a> {
+    /// Runs that both plans ask for.
+    pub stay: Vec<&'a PlannedRun>,
+    /// The others, by their edits.
+    pub groups: Vec<Group<'a>>,
+    /// Edits by which no run came or went.
+    pub without_effect: Vec<Edit>,
+}
+
+/// Compares two plans.
+pub fn compare<'a>(a: &'a Side, b: &'a Side) -> Compared<'a> {
+    let (before, after) = (unique(a), unique(b));
+    let both = Both { a, b, old: Values::of(a), new: Values::of(b) };
+    let stay = after.values().filter(|run| before.contains_key(&run.id)).copied().collect();
+    let mut go: Vec<&PlannedRun> = before.values().filter(|run| !after.contains_key(&run.id)).copied().collect();
+    let come: Vec<&PlannedRun> = after.values().filter(|run| !before.contains_key(&run.id)).copied().collect();
+    let (old_axes, new_axes) = (Axes::of(a, &both.old), Axes::of(b, &both.new));
+    let replaced = replaced(&old_axes, &new_axes);
+    let of_cell: HashMap<Key, &PlannedRun> = go.iter().map(|run| (Key::of(run), *run)).collect();
+    let mut groups: IndexMap<Vec<Edit>, Group> = IndexMap::new();
+    let mut gone: HashSet<RunId> = HashSet::new();
+    for run in come {
+        let key = Key::of(run);
+        let counterpart = of_cell.get(&key).or_else(|| of_cell.get(&key.before(&replaced)));
+        let edits = match counterpart {
+            Some(old) => both.between(old, run, &differences(&old.spec, &run.spec)),
+            None => one_sided(&both, Kind::Added, run, (&new_axes, &old_axes)),
+        };
+        let group = group(&mut groups, edits);
+        group.come.push(run);
+        if let Some(old) = counterpart.filter(|old| gone.insert(old.id)) {
+            group.go.push(old);
+        }
+    }
+    go.retain(|run| !gone.contains(&run.id));
+    for run in go {
+        let edits = one_sided(&both, Kind::Removed, run, (&old_axes, &new_axes));
+        group(&mut groups, edits).go.push(run);
+    }
+    let told: Vec<&Edit> = groups.keys().flatten().collect();
+    let without_effect = both.without_effect(&told);
+    Compared { stay, groups: groups.into_values().collect(), without_effect }
+}
+
+fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit>) -> &'g mut Group<'a> {
+    let group = || Group { edits: edits.clone(), come: Vec::new(), go: Vec::new() };
+    groups.entry(edits.clone()).or_insert_with(group)
+}
+
+/// Each run once, where sweeps share it.
+fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
+    let mut runs = IndexMap::new();
+    for run in &side.expansion.runs {
+        runs.entry(run.id).or_insert(run);
+    }
+    runs
+}
+
+/// What a plan calls a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    sweep: String,
+    cell: Vec<(String, String)>,
+    repeat: u32,
+}
+
+/// For a sweep and an axis, new values and the old ones in whose place they stand.
+type Replaced = HashMap<(String, String), HashMap<String, String>>;
+
+impl Key {
+    fn of(run: &PlannedRun) -> Key {
+        let mut cell: Vec<(String, String)> =
+            run.cell.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect();
+        cell.sort();
+        Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
+    }
+
+    /// The same with each value that took another one's place put back.
+    fn before(&self, replaced: &Replaced) -> Key {
+        let mut key = self.clone();
+        for (axis, value) in &mut key.cell {
+            let old = replaced.get(&(self.sweep.clone(), axis.clone())).and_then(|values| values.get(value));
+            *value = old.cloned().unwrap_or_else(|| value.clone());
+        }
+        key
+    }
+}
+
+/// The values that the runs of a plan have on each axis of each sweep, and how often each cell is run.
+struct Axes {
+    sweeps: IndexMap<String, IndexMap<String, IndexSet<String>>>,
+    repeats: HashMap<String, u32>,
+}
+
+impl Axes {
+    fn of(side: &Side, values: &Values) -> Axes {
+        let mut axes = Axes { sweeps: IndexMap::new(), repeats: HashMap::new() };
+        for run in &side.expansion.runs {
+            let sweep = axes.sweeps.entry(run.sweep.to_string()).or_default();
+            for (axis, value) in &run.cell {
+                sweep.entry(axis.clone()).or_default().insert(value.to_string());
+            }
+            let repeats = axes.repeats.entry(run.sweep.to_string()).or_default();
+            *repeats = (*repeats).max(run.repeat + 1);
+        }
+        for (sweep, of_sweep) in &mut axes.sweeps {
+            for (axis, seen) in of_sweep {
+                let place = |value: &String| place_in_list(values, sweep, axis, value);
+                seen.sort_by(|a, b| place(a).cmp(&place(b)));
+            }
+        }
+        axes
+    }
+
+    fn values(&self, sweep: &str, axis: &str) -> Option<&IndexSet<String>> {
+        self.sweeps.get(sweep)?.get(axis)
+    }
+}
+
+fn axis_path(sweep: &str, axis: &str) -> Vec<Step> {
+    vec!["sweeps".into(), sweep.into(), "matrix".into(), axis.into()]
+}
+
+/// The position of an axis' value in the plan's own list; last where it does not stand there as it is.
+fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize {
+    let list = values.at(&axis_path(sweep, axis)).and_then(serde_json::Value::as_array);
+    let is_it = |item: &serde_json::Value| {
+        serde_json::from_value::<Scalar>(item.clone()).is_ok_and(|scalar| scalar.to_string() == value)
+    };
+    list.and_then(|items| items.iter().position(is_it)).unwrap_or(usize::MAX)
+}
+
+/// Where as many values of an axis went as came, they took each other's places, in their order.
+fn replaced(old: &Axes, new: &Axes) -> Replaced {
+    let mut replaced = Replaced::new();
+    for (sweep, axes) in &new.sweeps {
+        for (axis, after) in axes {
+            let Some(before) = old.values(sweep, axis) else { continue };
+            let came: Vec<&String> = after.difference(before).collect();
+            let went: Vec<&String> = before.difference(after).collect();
+            if came.len() == went.len() {
+                let pairs = came.into_iter().cloned().zip(went.into_iter().cloned()).collect();
+                replaced.insert((sweep.clone(), axis.clone()), pairs);
+            }
+        }
+    }
+    replaced
+}
+
+/// Why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan, `there` the other's.
+fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
+    let sweep = &*run.sweep;
+    let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];
+    let Some(other) = there.sweeps.get(sweep) else { return vec![both.one_sided(kind, &sweep_path, None)] };
+    let mut edits = Vec::new();
+    for (axis, value) in &run.cell {
+        let value = value.to_string();
+        let mut path = axis_path(sweep, axis);
+        if other.get(axis).is_some_and(|values| values.contains(&value)) {
+            continue;
+        }
+        let at = here.values(sweep, axis).and_then(|values| values.get_index_of(&value));
+        path.extend(other.contains_key(axis).then_some(at).flatten().map(Step::Index));
+        edits.push(both.one_sided(kind, &path, Some(value)));
+    }
+    let (was, is) = (there.repeats[sweep], here.repeats[sweep]);
+    if edits.is_empty() && run.repeat >= was {
+        let (old, new) = if kind == Kind::Added { (was, is) } else { (is, was) };
+        let path = [sweep_path.clone(), vec!["repeats".into()]].concat();
+        edits.push(both.changed(&path, old.to_string(), new.to_string()));
+    }
+    for axis in other.keys().filter(|axis| !run.cell.contains_key(*axis)) {
+        let opposite = if kind == Kind::Added { Kind::Removed } else { Kind::Added };
+        edits.push(both.one_sided(opposite, &axis_path(sweep, axis), None));
+    }
+    if edits.is_empty() {
+        // All its values are in the other plan, so a rule of the sweep took the cell out there.
+        edits.push(both.one_sided(Kind::Changed, &[sweep_path, vec!["exclude".into()]].concat(), None));
+    }
+    edits
+}

@@ -1,0 +1,184 @@
+//! The edits between two plans: which value, as it was, as it is, and where.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::expand::{Difference, PlannedRun, origin};
+use crate::plan::Step;
+
+use super::source::Side;
+
+/// What was done to a value of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It is another one.
+    Changed,
+    /// It came.
+    Added,
+    /// It went.
+    Removed,
+}
+
+/// One edit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+pub struct Edit {
+    /// What was done.
+    pub kind: Kind,
+    /// The value's path in the plan, like sweeps.rates.matrix.qps[1].
+    pub path: String,
+    /// The value before; null where there was none, or where it is a table.
+    pub old: Option<String>,
+    /// The value after; null where there is none, or where it is a table.
+    pub new: Option<String>,
+    /// Where it was, or its nearest parent, as file:line:column.
+    pub old_place: Option<String>,
+    /// Where it is, or its nearest parent, as file:line:column.
+    pub place: Option<String>,
+}
+
+/// A plan as values, to look up what stands at a path.
+pub struct Values(Value);
+
+impl Values {
+    /// Those of a plan. Secrets are in it as references only.
+    pub fn of(side: &Side) -> Values {
+        Values(serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null))
+    }
+
+    /// What stands at `path`; a single value may stand for a list of one.
+    pub fn at(&self, path: &[Step]) -> Option<&Value> {
+        path.iter().try_fold(&self.0, |value, step| match (step, value) {
+            (Step::Key(key), value) => value.get(key),
+            (Step::Index(index), Value::Array(items)) => items.get(*index),
+            (Step::Index(0), value) if !value.is_object() => Some(value),
+            (Step::Index(_), _) => None,
+        })
+    }
+
+    /// Every value that is no table, by its path. A list is one value.
+    fn leaves(&self) -> BTreeMap<Vec<String>, &Value> {
+        fn collect<'v>(value: &'v Value, path: &mut Vec<String>, into: &mut BTreeMap<Vec<String>, &'v Value>) {
+            let Value::Object(table) = value else {
+                into.insert(path.clone(), value);
+                return;
+            };
+            for (key, value) in table {
+                path.push(key.clone());
+                collect(value, path, into);
+                path.pop();
+            }
+        }
+        let mut leaves = BTreeMap::new();
+        collect(&self.0, &mut Vec::new(), &mut leaves);
+        leaves
+    }
+}
+
+/// The two plans that are compared, as values.
+pub struct Both<'a> {
+    /// The plan before.
+    pub a: &'a Side,
+    /// The plan after.
+    pub b: &'a Side,
+    /// The values before.
+    pub old: Values,
+    /// The values after.
+    pub new: Values,
+}
+
+impl Both<'_> {
+    /// The edits by which the run `b` of the plan after is another one than `a` of the plan before.
+    pub fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = differences.iter().map(|difference| self.of_field(a, b, difference)).collect();
+        edits.sort_by(|a, b| a.path.cmp(&b.path));
+        // One edit may change several fields: another scenario has another length and another prompt.
+        edits.dedup();
+        edits
+    }
+
+    fn of_field(&self, a: &PlannedRun, b: &PlannedRun, difference: &Difference) -> Edit {
+        let before = origin(&self.a.loaded.plan, a, &difference.field);
+        let after = origin(&self.b.loaded.plan, b, &difference.field);
+        let simple = |value: Option<&Value>| value.filter(|value| !value.is_object() && !value.is_array()).map(shown);
+        let (old, new) = (simple(self.old.at(&before)), simple(self.new.at(&after)));
+        // A default stands nowhere in the plan; the run knows it.
+        let (old, new) = match old.is_some() && new.is_some() && old != new {
+            true => (old, new),
+            false => (difference.old.clone(), difference.new.clone()),
+        };
+        let path = if after.is_empty() { difference.field.clone() } else { dotted(&after) };
+        let (old_place, place) = (self.a.place(&before), self.b.place(&after));
+        Edit { kind: Kind::Changed, path, old, new, old_place, place }
+    }
+
+    /// The edit that brought a value, or took it away.
+    pub fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
+        let (old, new) = if kind == Kind::Added { (None, value) } else { (value, None) };
+        let (old_place, place) = match kind {
+            Kind::Added => (None, self.b.place(path)),
+            Kind::Removed => (self.a.place(path), None),
+            Kind::Changed => (self.a.place(path), self.b.place(path)),
+        };
+        Edit { kind, path: dotted(path), old, new, old_place, place }
+    }
+
+    /// The edit of a value that is in both plans.
+    pub fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
+        Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
+    }
+
+    /// The edits that no run came or went by: all changed values but those that `told` names, or that lie around or below
+    /// one of them.
+    pub fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
+        let (old, new) = (self.old.leaves(), self.new.leaves());
+        let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();
+        paths.sort();
+        paths.dedup();
+        let changed = paths.into_iter().filter(|path| old.get(*path) != new.get(*path));
+        changed
+            .filter_map(|keys| {
+                let path: Vec<Step> = keys.iter().map(|key| Step::from(key.as_str())).collect();
+                let name = dotted(&path);
+                let is_told = told.iter().any(|edit| is_around(&edit.path, &name) || is_around(&name, &edit.path));
+                let (old, new) = (old.get(keys).map(|value| shown(value)), new.get(keys).map(|value| shown(value)));
+                let kind = match (&old, &new) {
+                    (None, _) => Kind::Added,
+                    (_, None) => Kind::Removed,
+                    _ => Kind::Changed,
+                };
+                (!is_told).then(|| Edit { old, new, ..self.one_sided(kind, &path, None) })
+            })
+            .collect()
+    }
+}
+
+/// Whether the value at `outer` is, or holds, that at `inner`.
+fn is_around(outer: &str, inner: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// A value in one line.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+/// A path as people write it: `sweeps.rates.matrix.qps[1]`.
+fn dotted(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => text.push_str(&format!(".{key}")),
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}

@@ -1,0 +1,72 @@
+//! `sweepline diff A B`: the runs that come, go and stay between two plans, or two revisions of one, and the edits that
+//! made it so. Sends nothing and looks at no results.
+
+mod compare;
+mod edits;
+mod show;
+mod source;
+
+use clap::{Args, ValueEnum};
+
+use super::{Exit, Failure, output};
+
+use compare::compare;
+use show::Diff;
+pub use source::Side;
+use source::Source;
+
+/// The arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The plan before: a file, or FILE@REV for the file as it was at a git revision
+    #[arg(value_name = "A")]
+    a: String,
+    /// The plan after, written likewise; left out, it is the file of A@REV as it is now
+    #[arg(value_name = "B")]
+    b: Option<String>,
+    /// Text for people, Markdown for a pull request, or JSON for programs (schemas/diff.schema.json)
+    #[arg(long, value_enum, default_value = "text")]
+    format: Shape,
+}
+
+/// How the difference is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shape {
+    /// For people.
+    Text,
+    /// For a pull request.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+/// Compares two plans.
+pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
+    let a = Source::parse(&args.a);
+    let b = match &args.b {
+        Some(b) => Source::parse(b),
+        None if a.revision.is_some() => Source::file(&a.path),
+        None => {
+            let text = format!("give two plans, or one at a revision that is compared with the file: {}@main", args.a);
+            return Err(Failure::Usage(text));
+        }
+    };
+    let (a, b) = (a.load()?, b.load()?);
+    let diff = Diff::new(&a, &b, compare(&a, &b));
+    match args.format {
+        Shape::Text => output::print(&diff.text())?,
+        Shape::Markdown => output::print(&diff.markdown())?,
+        Shape::Json => output::json(&diff)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What differs between the runs of two plans that were read, for people.
+pub fn text(a: &Side, b: &Side) -> String {
+    Diff::new(a, b, compare(a, b)).text()
+}
+
+/// The JSON Schema of `diff --format json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Diff>("what sweepline diff --format json prints")
+}

@@ -1,0 +1,250 @@
+//! A comparison as data, as text, and as Markdown for a pull request.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::expand::PlannedRun;
+use crate::plan::Scalar;
+use crate::report::format::{fill, plain};
+use crate::report::progress::duration;
+use crate::sweep::event::{RunView, name};
+
+use super::super::estimate::Spans;
+use super::compare::{Compared, Group};
+use super::edits::{Edit, Kind};
+use super::source::Side;
+
+/// Runs of a group that are named in text.
+const MOST_NAMES: usize = 3;
+/// Where the words of a group begin.
+const INDENT: usize = 22;
+
+/// What differs between two plans.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Diff {
+    /// The plan before, as file or file@revision.
+    pub a: String,
+    /// The plan after.
+    pub b: String,
+    /// Runs of the plan after that the one before lacks.
+    pub come: Vec<Run>,
+    /// Runs of the plan before that the one after lacks.
+    pub go: Vec<Run>,
+    /// Runs of both.
+    pub stay: Vec<Run>,
+    /// The runs that come and go, by the edits that made it so.
+    pub edits: Vec<Part>,
+    /// Edits by which no run comes or goes.
+    pub without_effect: Vec<Edit>,
+    /// How long the runs that come take one after another on each resource, resources side by side, in seconds: fill,
+    /// stabilize, measure and cooldown.
+    pub seconds: f64,
+}
+
+/// A run of one of the plans.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Run {
+    /// The full id, 64 hex digits.
+    pub id: String,
+    /// Its sweep.
+    pub sweep: String,
+    /// A value for each axis.
+    pub cell: Map<String, Value>,
+    /// Which repeat of the cell, from 0.
+    pub repeat: u32,
+    #[serde(skip)]
+    name: String,
+}
+
+/// Runs that come and go by the same edits.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Part {
+    /// The edits, all of which took part in each of the runs.
+    pub edits: Vec<Edit>,
+    /// Ids of runs that come.
+    pub come: Vec<String>,
+    /// Ids of runs that go.
+    pub go: Vec<String>,
+    #[serde(skip)]
+    names: [Vec<String>; 2],
+}
+
+impl Diff {
+    /// The comparison of `a` and `b`.
+    pub fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
+        let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
+        for group in &compared.groups {
+            come.extend(group.come.iter().map(|run| Run::of(run)));
+            go.extend(group.go.iter().map(|run| Run::of(run)));
+            for run in &group.come {
+                spans.add(&b.expansion.resources[&run.spec.endpoint.name], RunView::new(0, run).expected_ns());
+            }
+        }
+        Diff {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            come,
+            go,
+            stay: compared.stay.iter().map(|run| Run::of(run)).collect(),
+            edits: compared.groups.iter().map(Part::of).collect(),
+            without_effect: compared.without_effect,
+            seconds: spans.side_by_side(u16::MAX) as f64 / 1e9,
+        }
+    }
+
+    /// `2 runs come (about 4m30s), 1 goes, 9 stay`.
+    fn summary(&self) -> String {
+        let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let time = match self.come.is_empty() {
+            true => String::new(),
+            false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
+        };
+        format!(
+            "{}{time}, {}, {}",
+            verb(self.come.len(), "run comes", "runs come"),
+            verb(self.go.len(), "goes", "go"),
+            verb(self.stay.len(), "stays", "stay"),
+        )
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut out = format!("{} → {}: {}\n", self.a, self.b, self.summary());
+        for part in &self.edits {
+            out.push('\n');
+            part.edits.iter().for_each(|edit| out.push_str(&fill(&format!("{} ", edit.sentence()), 2, &edit.places())));
+            for (verb, names) in ["come", "go"].iter().zip(&part.names) {
+                if !names.is_empty() {
+                    let count = if names.len() == 1 { "1 run".to_owned() } else { format!("{} runs", names.len()) };
+                    let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 2);
+                    out.push_str(&fill(&label, INDENT, &some(names)));
+                }
+            }
+        }
+        if !self.without_effect.is_empty() {
+            out.push_str("\nleaves every run alone:\n");
+            let line = |edit: &Edit| fill(&format!("  {} ", edit.sentence()), 4, &edit.places());
+            out.extend(self.without_effect.iter().map(line));
+        }
+        out
+    }
+
+    /// For a pull request.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
+        if !self.edits.is_empty() {
+            out.push_str("\n| edit | where | come | go |\n|---|---|--:|--:|\n");
+            for part in &self.edits {
+                let each = |of: &dyn Fn(&Edit) -> String| part.edits.iter().map(of).collect::<Vec<_>>().join("<br>");
+                let (edits, places) = (each(&Edit::in_markdown), each(&|edit| escaped(&edit.shortest_place())));
+                out.push_str(&format!("| {edits} | {places} | {} | {} |\n", part.come.len(), part.go.len()));
+            }
+        }
+        for (verb, runs) in [("come", &self.come), ("go", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
+            out.push_str(&format!("\n<details><summary>{} that {verb}</summary>\n\n", counted(runs.len())));
+            out.push_str("| run | sweep | what |\n|---|---|---|\n");
+            for run in runs.iter() {
+                let (sweep, name) = (escaped(&run.sweep), escaped(&run.name));
+                out.push_str(&format!("| `{}` | {sweep} | {name} |\n", &run.id[..8]));
+            }
+            out.push_str("\n</details>\n");
+        }
+        if !self.without_effect.is_empty() {
+            out.push_str("\nLeaves every run alone:\n\n");
+            let line = |edit: &Edit| format!("- {} ({})\n", edit.in_markdown(), escaped(&edit.shortest_place()));
+            out.extend(self.without_effect.iter().map(line));
+        }
+        out
+    }
+}
+
+impl Run {
+    fn of(run: &PlannedRun) -> Run {
+        let value = |scalar: &Scalar| serde_json::to_value(scalar).unwrap_or(Value::Null);
+        Run {
+            id: run.id.to_string(),
+            sweep: run.sweep.to_string(),
+            cell: run.cell.iter().map(|(axis, scalar)| (axis.clone(), value(scalar))).collect(),
+            repeat: run.repeat,
+            name: name(&run.spec),
+        }
+    }
+}
+
+impl Part {
+    fn of(group: &Group) -> Part {
+        let ids = |runs: &[&PlannedRun]| runs.iter().map(|run| run.id.to_string()).collect();
+        let named = |run: &&PlannedRun| format!("{} ({})", plain(&name(&run.spec)), &run.id.short()[..8]);
+        let names = |runs: &[&PlannedRun]| runs.iter().map(named).collect();
+        Part {
+            edits: group.edits.clone(),
+            come: ids(&group.come),
+            go: ids(&group.go),
+            names: [names(&group.come), names(&group.go)],
+        }
+    }
+}
+
+impl Edit {
+    /// `endpoints.demo.mock.ttft: 2ms → 3ms`, `added: sweeps.rates.matrix.qps[2] = 60`.
+    fn sentence(&self) -> String {
+        let text = |value: &Option<String>| plain(value.as_deref().unwrap_or("nothing"));
+        let path = plain(&self.path);
+        match (self.kind, &self.old, &self.new) {
+            (Kind::Changed, None, None) => format!("{path}: changed"),
+            (Kind::Changed, old, new) => format!("{path}: {} → {}", text(old), text(new)),
+            (Kind::Added, _, None) => format!("added: {path}"),
+            (Kind::Added, _, new) => format!("added: {path} = {}", text(new)),
+            (Kind::Removed, None, _) => format!("removed: {path}"),
+            (Kind::Removed, old, _) => format!("removed: {path} = {}", text(old)),
+        }
+    }
+
+    /// `(old.yaml:4:50 → new.yaml:4:50)`, or the one place that there is.
+    fn places(&self) -> String {
+        match (&self.old_place, &self.place) {
+            (Some(old), Some(new)) => format!("({old} → {new})"),
+            (Some(one), None) | (None, Some(one)) => format!("({one})"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Where it is, or was.
+    fn shortest_place(&self) -> String {
+        self.place.clone().or_else(|| self.old_place.clone()).unwrap_or_default()
+    }
+
+    fn in_markdown(&self) -> String {
+        let quoted = |text: &str| format!("`{}`", plain(text).replace('`', "'").replace('|', "\\|"));
+        let text = |value: &Option<String>| value.as_deref().map_or("nothing".to_owned(), quoted);
+        let path = quoted(&self.path);
+        match (self.kind, &self.old, &self.new) {
+            (Kind::Changed, None, None) => format!("{path} changed"),
+            (Kind::Changed, old, new) => format!("{path}: {} → {}", text(old), text(new)),
+            (Kind::Added, _, None) => format!("added {path}"),
+            (Kind::Added, _, new) => format!("added {path}: {}", text(new)),
+            (Kind::Removed, None, _) => format!("removed {path}"),
+            (Kind::Removed, old, _) => format!("removed {path}: {}", text(old)),
+        }
+    }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+/// The first names of a list.
+fn some(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
+    if names.len() > MOST_NAMES {
+        shown.push(format!("… and {} more (--format json has all)", names.len() - MOST_NAMES));
+    }
+    shown.join(", ")
+}
+
+/// What Markdown and HTML would take for marks of theirs.
+fn escaped(text: &str) -> String {
+    let special = |c: char| "\\`*_[]<>|#".contains(c);
+    plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}

@@ -1,0 +1,216 @@
+//! Where a plan comes from: a file, or a file as it was at a git revision, which the `git` program is asked for.
+
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::expand::{Expansion, expand};
+use crate::plan::{self, Files, Format, Loaded, Options, Step};
+
+use super::super::{Failure, output};
+
+/// A plan that is named on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its file.
+    pub path: PathBuf,
+    /// The git revision at which it is meant; none for the file as it is.
+    pub revision: Option<String>,
+}
+
+/// A plan that was read, with its runs.
+pub struct Side {
+    /// As it was named: file, or file@revision.
+    pub name: String,
+    /// The plan and where its values were written.
+    pub loaded: Loaded,
+    /// Its runs.
+    pub expansion: Expansion,
+    revision: Option<String>,
+}
+
+impl Side {
+    /// A plan that is read already, as it is now.
+    pub fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
+        Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
+    }
+
+    /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.
+    pub fn place(&self, path: &[Step]) -> Option<String> {
+        let place = self.loaded.place(path)?;
+        let Some(revision) = &self.revision else { return Some(place.to_string()) };
+        Some(format!("{}@{revision}:{}:{}", place.file.display(), place.line, place.column))
+    }
+}
+
+impl Source {
+    /// The file as it is.
+    pub fn file(path: &Path) -> Source {
+        Source { path: path.to_owned(), revision: None }
+    }
+
+    /// `FILE`, or `FILE@REV`. A file that is called like the whole argument is meant first; else the `@` behind a plan's
+    /// ending parts the two, since both names of files and revisions (`main@{1}`) may have others.
+    pub fn parse(text: &str) -> Source {
+        if Path::new(text).exists() {
+            return Source::file(Path::new(text));
+        }
+        let parts = text.match_indices('@').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let mut parts = parts.filter(|(path, revision)| !path.is_empty() && !revision.is_empty());
+        let is_plan = |(path, _): &(&str, &str)| Format::of(Path::new(path)).is_some();
+        match parts.clone().find(is_plan).or_else(|| parts.next()) {
+            Some((path, revision)) => Source { path: path.into(), revision: Some(revision.to_owned()) },
+            None => Source::file(Path::new(text)),
+        }
+    }
+
+    /// Reads the plan with its fragments, checks it and expands it.
+    pub fn load(&self) -> Result<Side, Failure> {
+        let (name, loaded) = match &self.revision {
+            None => (self.path.display().to_string(), plan::load(&self.path)?),
+            Some(revision) => {
+                let name = format!("{}@{revision}", self.path.display());
+                let loaded = Revision::open(&self.path, revision)?.load(&self.path, &name)?;
+                (name, loaded)
+            }
+        };
+        let expansion = expand(&loaded.plan)?;
+        Ok(Side { name, loaded, expansion, revision: self.revision.clone() })
+    }
+}
+
+/// The files of a repository as they were at a revision.
+struct Revision<'a> {
+    revision: &'a str,
+}
+
+impl<'a> Revision<'a> {
+    /// Of the repository that `path` lies in. The file, and its folder, need not exist any longer.
+    fn open(path: &Path, revision: &'a str) -> Result<Revision<'a>, Failure> {
+        let shown = path.display();
+        if revision.starts_with('-') {
+            return Err(Failure::Usage(format!("`{revision}` is no git revision: none begins with a dash")));
+        }
+        let (folder, _) = located(path).map_err(|error| Failure::Unexpected(error.into()))?;
+        let repository = git(&folder, &["rev-parse", "--is-inside-work-tree"])?;
+        if !repository.status.success() {
+            let reason = last_words(&repository);
+            return Err(Failure::Usage(format!(
+                "{shown} lies in no work tree of git, so it has no revisions: {reason}"
+            )));
+        }
+        if !git(&folder, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?.status.success() {
+            let text =
+                format!("the repository of {shown} has no revision `{revision}`; `git log --oneline` lists some");
+            return Err(Failure::Usage(text));
+        }
+        Ok(Revision { revision })
+    }
+
+    /// Reads the plan at `path`; `name` is what it is called in errors.
+    fn load(&self, path: &Path, name: &str) -> Result<Loaded, Failure> {
+        let Some(format) = Format::of(path) else {
+            return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
+        };
+        let bytes = self.read(path, usize::MAX).map_err(|error| {
+            Failure::Usage(format!("{} is no file at revision `{}`: {error}", path.display(), self.revision))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
+        plan::parse_with(path, &text, format, &Options::default(), self).map_err(|errors| {
+            // Its places name the file as it is called now.
+            output::complain(&format!("{name} has mistakes:"));
+            errors.into()
+        })
+    }
+
+    /// What git gives for the object at `path`.
+    fn ask(&self, args: &[&str], path: &Path) -> io::Result<Vec<u8>> {
+        let (folder, inside) = located(path)?;
+        let object = format!("{}:./{}", self.revision, inside.display());
+        let output =
+            git(&folder, &[args, &[&object]].concat()).map_err(|_| io::Error::other("git cannot be started"))?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(io::Error::new(ErrorKind::NotFound, last_words(&output))),
+        }
+    }
+}
+
+impl Files for Revision<'_> {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.ask(&["cat-file", "-e"], path)?;
+        without_detours(path)
+    }
+
+    fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = self.ask(&["cat-file", "blob"], path)?;
+        bytes.truncate(most);
+        Ok(bytes)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let listed = self.ask(&["ls-tree", "--full-tree", "--name-only"], folder).unwrap_or_default();
+        String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+}
+
+/// The path from the root, without `.` and `..`. Links are what they are today and not looked at.
+fn without_detours(path: &Path) -> io::Result<PathBuf> {
+    let mut whole = PathBuf::new();
+    let here = std::env::current_dir()?;
+    for component in here.join(path).components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
+    }
+    Ok(whole)
+}
+
+/// The nearest folder around `path` that exists, and the way from there.
+fn located(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    let whole = without_detours(path)?;
+    let folder = whole.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+    let inside = whole.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+    Ok((folder.to_owned(), inside))
+}
+
+fn git(folder: &Path, args: &[&str]) -> Result<Output, Failure> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(args).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
+    command.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            Failure::Usage("FILE@REV needs the program `git`, which is not on the PATH: install it".to_owned())
+        }
+        _ => Failure::Unexpected(anyhow::Error::from(error).context("git cannot be started")),
+    })
+}
+
+/// What git said last, without the word that it begins with.
+fn last_words(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git does not say why");
+    crate::report::format::plain(line.trim_start_matches("fatal: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_at_behind_a_plans_ending_parts_file_and_revision() {
+        for (text, path, revision) in [
+            ("a.yaml", "a.yaml", None),
+            ("a.yaml@main", "a.yaml", Some("main")),
+            ("plans/a@b.toml@HEAD@{1}", "plans/a@b.toml", Some("HEAD@{1}")),
+            ("a.yml@@{u}", "a.yml", Some("@{u}")),
+            ("a@main", "a", Some("main")),
+            ("a.yaml@", "a.yaml@", None),
+            ("@main", "@main", None),
+        ] {
+            let expected = Source { path: path.into(), revision: revision.map(str::to_owned) };
+            assert_eq!(Source::parse(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What runs cost before they are measured: requests, tokens, time, money. Each figure by a rule that is shown with it;
+//! what cannot be known ahead is estimated from an earlier result that is named, or said to be unknown.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::expand::{Load, PlannedRun, RunSpec};
+use crate::plan::scenario::{Content, Reuse};
+use crate::rows::Table;
+use crate::store::RunRecord;
+use crate::sweep::event::RunView;
+
+use super::workspace::Workspace;
+
+/// How requests are counted.
+pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize and measure and half of fill; a closed \
+                                 loop's are those of the latest result of the same endpoint, model, scenario, axes and \
+                                 batch size, scaled to the length of the phases, and unknown until measured without one";
+/// How tokens are counted.
+pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, a conversation's history with it; an answer may \
+                               be shorter";
+/// How time is counted.
+pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain and prolonged windows; \
+                             runs on one resource one after another, resources side by side as far as --jobs allows";
+/// How money is counted.
+pub const MONEY_RULE: &str = "price_per_hour of the endpoint times the time that its runs and their cooldowns take";
+
+/// What a group of runs to do costs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Cost {
+    /// Runs to do; a run that sweeps share counts in the first of them.
+    pub runs: usize,
+    /// Requests of the runs whose number of requests can be told.
+    pub requests: u64,
+    /// Runs whose number of requests is unknown until they are measured: closed loops without an earlier result.
+    pub runs_with_unknown_requests: usize,
+    /// The results from which the requests of closed loops were estimated, by short id.
+    pub estimated_from: BTreeSet<String>,
+    /// Prompt tokens of these requests, as the scenarios ask for them.
+    pub prompt_tokens: u64,
+    /// Output tokens of these requests, as the scenarios ask for them: the most that can come.
+    pub output_tokens: u64,
+    /// Time until the last of the runs has ended, in seconds.
+    pub seconds: f64,
+    /// What the runs cost at the declared prices, in the plan's currency; none where no endpoint has a price.
+    pub money: Option<f64>,
+    /// Endpoints of these runs without a price_per_hour, whose time is not in `money`.
+    pub without_price: BTreeSet<String>,
+}
+
+/// What the earlier results of a folder say of runs like theirs.
+pub struct Estimator<'a> {
+    workspace: &'a Workspace,
+    /// The latest result by what people call the run, without its repeat.
+    latest: HashMap<String, &'a RunRecord>,
+}
+
+impl<'a> Estimator<'a> {
+    /// Over the results of the workspace.
+    pub fn new(workspace: &'a Workspace) -> Estimator<'a> {
+        let mut latest: HashMap<String, &RunRecord> = HashMap::new();
+        // What an open loop sends follows from its plan.
+        let closed = workspace.disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
+        for record in closed {
+            let kept = latest.entry(names(&record.spec)).or_insert(record);
+            if (record.ended, &record.id) > (kept.ended, &kept.id) {
+                *kept = record;
+            }
+        }
+        Estimator { workspace, latest }
+    }
+
+    /// What `runs` cost with at most `jobs` of them side by side. Each id counts once, and not at all if it is in `seen`,
+    /// which learns it.
+    pub fn cost<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r PlannedRun>,
+        jobs: u16,
+        seen: &mut HashSet<crate::expand::RunId>,
+    ) -> Cost {
+        let mut cost = Cost::default();
+        let mut spans = Spans::default();
+        for run in runs.filter(|run| seen.insert(run.id)) {
+            cost.runs += 1;
+            let ns = RunView::new(0, run).expected_ns();
+            let endpoint = &run.spec.endpoint.name;
+            spans.add(&self.workspace.expansion.resources[endpoint], ns);
+            match self.price(endpoint) {
+                Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
+                None => drop(cost.without_price.insert(endpoint.clone())),
+            }
+            let Some((requests, source)) = self.requests(&run.spec) else {
+                cost.runs_with_unknown_requests += 1;
+                continue;
+            };
+            cost.estimated_from.extend(source);
+            cost.requests += requests;
+            let (prompt, output) = tokens(&run.spec.scenario);
+            cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
+            cost.output_tokens += requests * output;
+        }
+        cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
+        cost
+    }
+
+    fn price(&self, endpoint: &str) -> Option<f64> {
+        let hardware = self.workspace.plan().endpoints.get(endpoint)?.hardware.as_ref()?;
+        hardware.price_per_hour.map(|price| price.to_f64())
+    }
+
+    /// How many requests a run will send up to the end of its window, and the result that says so.
+    fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
+        let phases = &spec.phases;
+        let full = phases.stabilize.0 + phases.measure.duration.0;
+        if let Load::Open { qps, .. } = spec.load {
+            let requests = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
+            return Some((requests.round() as u64, None));
+        }
+        let record = self.latest.get(&names(spec))?;
+        let rows = record.files.get(Table::Requests.file())?.rows;
+        let took = record.facts.windows.measure_end_ns;
+        let scale = (phases.fill.0 + full) as f64 / took as f64;
+        (took > 0).then(|| ((rows as f64 * scale).round() as u64, Some(record.id[..8].to_owned())))
+    }
+}
+
+/// How long resources are busy.
+#[derive(Debug, Default)]
+pub struct Spans<'a> {
+    on_resource: HashMap<&'a str, u64>,
+}
+
+impl<'a> Spans<'a> {
+    /// Adds a run that keeps `resource` busy for `ns` nanoseconds.
+    pub fn add(&mut self, resource: &'a str, ns: u64) {
+        *self.on_resource.entry(resource).or_default() += ns;
+    }
+
+    /// All one after another, in nanoseconds.
+    pub fn one_after_another(&self) -> u64 {
+        self.on_resource.values().sum()
+    }
+
+    /// With as many side by side as `jobs` and the resources allow, in nanoseconds.
+    pub fn side_by_side(&self, jobs: u16) -> u64 {
+        let longest = self.on_resource.values().copied().max().unwrap_or(0);
+        longest.max(self.one_after_another() / u64::from(jobs))
+    }
+}
+
+/// Endpoint, model, scenario, further axes and load.
+fn names(spec: &RunSpec) -> String {
+    let labels = &spec.labels;
+    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, spec.load))
+}
+
+/// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
+/// answers before it, too.
+fn tokens(content: &Content) -> (f64, u64) {
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let (system, prompt, output) = (f64::from(*system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
+    let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
+    (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_run_side_by_side_as_far_as_jobs_go() {
+        let mut spans = Spans::default();
+        for (resource, ns) in [("a", 5), ("a", 5), ("b", 4), ("c", 4)] {
+            spans.add(resource, ns);
+        }
+        assert_eq!([1, 2, 3, 9].map(|jobs| spans.side_by_side(jobs)), [18, 10, 10, 10]);
+    }
+
+    #[test]
+    fn a_conversation_sends_its_history_again() {
+        let content = |reuse, turns| Content { reuse, system_tokens: 10, prompt_tokens: 50, output_tokens: 100, turns };
+        assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100));
+        // Turns of 60, 210 and 360 tokens.
+        assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100));
+    }
+}

@@ -1,0 +1,291 @@
+//! The preview as data: an entry for each run, what each sweep costs, what all of it costs.
+
+use std::collections::{HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::expand::PlannedRun;
+use crate::plan::Scalar;
+use crate::store::RunRecord;
+use crate::sweep::event::name;
+use crate::sweep::resume::{Action, Decision, Wishes, explain};
+
+use super::super::Failure;
+use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
+use super::super::probe::Asked;
+use super::super::workspace::Workspace;
+use super::environments::{Differs, differing};
+use super::reason::{Changed, Places, changes, reason};
+use super::under_way::under_way;
+
+/// When a result is called an orphan.
+const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for";
+/// When a run is called pending.
+const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
+/// When a run is called pruned.
+const PRUNED_RULE: &str = "there is no result, and run would leave it out: with --probe, its endpoint is not ready";
+
+/// What `run` would do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Preview {
+    /// Name of the plan.
+    pub plan: String,
+    /// The plan's file.
+    pub file: String,
+    /// The results folder.
+    pub results: String,
+    /// One entry for each sweep, cell and repeat, in the order of execution, then the orphans.
+    pub runs: Vec<Entry>,
+    /// The sweeps in the plan's order.
+    pub sweeps: Vec<Part>,
+    /// All of it.
+    pub totals: Totals,
+    /// By which rules states and figures were made.
+    pub rules: Rules,
+    /// What the servers said; absent unless they were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Vec<Asked>>,
+    /// Where servers and this machine differ from what the results were measured on; absent unless servers were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differing: Option<Vec<Differs>>,
+}
+
+/// One run of the preview.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Entry {
+    /// The full id, 64 hex digits.
+    pub id: String,
+    /// Its sweep; empty for an orphan, whose sweep nobody knows.
+    pub sweep: String,
+    /// A value for each axis.
+    pub cell: Map<String, Value>,
+    /// Which repeat of the cell, from 0.
+    pub repeat: u32,
+    /// What is to be done.
+    pub state: Action,
+    /// Why, in words.
+    pub reason: String,
+    /// Where the plan says what made it so, as file:line:column; of a run that no edit explains, where its sweep begins.
+    pub place: Option<String>,
+    /// The fields by which a new run is told from the result nearest to it.
+    pub changed: Vec<Changed>,
+    /// What people call the run.
+    #[serde(skip)]
+    pub name: String,
+    /// Its position in the expansion; none for an orphan.
+    #[serde(skip)]
+    pub at: Option<usize>,
+}
+
+/// One sweep of the preview.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Part {
+    /// Its name.
+    pub sweep: String,
+    /// Where it begins, as file:line:column.
+    pub place: Option<String>,
+    /// Its runs.
+    #[serde(flatten)]
+    pub totals: Totals,
+}
+
+/// How many runs there are in each state, and what those to do cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Totals {
+    /// Entries in each state.
+    pub states: Counts,
+    /// What the runs to do cost: those that are new or to be redone.
+    pub to_do: Cost,
+}
+
+/// Entries in each state.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Counts {
+    /// Without a result.
+    pub new: usize,
+    /// To be measured again.
+    pub redo: usize,
+    /// Being measured at this moment.
+    pub pending: usize,
+    /// Without a result, and left out.
+    pub pruned: usize,
+    /// With a result that stays.
+    pub cached: usize,
+    /// Results that no run asks for.
+    pub orphan: usize,
+}
+
+/// The rules of a preview, in words.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Rules {
+    /// How requests are counted.
+    pub requests: &'static str,
+    /// How tokens are counted.
+    pub tokens: &'static str,
+    /// How time is counted.
+    pub time: &'static str,
+    /// How money is counted.
+    pub money: &'static str,
+    /// What an orphan is.
+    pub orphan: &'static str,
+    /// What a pending run is.
+    pub pending: &'static str,
+    /// What a pruned run is.
+    pub pruned: &'static str,
+}
+
+/// Which runs are looked at, and how.
+pub struct Seen<'a> {
+    /// For each run of the expansion whether it is looked at.
+    pub picked: &'a [bool],
+    /// What the user asked for.
+    pub wishes: Wishes,
+    /// Whether no run was left out on purpose: only then results can be orphans.
+    pub whole: bool,
+}
+
+impl Preview {
+    /// The preview of the workspace's runs, with what the servers said if they were `asked`.
+    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<Asked>>, jobs: u16) -> Result<Preview, Failure> {
+        let places = Places::new(workspace);
+        let mut runs = entries(workspace, &seen, asked.as_deref(), &places)?;
+        if seen.whole {
+            let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
+            runs.extend(workspace.disk.orphans(is_ours).into_iter().map(orphan));
+        }
+        let estimator = Estimator::new(workspace);
+        let is_to_do = |entry: &&Entry| entry.state.is_work();
+        let planned = |entry: &Entry| Some(&workspace.expansion.runs[entry.at?]);
+        let mut counted = HashSet::new();
+        let part = |sweep: &String| {
+            let of_sweep = || runs.iter().filter(|entry| entry.sweep == *sweep);
+            let states = Counts::of(of_sweep());
+            let to_do = estimator.cost(of_sweep().filter(is_to_do).filter_map(planned), jobs, &mut counted);
+            Part { sweep: sweep.clone(), place: places.of_sweep(sweep), totals: Totals { states, to_do } }
+        };
+        let sweeps = workspace.plan().sweeps.keys().map(part).collect();
+        let to_do = runs.iter().filter(is_to_do).filter_map(planned);
+        let to_do = estimator.cost(to_do, jobs, &mut HashSet::new());
+        let totals = Totals { states: Counts::of(runs.iter()), to_do };
+        let results = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.record(&run.id));
+        let differing = asked.as_deref().map(|asked| differing(asked, results));
+        Ok(Preview {
+            plan: workspace.plan().name.clone(),
+            file: workspace.loaded.file().display().to_string(),
+            results: workspace.store.layout().root().display().to_string(),
+            runs,
+            sweeps,
+            totals,
+            rules: Rules {
+                requests: REQUESTS_RULE,
+                tokens: TOKENS_RULE,
+                time: TIME_RULE,
+                money: MONEY_RULE,
+                orphan: ORPHAN_RULE,
+                pending: PENDING_RULE,
+                pruned: PRUNED_RULE,
+            },
+            endpoints: asked,
+            differing,
+        })
+    }
+
+    /// Whether a run has no result that stays.
+    pub fn has_work(&self) -> bool {
+        let settled = |state| matches!(state, Action::Cached | Action::Orphan);
+        self.runs.iter().any(|entry| !settled(entry.state))
+    }
+}
+
+impl Counts {
+    fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Counts {
+        let mut counts = Counts::default();
+        for entry in entries {
+            *match entry.state {
+                Action::New => &mut counts.new,
+                Action::Redo => &mut counts.redo,
+                Action::Pending => &mut counts.pending,
+                Action::Pruned => &mut counts.pruned,
+                Action::Cached => &mut counts.cached,
+                Action::Orphan => &mut counts.orphan,
+            } += 1;
+        }
+        counts
+    }
+}
+
+fn entries(
+    workspace: &Workspace,
+    seen: &Seen,
+    asked: Option<&[Asked]>,
+    places: &Places,
+) -> Result<Vec<Entry>, Failure> {
+    let busy = under_way(&workspace.store)?;
+    let unready: HashMap<&str, &str> = asked
+        .unwrap_or_default()
+        .iter()
+        .filter(|asked| !asked.can_be_measured())
+        .map(|asked| (asked.endpoint.as_str(), asked.reason.as_deref().unwrap_or_default()))
+        .collect();
+    let picked = || workspace.expansion.runs.iter().enumerate().filter(|(at, _)| seen.picked[*at]);
+    let count = picked().count();
+    let one = |(at, run): (usize, &PlannedRun)| {
+        let mut decision = workspace.decide(run, seen.wishes);
+        if decision.action.is_work() {
+            if let Some(busy) = busy.get(&run.id.short()) {
+                decision.action = Action::Pending;
+                decision.reason = format!("attempt {} is being made by process {}", busy.attempt, busy.pid);
+            } else if let Some(why) = unready.get(run.spec.endpoint.name.as_str()) {
+                decision.action = Action::Pruned;
+                decision.reason = format!("`run` would leave it out, its endpoint is not ready: {why}");
+            }
+        }
+        explain(&mut decision, run, &workspace.disk, count);
+        entry(at, run, &decision, places)
+    };
+    Ok(picked().map(one).collect())
+}
+
+fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> Entry {
+    let value = |scalar: &Scalar| serde_json::to_value(scalar).unwrap_or(Value::Null);
+    let changed = changes(decision, run, places);
+    let of_edit = changed.iter().find_map(|changed| changed.place.clone());
+    Entry {
+        id: run.id.to_string(),
+        sweep: run.sweep.to_string(),
+        cell: run.cell.iter().map(|(axis, scalar)| (axis.clone(), value(scalar))).collect(),
+        repeat: run.repeat,
+        state: decision.action,
+        reason: reason(decision, &changed),
+        place: of_edit.or_else(|| places.of_sweep(&run.sweep)),
+        changed,
+        name: name(&run.spec),
+        at: Some(at),
+    }
+}
+
+/// A result that no run asks for, by what its record says of its cell.
+fn orphan(record: &RunRecord) -> Entry {
+    let spec = &record.spec;
+    let mut cell = Map::new();
+    cell.insert("endpoint".to_owned(), spec.endpoint.name.as_str().into());
+    cell.insert("model".to_owned(), spec.labels.model.as_str().into());
+    cell.insert("scenario".to_owned(), spec.labels.scenario.as_str().into());
+    cell.extend(spec.load.batch_size().map(|size| ("batch_size".to_owned(), size.into())));
+    cell.extend(spec.load.qps().map(|qps| ("qps".to_owned(), serde_json::to_value(qps).unwrap_or(Value::Null))));
+    cell.extend(spec.labels.axes.iter().map(|(axis, value)| (axis.clone(), value.as_str().into())));
+    Entry {
+        id: record.id.clone(),
+        sweep: String::new(),
+        cell,
+        repeat: spec.repeat,
+        state: Action::Orphan,
+        reason: "committed, but no run of this plan asks for it".to_owned(),
+        place: None,
+        changed: Vec::new(),
+        name: name(spec),
+        at: None,
+    }
+}

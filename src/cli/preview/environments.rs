@@ -1,0 +1,77 @@
+//! Where the servers that were asked, and this machine, differ from what earlier results were measured on.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::rows::Environment;
+use crate::server::client_environment;
+use crate::store::RunRecord;
+
+use super::super::probe::Asked;
+
+/// A circumstance that is another one now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Differs {
+    /// The endpoint; null for the machine that sweepline runs on.
+    pub endpoint: Option<String>,
+    /// What differs: host, server, models, client_host, client_os, client_cpu or client_cores.
+    pub what: String,
+    /// As the results have it.
+    pub committed: String,
+    /// As it is now.
+    pub now: String,
+    /// Results of this plan that have it so.
+    pub runs: usize,
+}
+
+/// What differs between `asked` and this machine on one side and `records`, the results of the plan, on the other.
+pub fn differing<'a>(asked: &[Asked], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
+    let here = client_environment();
+    let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
+    for record in records {
+        let endpoint = &record.spec.endpoint.name;
+        let ready = asked.iter().find(|asked| asked.endpoint == *endpoint && asked.is_ready());
+        let of_server = ready.map(|asked| of_server(&record.environment, asked)).unwrap_or_default();
+        let of_server = of_server.into_iter().map(|pair| (Some(endpoint.clone()), pair));
+        let of_client = of_client(&record.environment, &here).into_iter().map(|pair| (None, pair));
+        for (endpoint, (what, committed, now)) in of_server.chain(of_client).filter(|(_, (_, old, new))| old != new) {
+            *counts.entry((endpoint, what, committed, now)).or_default() += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .map(|((endpoint, what, committed, now), runs)| Differs {
+            endpoint,
+            what: what.to_owned(),
+            committed,
+            now,
+            runs,
+        })
+        .collect()
+}
+
+/// A circumstance, as it was and as it is.
+type Pair = (&'static str, String, String);
+
+fn text(value: &Option<String>) -> String {
+    value.clone().unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn of_server(committed: &Environment, asked: &Asked) -> Vec<Pair> {
+    vec![
+        ("host", text(&committed.host), text(&asked.host)),
+        ("server", text(&committed.server), text(&asked.server)),
+        ("models", committed.models.join(", "), asked.models.join(", ")),
+    ]
+}
+
+fn of_client(committed: &Environment, here: &Environment) -> Vec<Pair> {
+    vec![
+        ("client_host", committed.client_host.clone(), here.client_host.clone()),
+        ("client_os", committed.client_os.clone(), here.client_os.clone()),
+        ("client_cpu", text(&committed.client_cpu), text(&here.client_cpu)),
+        ("client_cores", committed.client_cores.to_string(), here.client_cores.to_string()),
+    ]
+}

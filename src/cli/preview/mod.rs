@@ -1,0 +1,106 @@
+//! `sweepline preview PLAN`: what `run` would do, why, and what it would cost. Sends nothing unless told to ask the
+//! servers.
+
+mod entries;
+mod environments;
+mod reason;
+mod text;
+mod under_way;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::sweep::resume::Wishes;
+
+use super::changes::Changes;
+use super::freeze::Frozen;
+use super::selection::Selection;
+use super::workspace::Workspace;
+use super::{Exit, Failure, Folder, TextOrJson, lints, output, probe, room};
+
+use entries::{Preview, Seen};
+pub use reason::{Changed, Places, changes, reason};
+
+/// The arguments of `preview`.
+#[derive(Debug, Args)]
+pub struct PreviewArgs {
+    /// The plan, YAML or TOML
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    frozen: Frozen,
+    #[command(flatten)]
+    selection: Selection,
+    /// Show each run on a line of its own instead of groups with one reason
+    #[arg(long)]
+    all: bool,
+    /// Ask the servers too, like `probe`, and say which differ from those that were measured
+    #[arg(long)]
+    probe: bool,
+    /// Exit with 10 where there is work to do
+    #[arg(long)]
+    exit_code: bool,
+    /// Most runs at once, for the time it takes; runs on one resource never overlap
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// Text for people, or JSON for programs (schemas/preview.schema.json)
+    #[arg(long, value_enum, default_value = "text")]
+    format: TextOrJson,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// How a preview is shown.
+pub struct View {
+    /// For people or programs.
+    pub format: TextOrJson,
+    /// Each run on a line of its own.
+    pub all: bool,
+    /// What the servers said, if they were asked.
+    pub asked: Option<Vec<probe::Asked>>,
+    /// Most runs at once.
+    pub jobs: u16,
+}
+
+/// Shows what `run` would do.
+pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
+    let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    args.frozen.check(&workspace)?;
+    let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
+    let ready = asked.as_deref().is_none_or(probe::are_ready);
+    let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
+    let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
+        output::complain(&line);
+    }
+    Ok(match ready {
+        false => Exit::Runs,
+        true if args.exit_code && work => Exit::Work,
+        true => Exit::Done,
+    })
+}
+
+/// Prints the preview. Says whether a run of it has no result that stays.
+pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
+    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+    let (format, all, jobs) = (view.format, view.all, view.jobs);
+    let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
+    let preview = Preview::new(workspace, seen, view.asked, jobs)?;
+    match format {
+        TextOrJson::Json => output::json(&preview)?,
+        TextOrJson::Text => output::print(&text::text(&preview, all))?,
+    }
+    let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
+    for obstacle in room::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
+        output::complain(&format!("`run` would refuse this: {obstacle}"));
+    }
+    Ok(preview.has_work())
+}
+
+/// The JSON Schema of `preview --format json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Preview>("what sweepline preview --format json prints")
+}

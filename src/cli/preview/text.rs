@@ -1,0 +1,201 @@
+//! The preview as people read it: by sweep, runs with one reason together, what it costs, by which rule.
+
+use indexmap::IndexMap;
+
+use crate::report::format::{digits, fill, plain};
+use crate::report::grid::{grid, lines};
+use crate::report::progress::duration;
+use crate::sweep::resume::Action;
+
+use super::super::estimate::Cost;
+use super::super::probe;
+use super::entries::{Counts, Entry, Preview};
+
+/// Runs of a group that are named.
+const MOST_NAMES: usize = 3;
+/// Where the words of a group begin.
+const INDENT: usize = 22;
+
+/// The whole preview; with `all` each run on a line of its own.
+pub fn text(preview: &Preview, all: bool) -> String {
+    let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
+    if all {
+        out.push('\n');
+        out.push_str(&table(&preview.runs));
+    } else {
+        for part in &preview.sweeps {
+            let runs: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.sweep == part.sweep).collect();
+            if !runs.is_empty() {
+                let place = part.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+                out.push_str(&format!("\n{}{place}: {}\n", plain(&part.sweep), counts(&part.totals.states)));
+                out.push_str(&groups(&runs));
+                if part.totals.to_do.runs > 0 {
+                    out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
+                }
+            }
+        }
+        let orphans: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.state == Action::Orphan).collect();
+        if !orphans.is_empty() {
+            out.push_str(&fill("\norphans: ", 2, &format!("{}: {}", runs(orphans.len()), preview.rules.orphan)));
+            out.push_str(&fill("  ", 2, &names(&orphans)));
+        }
+    }
+    out.push_str(&format!("\nin all: {}\n", counts(&preview.totals.states)));
+    out.push_str(&totals(preview));
+    out.push_str(&servers(preview));
+    out
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+/// `3 new, 1 to redo, 4 cached`.
+fn counts(counts: &Counts) -> String {
+    let Counts { new, redo, pending, pruned, cached, orphan } = counts;
+    let all = [
+        (new, "new"),
+        (redo, "to redo"),
+        (pending, "pending"),
+        (pruned, "pruned"),
+        (cached, "cached"),
+        (orphan, if *orphan == 1 { "orphan" } else { "orphans" }),
+    ];
+    let said: Vec<String> =
+        all.iter().filter(|(count, _)| **count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    if said.is_empty() { "no runs".to_owned() } else { said.join(", ") }
+}
+
+fn labelled(label: &str, words: &str) -> String {
+    fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
+}
+
+/// A line for each state and reason, with the first runs that share it.
+fn groups(entries: &[&Entry]) -> String {
+    let mut groups: IndexMap<(Action, &str), Vec<&Entry>> = IndexMap::new();
+    for entry in entries {
+        // When each of them was committed is of interest to nobody who has hundreds.
+        let reason = if entry.state == Action::Cached { "" } else { entry.reason.as_str() };
+        groups.entry((entry.state, reason)).or_default().push(entry);
+    }
+    let order = |state: &Action| Action::ALL.iter().position(|other| other == state);
+    groups.sort_by(|(a, _), _, (b, _), _| order(a).cmp(&order(b)));
+    let group = |((state, reason), entries): (&(Action, &str), &Vec<&Entry>)| {
+        let label = format!("{:<8}{}", state.name(), runs(entries.len()));
+        let reason = if *state == Action::Cached { committed(entries) } else { plain(reason) };
+        format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT), INDENT, &names(entries)))
+    };
+    groups.iter().map(group).collect()
+}
+
+/// `committed 2026-01-02T03:04:05Z`, or from the first to the last of several.
+fn committed(entries: &[&Entry]) -> String {
+    let first = entries.iter().map(|entry| entry.reason.as_str()).min().unwrap_or_default();
+    let last = entries.iter().map(|entry| entry.reason.as_str()).max().unwrap_or_default();
+    match first == last {
+        true => first.to_owned(),
+        false => format!("{first} to {}", last.trim_start_matches("committed ")),
+    }
+}
+
+/// The first names of a group, with their ids.
+fn names(entries: &[&Entry]) -> String {
+    let named = entries.iter().take(MOST_NAMES);
+    let mut names: Vec<String> = named.map(|entry| format!("{} ({})", plain(&entry.name), &entry.id[..8])).collect();
+    match entries.len().saturating_sub(MOST_NAMES) {
+        0 => {}
+        more => names.push(format!("… and {more} more (--all)")),
+    }
+    names.join(", ")
+}
+
+fn table(entries: &[Entry]) -> String {
+    let mut table = grid(["state", "run", "sweep", "what", "reason"]);
+    for entry in entries {
+        let cells = [entry.state.name(), &entry.id[..8], &entry.sweep, &entry.name, &entry.reason];
+        table.add_row(cells.map(plain));
+    }
+    lines(table).iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about 4m30s · 0.78 at the declared prices`.
+fn in_one_line(cost: &Cost) -> String {
+    let mut parts = vec![runs(cost.runs), requests(cost)];
+    parts.extend((cost.requests > 0).then(|| tokens(cost)));
+    parts.push(format!("about {}", time(cost)));
+    parts.extend(cost.money.map(|money| format!("{} at the declared prices", digits(money))));
+    parts.join(" · ")
+}
+
+fn requests(cost: &Cost) -> String {
+    let unknown = match cost.runs_with_unknown_requests {
+        0 => None,
+        count if count == cost.runs => Some("requests unknown until measured".to_owned()),
+        count => Some(format!("those of {} unknown until measured", runs(count))),
+    };
+    if cost.runs_with_unknown_requests == cost.runs {
+        return unknown.unwrap_or_else(|| "0 requests".to_owned());
+    }
+    let sources: Vec<&str> = cost.estimated_from.iter().take(MOST_NAMES).map(String::as_str).collect();
+    let more = cost.estimated_from.len().saturating_sub(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let from = match sources.is_empty() {
+        true => String::new(),
+        false => format!(" (closed loops estimated from {}{more})", sources.join(", ")),
+    };
+    let unknown = unknown.map(|unknown| format!(", {unknown}")).unwrap_or_default();
+    format!("{} requests{from}{unknown}", cost.requests)
+}
+
+fn tokens(cost: &Cost) -> String {
+    format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
+}
+
+fn time(cost: &Cost) -> String {
+    duration(cost.seconds.ceil() as u64)
+}
+
+/// What all runs to do cost, each figure with its rule.
+fn totals(preview: &Preview) -> String {
+    let (cost, rules) = (&preview.totals.to_do, &preview.rules);
+    if cost.runs == 0 {
+        return "  nothing to do\n".to_owned();
+    }
+    let states = &preview.totals.states;
+    let shared = states.new + states.redo - cost.runs;
+    let shared =
+        if shared > 0 { format!("; {shared} more are shared by sweeps and count once") } else { String::new() };
+    let mut out = labelled("to do", &format!("{}{shared}", runs(cost.runs)));
+    let with_rule = |label: &str, figure: String, rule: &str| labelled(label, &format!("{figure}: {rule}"));
+    out.push_str(&with_rule("requests", requests(cost), rules.requests));
+    if cost.requests > 0 {
+        out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
+    }
+    out.push_str(&with_rule("time", format!("about {}", time(cost)), rules.time));
+    if let Some(money) = cost.money {
+        let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
+        let lacking = match lacking.is_empty() {
+            true => String::new(),
+            false => format!("; without a price: {}", plain(&lacking.join(", "))),
+        };
+        out.push_str(&with_rule("money", digits(money), &format!("{}{lacking}", rules.money)));
+    }
+    out
+}
+
+/// What the servers said, and what is another one than the results were measured on.
+fn servers(preview: &Preview) -> String {
+    let Some(asked) = &preview.endpoints else { return String::new() };
+    let mut out = format!("\n{}", probe::text(asked));
+    for differs in preview.differing.iter().flatten() {
+        let whose = differs.endpoint.as_ref().map_or("this machine".to_owned(), |endpoint| plain(endpoint));
+        out.push_str(&format!(
+            "{whose}: {} differs: {} with {}, now {}\n",
+            differs.what,
+            runs(differs.runs),
+            plain(&differs.committed),
+            plain(&differs.now),
+        ));
+    }
+    out
+}

@@ -1,0 +1,100 @@
+//! The table of a plan's results, kept beside the results, so that a run with nothing to do need not read every row again.
+//!
+//! It is believed only while nothing that it was made from has changed: the plan, this program, and size and time of every
+//! file of the runs, as `make` and git look at files. It is derived: whoever removes it loses nothing.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::expand::PlannedRun;
+use crate::plan::Plan;
+use crate::rows::Table;
+use crate::store::{RUN_JSON, Store};
+
+use super::answers::Shown;
+
+/// A table as it was printed, with what else `run` says of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Remembered {
+    /// What it was made from, as SHA-256.
+    key: String,
+    /// The text.
+    pub text: String,
+    /// What it holds.
+    pub shown: Shown,
+}
+
+/// Where a table is kept, and what it would have to be made from to be believed.
+pub struct Memory {
+    file: PathBuf,
+    key: String,
+}
+
+impl Memory {
+    /// Of the table of `runs`, in this order, with or without colour. None where the program cannot be looked at.
+    pub fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
+        let mut hasher = Sha256::new();
+        let mut put = |part: &str| {
+            hasher.update(part.len().to_le_bytes());
+            hasher.update(part);
+        };
+        put(env!("CARGO_PKG_VERSION"));
+        put(&stamp(&std::env::current_exe().ok()?)?);
+        put(&serde_json::to_string(plan).ok()?);
+        put(if colour { "colour" } else { "plain" });
+        let files: Vec<&str> = Table::ALL.iter().map(|table| table.file()).chain([RUN_JSON]).collect();
+        for run in runs {
+            let dir = store.layout().run(&run.id.short());
+            put(&run.id.to_string());
+            for file in &files {
+                put(&stamp(&dir.join(file))?);
+            }
+        }
+        let name = hex(&Sha256::digest(&plan.name)[..8]);
+        let file = store.layout().root().join("derived").join(format!("table-{name}.json"));
+        Some(Memory { file, key: hex(&hasher.finalize()) })
+    }
+
+    /// The table, if it was made from just this and is whole.
+    pub fn recall(&self) -> Option<Remembered> {
+        let text = fs::read_to_string(&self.file).ok()?;
+        let (digest, body) = text.split_once('\n')?;
+        let is_whole = digest == hex(&Sha256::digest(body));
+        let remembered: Remembered = is_whole.then(|| serde_json::from_str(body).ok())??;
+        (remembered.key == self.key).then_some(remembered)
+    }
+
+    /// Keeps a table. Best effort: a folder that cannot be written has no faster way, and no wrong one.
+    pub fn keep(&self, text: &str, shown: &Shown) {
+        let remembered = Remembered { key: self.key.clone(), text: text.to_owned(), shown: shown.clone() };
+        let Ok(body) = serde_json::to_string(&remembered) else { return };
+        let (Some(folder), Some(name)) = (self.file.parent(), self.file.file_name()) else { return };
+        let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+        let made = fs::create_dir(folder);
+        if made.is_err_and(|error| error.kind() != ErrorKind::AlreadyExists) {
+            return;
+        }
+        let written = fs::write(&beside, format!("{}\n{body}", hex(&Sha256::digest(&body))));
+        if written.and_then(|()| fs::rename(&beside, &self.file)).is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+    }
+}
+
+/// Size and time of the last change of a file, or that there is none. None where the system does not say.
+fn stamp(path: &Path) -> Option<String> {
+    match fs::metadata(path) {
+        Ok(metadata) => Some(format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Some("absent".to_owned()),
+        Err(_) => None,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

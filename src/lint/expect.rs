@@ -1,0 +1,92 @@
+//! How many requests a run will have: by the rate in an open loop, by an assumption in a closed one, where only the
+//! server's speed decides it.
+
+use crate::expand::Load;
+use crate::plan::scenario::Resolved;
+use crate::plan::{Endpoint, Engine, MockFigures};
+
+use super::view::{Rung, SweepView};
+
+/// What an output token is assumed to take on a server that nothing is known of, in seconds: 50 tokens a second and
+/// stream, faster than anyone reads. Only closed loops need it, and every message that rests on it says so.
+const TOKEN_SECS: f64 = 0.02;
+
+/// The words for it.
+pub const ASSUMPTION: &str = "assuming 20ms per output token";
+
+/// Requests that a sweep's slowest runs have.
+pub struct Expect {
+    /// How long a request takes, in seconds; the longest over the sweep's endpoints.
+    request_secs: f64,
+    /// Requests that are served at once, at most; a mock says it.
+    slots: f64,
+    /// Whether the time of a request is an assumption.
+    assumed: bool,
+}
+
+impl Expect {
+    /// For the slowest cells of a sweep.
+    pub fn of(sweep: &SweepView) -> Expect {
+        let (_, output) = sweep.tokens("output_tokens", |scenario: &Resolved| scenario.content.output_tokens);
+        let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| scenario.content.prompt_tokens);
+        let (_, system) = sweep.tokens("system_tokens", |scenario| scenario.content.system_tokens);
+        let mut slowest = Expect { request_secs: 0.0, slots: f64::INFINITY, assumed: false };
+        for (_, endpoint) in &sweep.endpoints {
+            let one = match embedded(endpoint) {
+                Some(figures) => Expect {
+                    request_secs: mock_secs(&figures, prompt.saturating_add(system), output),
+                    slots: f64::from(figures.slots),
+                    assumed: false,
+                },
+                None => Expect { request_secs: f64::from(output) * TOKEN_SECS, slots: f64::INFINITY, assumed: true },
+            };
+            if one.request_secs > slowest.request_secs {
+                slowest = one;
+            }
+        }
+        slowest
+    }
+
+    /// Requests per second of a rung under full load.
+    pub fn rate(&self, rung: &Rung) -> f64 {
+        match rung.load {
+            Load::Open { qps, .. } => qps.to_f64(),
+            // An answer in no time still takes its way there and back.
+            Load::Closed { batch_size } => f64::from(batch_size).min(self.slots) / self.request_secs.max(1e-4),
+        }
+    }
+
+    /// Requests scheduled in the measure window, prolonged where the plan says so.
+    pub fn measured(&self, rung: &Rung) -> f64 {
+        let (measure, rate) = (rung.phases.measure, self.rate(rung));
+        let longest = measure.at_most.unwrap_or(measure.duration).secs() * rate;
+        let wanted = measure.min_requests.unwrap_or(0) as f64;
+        (measure.duration.secs() * rate).max(wanted.min(longest))
+    }
+
+    /// Requests before the measure window: the load rises evenly in fill and is full in stabilize.
+    pub fn warming(&self, rung: &Rung) -> f64 {
+        self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs())
+    }
+
+    /// ` (assuming …)` where what is expected of a rung rests on it.
+    pub fn assumption(&self, rung: &Rung) -> String {
+        match rung.load {
+            Load::Closed { .. } if self.assumed => format!(" ({ASSUMPTION})"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The figures of an embedded mock.
+fn embedded(endpoint: &Endpoint) -> Option<MockFigures> {
+    let embedded = endpoint.engine == Engine::Mock && endpoint.url.is_none();
+    embedded.then(|| endpoint.mock.clone().unwrap_or_default())
+}
+
+/// How long a mock takes for one answer with all its slots busy, in seconds.
+fn mock_secs(figures: &MockFigures, prompt: u32, output: u32) -> f64 {
+    let busy = 1.0 + figures.load.to_f64() * f64::from(figures.slots.saturating_sub(1));
+    let gaps = f64::from(output.saturating_sub(1));
+    figures.ttft.secs() + figures.prefill.0.secs() * f64::from(prompt) + figures.itl.secs() * busy * gaps
+}

@@ -1,0 +1,150 @@
+//! The methodology of the field as rules over a plan: what would make its results say less than they seem to.
+//!
+//! A rule looks at a plan that is right as such and at the values of its axes, never at its cells. It gives findings;
+//! here what the plan allows is taken out, what is the same for several sweeps or endpoints becomes one lint, and each
+//! gets its place. `rule` is the one table of rules; the pages of `explain` and `docs/LINT.md` are made from it.
+
+mod allow;
+pub mod docs;
+mod expect;
+pub mod rule;
+mod rules;
+mod show;
+mod table;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::analysis::calibration::Pressure;
+use crate::expand::LoadEngine;
+use crate::plan::{LintCode, Loaded, Place, Plan, Severity, Step};
+
+pub use rule::{RULES, Rule};
+pub use show::{counts, text};
+
+use view::View;
+
+/// What a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The plan as a whole.
+    Plan,
+    /// A model, by name.
+    Model(String),
+    /// An endpoint, by name.
+    Endpoint(String),
+    /// A sweep, by name.
+    Sweep(String),
+}
+
+impl Scope {
+    /// What it is, in the singular, and its name.
+    fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Scope::Plan => ("plan", None),
+            Scope::Model(name) => ("model", Some(name)),
+            Scope::Endpoint(name) => ("endpoint", Some(name)),
+            Scope::Sweep(name) => ("sweep", Some(name)),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    /// `plan`, `sweep saturation`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.words() {
+            (kind, None) => f.write_str(kind),
+            (kind, Some(name)) => write!(f, "{kind} {name}"),
+        }
+    }
+}
+
+/// What a rule found in one place.
+#[derive(Debug, Clone, PartialEq)]
+struct Finding {
+    scope: Scope,
+    /// The path of what it is about.
+    at: Vec<Step>,
+    /// What is wrong, with its figures.
+    message: String,
+    /// What to type.
+    remedy: String,
+}
+
+/// One lint: what a rule found, once for all sweeps, endpoints or models for which it is the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lint {
+    /// The rule.
+    pub code: LintCode,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What it is about; never empty.
+    pub scopes: Vec<Scope>,
+    /// Where it is written, for the first of these; none for the plan as a whole.
+    pub place: Option<Place>,
+    /// What is wrong, with its figures.
+    pub message: String,
+    /// What to type.
+    pub remedy: String,
+}
+
+/// A load that a calibration of this host has measured and that held.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// How hard it was.
+    pub pressure: Pressure,
+    /// How the generator was built.
+    pub engine: LoadEngine,
+    /// Whether each request opened a connection.
+    pub opens_connections: bool,
+}
+
+/// What the last calibration that applies to this host showed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calibrated {
+    /// Every load that held. A calibration without any says that nothing is known to hold.
+    pub held: Vec<Held>,
+}
+
+/// Every lint of a plan, by what it is about. `calibrated` is none where no calibration applies to this host.
+pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
+    let view = View::new(&loaded.plan, calibrated);
+    let mut found: Vec<(LintCode, Finding)> = Vec::new();
+    for rule in &RULES {
+        found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, finding)));
+    }
+    let kept = allow::apply(&loaded.plan, found, calibrated);
+    let mut merged: IndexMap<(LintCode, String, String), (Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
+    for (code, Finding { scope, at, message, remedy }) in kept {
+        merged.entry((code, message, remedy)).or_insert_with(|| (at, IndexSet::new())).1.insert(scope);
+    }
+    let one = |((code, message, remedy), (at, scopes)): ((LintCode, _, _), (Vec<Step>, IndexSet<Scope>))| Lint {
+        code,
+        severity: rule::of(code).severity,
+        scopes: scopes.into_iter().collect(),
+        place: loaded.place(&at),
+        message,
+        remedy,
+    };
+    let mut lints: Vec<Lint> = merged.into_iter().map(one).collect();
+    let places: Places = places(&loaded.plan);
+    lints.sort_by_cached_key(|lint| lint.scopes.iter().map(|scope| places.get(scope).copied()).collect::<Vec<_>>());
+    lints
+}
+
+/// Where in the order of a plan something stands.
+type Places = std::collections::HashMap<Scope, usize>;
+
+/// The plan, then its endpoints, models and sweeps, as they are written.
+fn places(plan: &Plan) -> Places {
+    let endpoints = plan.endpoints.keys().cloned().map(Scope::Endpoint);
+    let models = plan.models.keys().cloned().map(Scope::Model);
+    let sweeps = plan.sweeps.keys().cloned().map(Scope::Sweep);
+    let all = [Scope::Plan].into_iter().chain(endpoints).chain(models).chain(sweeps);
+    all.enumerate().map(|(place, scope)| (scope, place)).collect()
+}

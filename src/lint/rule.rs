@@ -1,0 +1,94 @@
+//! What a rule is, and the one table of them.
+
+use crate::plan::{LintCode, Severity};
+
+use super::view::View;
+use super::{Finding, rules, table};
+
+/// What a rule says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// When it is said, with its thresholds.
+    pub when: &'static str,
+    /// Why it matters.
+    pub reason: &'static str,
+    /// Who says so: a paper, a tool's documentation, a section of METRICS.
+    pub source: &'static str,
+    /// A plan, or the part of one that matters, about which it is said.
+    pub wrong: &'static str,
+    /// The same as it should be.
+    pub right: &'static str,
+    /// Codes that are about something near.
+    pub related: &'static str,
+}
+
+/// One rule.
+pub struct Rule {
+    /// Its stable code.
+    pub code: LintCode,
+    /// Its name.
+    pub name: &'static str,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What it says of itself.
+    pub words: Words,
+    /// Looks at a plan.
+    pub(super) check: fn(&View) -> Vec<Finding>,
+}
+
+const fn warning(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
+    Rule { code, name, severity: Severity::Warning, words, check }
+}
+
+const fn note(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
+    Rule { code, name, severity: Severity::Note, words, check }
+}
+
+/// Every rule, by code.
+pub static RULES: [Rule; LintCode::ALL.len()] = [
+    warning(LintCode::WarmUp, "short-warm-up", table::WARM_UP, rules::phases::warm_up),
+    warning(LintCode::ClosedLoopOnly, "closed-loop-only", table::CLOSED_LOOP_ONLY, rules::load::closed_loop_only),
+    warning(LintCode::OneLoad, "one-load", table::ONE_LOAD, rules::load::one_load),
+    note(LintCode::OneLength, "one-length", table::ONE_LENGTH, rules::load::one_length),
+    warning(LintCode::FewRequests, "few-requests", table::FEW_REQUESTS, rules::samples::few_requests),
+    warning(LintCode::ShortWindow, "short-window", table::SHORT_WINDOW, rules::phases::short_window),
+    warning(LintCode::NoRepeats, "no-repeats", table::NO_REPEATS, rules::compare::no_repeats),
+    warning(
+        LintCode::SeveralVariables,
+        "several-variables",
+        table::SEVERAL_VARIABLES,
+        rules::compare::several_variables,
+    ),
+    note(LintCode::MixedCache, "mixed-cache", table::MIXED_CACHE, rules::cache::mixed_cache),
+    warning(LintCode::SamePrompts, "same-prompts", table::SAME_PROMPTS, rules::cache::same_prompts),
+    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", table::HARDWARE, rules::disclosure::hardware),
+    warning(LintCode::ServerUndisclosed, "server-undisclosed", table::SERVER, rules::disclosure::server),
+    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", table::PRECISION, rules::disclosure::precision),
+    warning(LintCode::UnequalTuning, "unequal-tuning", table::UNEQUAL_TUNING, rules::equal::unequal_tuning),
+    warning(
+        LintCode::UnequalAccelerators,
+        "unequal-accelerators",
+        table::UNEQUAL_ACCELERATORS,
+        rules::equal::unequal_accelerators,
+    ),
+    warning(LintCode::VerboseLogs, "verbose-logs", table::VERBOSE_LOGS, rules::host::verbose_logs),
+    warning(LintCode::OneHost, "one-host", table::ONE_HOST, rules::host::one_host),
+    warning(
+        LintCode::BeyondCalibration,
+        "beyond-calibration",
+        table::BEYOND_CALIBRATION,
+        rules::host::beyond_calibration,
+    ),
+    warning(LintCode::UndecidableSlo, "undecidable-slo", table::UNDECIDABLE_SLO, rules::samples::undecidable_slo),
+    warning(LintCode::TotalTokens, "total-tokens", table::TOTAL_TOKENS, rules::load::total_tokens),
+    // Found while the plan's allowances are applied, not before.
+    note(LintCode::IdleAllow, "idle-allow", table::IDLE_ALLOW, rules::nothing),
+];
+
+/// The rule of a code.
+pub fn of(code: LintCode) -> &'static Rule {
+    // The table holds every code once, in order; a test says so.
+    &RULES[code as usize]
+}

@@ -1,0 +1,113 @@
+//! What a result needs to say about where it was measured. Mocks have nothing to disclose.
+
+use super::super::view::{View, steps};
+use super::super::{Finding, Scope};
+use super::equal::facts;
+use super::listed;
+use crate::plan::{Endpoint, Engine};
+
+/// An example for each field of `hardware`, as one would type it.
+const HARDWARE: [(&str, &str); 6] = [
+    ("gpu", "H100-SXM-80GB"),
+    ("gpus", "8"),
+    ("memory", "80GB HBM3"),
+    ("interconnect", "nvlink"),
+    ("network", "25GbE"),
+    ("storage", "NVMe"),
+];
+
+/// An example for each fact of `server`.
+const SERVER: [(&str, &str); 6] = [
+    ("version", "0.33.0"),
+    ("tensor_parallel", "8"),
+    ("pipeline_parallel", "1"),
+    ("attention_backend", "flashinfer"),
+    ("scheduler", "chunked_prefill"),
+    ("flags", "{ max_num_seqs: 256 }"),
+];
+
+/// Other names under which engines take these settings.
+const ALIASES: [(&str, &[&str]); 4] = [
+    ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard", "tensor_split"]),
+    ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
+    ("attention_backend", &["attention_config.backend", "flash_attn"]),
+    ("scheduler", &["scheduling_policy", "schedule_policy"]),
+];
+
+/// M011: hardware of an endpoint is not disclosed.
+pub fn hardware(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let hardware = endpoint.hardware.clone().unwrap_or_default();
+        let given = |field: &str| match field {
+            "gpu" => hardware.gpu.is_some(),
+            "gpus" => hardware.gpus.is_some(),
+            "memory" => hardware.memory.is_some(),
+            // One accelerator is connected with no other.
+            "interconnect" => hardware.interconnect.is_some() || hardware.gpus == Some(1),
+            "network" => hardware.network.is_some(),
+            _ => hardware.storage.is_some(),
+        };
+        missing(name, "hardware", &HARDWARE, given)
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
+/// M012: how the server runs is not disclosed.
+pub fn server(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let facts = facts(endpoint);
+        let said = |wanted: &str| facts.iter().any(|(fact, _)| fact == wanted);
+        let given = |field: &str| {
+            let aliases = ALIASES.iter().find(|(first, _)| *first == field).map_or(&[][..], |(_, others)| others);
+            endpoint.server.contains_key(field) || said(field) || aliases.iter().any(|alias| said(alias))
+        };
+        missing(name, "server", &SERVER, given)
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
+/// What a table of an endpoint does not give.
+fn missing(
+    endpoint: &str,
+    table: &str,
+    fields: &[(&'static str, &'static str)],
+    given: impl Fn(&str) -> bool,
+) -> Option<Finding> {
+    let missing: Vec<&(&str, &str)> = fields.iter().filter(|(field, _)| !given(field)).collect();
+    let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
+    let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
+    (!missing.is_empty()).then(|| Finding {
+        scope: Scope::Endpoint(endpoint.to_owned()),
+        at: steps!["endpoints", endpoint, table],
+        message: format!("`{table}` does not say {}", listed(&names)),
+        remedy: format!("write what is true, or `unknown`, like {table}: {{ {} }}", example.join(", ")),
+    })
+}
+
+/// M013: the number format of a model's weights is not disclosed.
+pub fn precision(view: &View) -> Vec<Finding> {
+    let finding = |(name, model): (&String, &crate::plan::Model)| {
+        let measured = view.sweeps.iter().any(|sweep| {
+            sweep.models.iter().any(|(used, _)| used == name)
+                && sweep.endpoints.iter().any(|(_, endpoint)| endpoint.engine != Engine::Mock)
+        });
+        (measured && model.precision.is_none()).then(|| Finding {
+            scope: Scope::Model(name.clone()),
+            at: steps!["models", name.as_str()],
+            message: "its precision is not said".to_owned(),
+            remedy: "write precision: bf16, or fp8, int4, …".to_owned(),
+        })
+    };
+    view.plan.models.iter().filter_map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::disclosure::SERVER_FACTS;
+
+    #[test]
+    fn every_well_known_fact_is_asked_for() {
+        assert_eq!(SERVER.map(|(name, _)| name), SERVER_FACTS.map(|(name, _)| name));
+    }
+}

@@ -1,0 +1,106 @@
+//! Endpoints side by side that were not treated alike.
+
+use super::super::view::{SweepView, View, steps};
+use super::super::{Finding, Scope};
+use super::{listed, quoted};
+use crate::plan::{Endpoint, Fact, MetricName, Scalar};
+
+/// Facts of a server under one level of names, as flags and files write them alike: `--max-num-seqs` and
+/// `max_num_seqs` are one.
+pub fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
+    let plain = |name: &str| name.trim_start_matches('-').replace('-', "_").to_lowercase();
+    let mut facts = Vec::new();
+    for (name, fact) in &endpoint.server {
+        match fact {
+            Fact::One(value) => facts.push((plain(name), value.clone())),
+            Fact::Many(table) => facts.extend(table.iter().map(|(key, value)| (plain(key), value.clone()))),
+        }
+    }
+    facts
+}
+
+/// M014: endpoints in one sweep, and one says settings that another does not.
+pub fn unequal_tuning(view: &View) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for sweep in &view.sweeps {
+        let mut endpoints = sweep.real_endpoints();
+        let Some(first) = endpoints.next() else { continue };
+        let Some((message, name)) = endpoints.find_map(|other| Some((unequal(first, other)?, other.0))) else {
+            continue;
+        };
+        found.push(Finding {
+            scope: Scope::Sweep(sweep.name.to_owned()),
+            at: steps!["endpoints", name, "server"],
+            message,
+            remedy: "start both with the same care and write down what each was given; flags: {} says that none were"
+                .to_owned(),
+        });
+    }
+    found
+}
+
+/// How two endpoints differ in what is said of their settings.
+fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
+    // Versions are no tuning.
+    let names = |endpoint: &Endpoint| -> Vec<String> {
+        facts(endpoint).into_iter().map(|(name, _)| name).filter(|name| name != "version").collect()
+    };
+    let (left, right) = (names(a.1), names(b.1));
+    if a.1.engine != b.1.engine {
+        // Their settings have other names; that one has none is comparable all the same.
+        let bare =
+            |settings: &[String], endpoint: &Endpoint| settings.is_empty() && !endpoint.server.contains_key("flags");
+        return match (bare(&left, a.1), bare(&right, b.1)) {
+            (false, true) if !left.is_empty() => Some(lacks(a.0, &left, b.0)),
+            (true, false) if !right.is_empty() => Some(lacks(b.0, &right, a.0)),
+            _ => None,
+        };
+    }
+    let only = |these: &[String], those: &[String]| -> Vec<String> {
+        these.iter().filter(|name| !those.contains(name)).cloned().collect()
+    };
+    match (only(&left, &right), only(&right, &left)) {
+        (left, right) if left.is_empty() && right.is_empty() => None,
+        (left, right) if right.is_empty() => Some(lacks(a.0, &left, b.0)),
+        (left, right) if left.is_empty() => Some(lacks(b.0, &right, a.0)),
+        (left, right) => Some(format!("{}, {}", lacks(a.0, &left, b.0), lacks(b.0, &right, a.0))),
+    }
+}
+
+/// Of a long list the first are enough.
+fn lacks(name: &str, settings: &[String], other: &str) -> String {
+    let shown: Vec<&str> = settings.iter().take(4).map(String::as_str).collect();
+    let more = if settings.len() > shown.len() {
+        format!(" and {} more", settings.len() - shown.len())
+    } else {
+        String::new()
+    };
+    let listed = if more.is_empty() { listed(&shown) } else { shown.join(", ") };
+    format!("`{name}` says {listed}{more}, and `{other}` does not")
+}
+
+/// M015: endpoints in one sweep with different numbers of accelerators, compared by what grows with the number.
+pub fn unequal_accelerators(view: &View) -> Vec<Finding> {
+    view.sweeps.iter().filter_map(accelerators).collect()
+}
+
+fn accelerators(sweep: &SweepView) -> Option<Finding> {
+    let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus);
+    let mut known = sweep.real_endpoints().filter_map(|(name, endpoint)| Some((*name, gpus(endpoint)?)));
+    let (first, count) = known.next()?;
+    let (other, other_count) = known.find(|(_, other)| *other != count)?;
+    let fair = ["output_throughput_per_gpu", "cost_per_million_output_tokens", "tokens_per_unit_of_money"];
+    let is_fair = |metric: &MetricName| fair.contains(&metric.key);
+    // Without a list all metrics are compared.
+    if sweep.compare.is_some_and(|compare| compare.metrics.is_empty() || compare.metrics.0.iter().any(is_fair)) {
+        return None;
+    }
+    Some(Finding {
+        scope: Scope::Sweep(sweep.name.to_owned()),
+        at: steps!["sweeps", sweep.name, "matrix", "endpoint"],
+        message: format!("{} have {count} and {other_count} accelerators", quoted(&[first, other])),
+        remedy: format!(
+            "compare what each of them does: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
+        ),
+    })
+}

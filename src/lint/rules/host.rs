@@ -1,0 +1,155 @@
+//! What steals from the measurement: a server that logs, a client beside it, a generator at its limit.
+
+use std::net::IpAddr;
+
+use super::super::view::{Rung, SweepView, View, steps};
+use super::super::{Calibrated, Finding, Scope};
+use super::equal::facts;
+use crate::analysis::calibration::Pressure;
+use crate::expand::Load;
+use crate::plan::{Endpoint, Engine, Scalar};
+
+/// Flags that log every request when they are on.
+const LOUD: [&str; 7] =
+    ["enable_log_requests", "log_requests", "enable_log_outputs", "verbose", "log_verbose", "debug", "access_log"];
+/// Flags that say how much is logged.
+const LEVELS: [&str; 7] =
+    ["log_level", "uvicorn_log_level", "vllm_logging_level", "logging_level", "rust_log", "log_level_http", "loglevel"];
+
+/// M016: a server logs more than it needs.
+pub fn verbose_logs(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let (what, remedy) = loud(endpoint)?;
+        Some(Finding {
+            scope: Scope::Endpoint(name.to_owned()),
+            at: steps!["endpoints", name, "server"],
+            message: format!("the server logs while it is measured: {what}"),
+            remedy,
+        })
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
+/// Why a server is loud, and what to do.
+fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
+    let facts = facts(endpoint);
+    let is_on = |value: &Scalar| matches!(value, Scalar::Bool(true)) || value.to_string() == "1";
+    let quiet = || "restart the server without it, and take it out of the plan".to_owned();
+    let lower = "restart the server with log level warning, and write that down".to_owned();
+    for (name, value) in &facts {
+        let level = value.to_string().to_lowercase();
+        if LEVELS.contains(&name.as_str()) && ["debug", "trace", "verbose", "all"].contains(&level.as_str()) {
+            return Some((format!("{name} is {level}"), lower));
+        }
+        if LOUD.contains(&name.as_str()) && is_on(value) {
+            return Some((format!("{name} is on"), quiet()));
+        }
+        if name == "disable_log_requests" && !is_on(value) {
+            return Some((format!("{name} is off"), "restart the server with --disable-log-requests".to_owned()));
+        }
+    }
+    let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
+    let version = facts.iter().find_map(|(name, value)| match value {
+        // As a number 0.10 and 0.1 would be the same.
+        Scalar::Text(text) if name == "version" => Some(text.clone()),
+        _ => None,
+    })?;
+    (endpoint.engine == Engine::Vllm && !silenced && is_before(&version, (0, 10))).then(|| {
+        let what = "vLLM before 0.10 logs every request unless told not to".to_owned();
+        (what, "restart it with --disable-log-requests, and write flags: { disable_log_requests: true }".to_owned())
+    })
+}
+
+/// Whether a version like 0.9.2 or v0.9.2 is below a major and minor one.
+fn is_before(version: &str, (major, minor): (u32, u32)) -> bool {
+    let mut parts = version.trim_start_matches('v').split('.').map_while(|part| part.parse::<u32>().ok());
+    parts.next().zip(parts.next()).is_some_and(|found| found < (major, minor))
+}
+
+/// M017: the server's address is this very host, and the plan does not say that this is meant.
+pub fn one_host(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let url = endpoint.url.as_deref()?;
+        let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
+        let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
+        (is_loopback(&host) && !network.is_some_and(says_so)).then(|| Finding {
+            scope: Scope::Endpoint(name.to_owned()),
+            at: steps!["endpoints", name, "url"],
+            message: format!("client and server share one host ({host}): they take cores and memory from each other"),
+            remedy: "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel"
+                .to_owned(),
+        })
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Whether the words for a network name the loopback, or what makes a loopback address lead elsewhere.
+fn says_so(network: &str) -> bool {
+    let network = network.to_lowercase();
+    ["loopback", "same host", "one host", "tunnel", "forward", "proxy"].iter().any(|word| network.contains(word))
+}
+
+/// M018: a load beyond every one that the last calibration of this host showed to hold.
+pub fn beyond_calibration(view: &View) -> Vec<Finding> {
+    let Some(calibrated) = view.calibrated else { return Vec::new() };
+    view.sweeps.iter().filter_map(|sweep| beyond(sweep, calibrated)).collect()
+}
+
+fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
+    let (least, _) = sweep.tokens("output_tokens", |scenario| scenario.content.output_tokens);
+    let built = calibrated
+        .held
+        .iter()
+        .filter(|held| held.engine == sweep.engine && held.opens_connections == sweep.opens_connections);
+    let held: Vec<&Pressure> = built.map(|held| &held.pressure).collect();
+    let tokens = if events_are_known(sweep) { least } else { 0 };
+    let shown = |rung: &Rung| held.iter().any(|held| pressure(rung, tokens).is_within(held));
+    let level = |rung: &Rung| match rung.load {
+        Load::Closed { batch_size } => f64::from(batch_size),
+        Load::Open { qps, .. } => qps.to_f64(),
+    };
+    let worst = sweep.rungs.iter().filter(|rung| !shown(rung)).max_by(|a, b| level(a).total_cmp(&level(b)))?;
+    let most = |of: fn(&Pressure) -> f64| held.iter().map(|held| of(held)).fold(0.0, f64::max);
+    let (what, flag) = match worst.load {
+        Load::Closed { batch_size } => {
+            (format!("{:.0} in flight", most(|held| held.in_flight)), format!("--batch-size {batch_size}"))
+        }
+        Load::Open { qps, .. } => {
+            (format!("{:.0} requests per second", most(|held| held.requests_per_second)), format!("--qps {qps}"))
+        }
+    };
+    Some(Finding {
+        scope: Scope::Sweep(sweep.name.to_owned()),
+        at: worst.at.clone(),
+        message: format!(
+            "`{}` is beyond what the last calibration of this host showed to hold: at most {what}",
+            worst.written()
+        ),
+        remedy: format!("run `sweepline calibrate {flag} --output-tokens {least}`, and lower the load if it fails"),
+    })
+}
+
+/// Whether answers have the length that is asked for and come token by token, so that a rate says the events too.
+fn events_are_known(sweep: &SweepView) -> bool {
+    let takes = |(_, endpoint): &(&str, &Endpoint)| endpoint.engine.takes_ignore_eos();
+    sweep.streams && sweep.endpoints.iter().all(takes)
+}
+
+/// What is known of a run's pressure beforehand: what is in flight of a closed loop, arrivals and their tokens of an open
+/// one. What is not known is no reason to speak.
+fn pressure(rung: &Rung, output_tokens: u32) -> Pressure {
+    match rung.load {
+        Load::Closed { batch_size } => {
+            Pressure { in_flight: f64::from(batch_size), requests_per_second: 0.0, events_per_second: 0.0 }
+        }
+        Load::Open { qps, .. } => {
+            let rate = qps.to_f64();
+            let events = rate * f64::from(output_tokens);
+            Pressure { in_flight: 0.0, requests_per_second: rate, events_per_second: events }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Load that shows too little: one kind of loop, one load point, one length, one number for two kinds of work.
+
+use std::collections::BTreeSet;
+
+use super::super::view::{Rung, SweepView, View, steps};
+use super::super::{Finding, Scope};
+use super::rate_above;
+use crate::expand::Load;
+use crate::plan::scenario::Content;
+use crate::plan::{Plan, Slo, Step};
+
+/// M002: latency is promised, and no sweep is an open loop.
+pub fn closed_loop_only(view: &View) -> Vec<Finding> {
+    let open = |rung: &Rung| matches!(rung.load, Load::Open { .. });
+    let Some((at, claim)) = latency_claim(view.plan) else { return Vec::new() };
+    if view.sweeps.iter().flat_map(|sweep| &sweep.rungs).any(open) {
+        return Vec::new();
+    }
+    vec![Finding {
+        scope: Scope::Plan,
+        at,
+        message: format!("`{claim}` speaks of latency, and no sweep is an open loop"),
+        remedy: "add a sweep of rates: rates: { matrix: { qps: [1, 2, 5, 10] } }".to_owned(),
+    }]
+}
+
+/// Where a plan says something about latency, and the name of that.
+fn latency_claim(plan: &Plan) -> Option<(Vec<Step>, &'static str)> {
+    let limits = |slo: &Slo| [&slo.ttft, &slo.itl, &slo.tpot, &slo.e2e].iter().any(|limits| !limits.is_empty());
+    if plan.slo.as_ref().is_some_and(limits) {
+        return Some((steps!["slo"], "slo"));
+    }
+    if plan.goodput.is_some() {
+        return Some((steps!["goodput"], "goodput"));
+    }
+    let latency = |metric: &crate::plan::MetricName| {
+        ["ttft", "ttft_from_schedule", "ttfo", "e2e", "e2e_from_schedule", "tpot", "itl"].contains(&metric.key)
+    };
+    let compares = |compare: &Option<crate::plan::Compare>| {
+        compare.as_ref().is_some_and(|compare| compare.metrics.0.iter().any(latency))
+    };
+    if compares(&plan.compare) {
+        return Some((steps!["compare"], "compare"));
+    }
+    let (name, _) = plan.sweeps.iter().find(|(_, sweep)| compares(&sweep.compare))?;
+    Some((steps!["sweeps", name.as_str(), "compare"], "compare"))
+}
+
+/// M003: an endpoint is measured at one load only.
+pub fn one_load(view: &View) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in view.plan.endpoints.keys() {
+        let on = view.sweeps.iter().filter(|sweep| sweep.endpoints.iter().any(|(used, _)| used == name));
+        let mut rungs = on.flat_map(|sweep| &sweep.rungs);
+        let Some(first) = rungs.next() else { continue };
+        if rungs.any(|rung| rung.load != first.load) {
+            continue;
+        }
+        found.push(Finding {
+            scope: Scope::Endpoint(name.clone()),
+            at: first.at.clone(),
+            message: format!("`{}` is the only load it is measured at", first.written()),
+            remedy: format!("write several: {}", around(first.load)),
+        });
+    }
+    found
+}
+
+/// Loads below and above one, as an axis.
+fn around(load: Load) -> String {
+    match load {
+        Load::Closed { batch_size } => {
+            let sizes: BTreeSet<u32> =
+                [batch_size / 4, batch_size / 2, batch_size, batch_size.saturating_mul(2)].into();
+            let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u32::to_string).collect();
+            format!("batch_size: [{}]", sizes.join(", "))
+        }
+        Load::Open { qps, .. } => {
+            let half = rate_above(qps.to_f64() / 2.0);
+            format!("qps: [{half}, {qps}, {}]", rate_above(qps.to_f64() * 2.0))
+        }
+    }
+}
+
+/// M004: all requests have the same lengths.
+pub fn one_length(view: &View) -> Vec<Finding> {
+    let mut shapes = view.sweeps.iter().map(shape);
+    let Some(first) = shapes.next() else { return Vec::new() };
+    let (prompt, output, turns) = first;
+    if turns.1 > 1 || [prompt, output].iter().any(|(low, high)| low != high) || shapes.any(|shape| shape != first) {
+        return Vec::new();
+    }
+    let sweep = &view.sweeps[0];
+    vec![Finding {
+        scope: Scope::Plan,
+        at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
+        message: format!("every request has {} prompt tokens and {} output tokens", prompt.0, output.0),
+        remedy: "write several lengths: scenario: [B1, B2], or prompt_tokens: [256, 2048]".to_owned(),
+    }]
+}
+
+/// The smallest and largest prompt, output and number of turns of a sweep.
+type Shape = ((u32, u32), (u32, u32), (u32, u32));
+
+fn shape(sweep: &SweepView) -> Shape {
+    let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens(axis, |scenario| of(&scenario.content));
+    let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
+    let whole = (system.0.saturating_add(prompt.0), system.1.saturating_add(prompt.1));
+    (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
+}
+
+/// M020: hypothesis or notes ask for prompt and output tokens together.
+pub fn total_tokens(view: &View) -> Vec<Finding> {
+    let plan = view.plan;
+    let mut texts =
+        vec![(Scope::Plan, steps!["hypothesis"], &plan.hypothesis), (Scope::Plan, steps!["notes"], &plan.notes)];
+    for (name, sweep) in &plan.sweeps {
+        let at = |field: &str| steps!["sweeps", name.as_str(), field];
+        texts.push((Scope::Sweep(name.clone()), at("hypothesis"), &sweep.hypothesis));
+        texts.push((Scope::Sweep(name.clone()), at("notes"), &sweep.notes));
+    }
+    let asked = texts.into_iter().filter(|(_, _, text)| text.as_deref().is_some_and(asks_for_total));
+    let finding = |(scope, at, _): (Scope, Vec<Step>, _)| Finding {
+        scope,
+        message: "capacity is asked for in total tokens, prompt and output added up".to_owned(),
+        remedy: "name the two: output_throughput (decode) and prompt_throughput (prefill)".to_owned(),
+        at,
+    };
+    asked.map(finding).collect()
+}
+
+/// Whether a text speaks of total tokens as a throughput: "total" shortly before "tokens" or "throughput", and a rate.
+fn asks_for_total(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
+    let is_token = |word: &&str| word.starts_with("tok");
+    let is_rate = |word: &&str| {
+        ["throughput", "capacity", "tps", "second"].iter().any(|rate| word.starts_with(rate)) || word.ends_with("/s")
+    };
+    words.iter().enumerate().any(|(at, word)| {
+        let next = &words[at + 1..words.len().min(at + 5)];
+        let summed = *word == "total" && next.iter().any(|word| is_token(word) || word.starts_with("throughput"));
+        summed && words.iter().any(is_rate)
+    })
+}

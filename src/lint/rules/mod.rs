@@ -1,0 +1,79 @@
+//! The rules, each one function from a plan to what it finds.
+
+pub mod cache;
+pub mod compare;
+pub mod disclosure;
+pub mod equal;
+pub mod host;
+pub mod load;
+pub mod phases;
+pub mod samples;
+
+use super::Finding;
+use super::view::View;
+use crate::units::Nanos;
+
+/// For what is found elsewhere.
+pub fn nothing(_: &View) -> Vec<Finding> {
+    Vec::new()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.as_ref().to_owned(),
+        [rest @ .., last] => {
+            let rest: Vec<&str> = rest.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", rest.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// Names in backticks.
+fn quoted<T: AsRef<str>>(names: &[T]) -> String {
+    listed(&names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>())
+}
+
+/// The whole seconds that `requests` take at a rate, rounded up to what people write.
+fn time_for(requests: f64, rate: f64) -> Nanos {
+    let seconds = (requests / rate).ceil();
+    // Above ten minutes whole minutes, above two hours whole hours.
+    let unit =
+        [(7_200.0, 3_600.0), (600.0, 60.0)].into_iter().find(|(from, _)| seconds > *from).map_or(1.0, |(_, unit)| unit);
+    Nanos::from_secs(((seconds / unit).ceil() * unit).min(1e9) as u64)
+}
+
+/// A rate rounded up to two figures, as a plan writes it: 3.1, 74, 1200.
+fn rate_above(rate: f64) -> String {
+    let digits = rate.max(1e-6).log10().floor() as i32;
+    let unit = 10f64.powi(digits - 1);
+    // A float of two figures needs no more digits than these.
+    let rounded = (rate / unit - 1e-9).ceil() * unit;
+    let decimals = usize::try_from(1 - digits).unwrap_or(0);
+    let text = format!("{rounded:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A count for people: whole, and never rounded up to what is asked for.
+fn count(expected: f64) -> String {
+    format!("{}", expected.floor().min(1e15) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_what_a_person_would_type() {
+        assert_eq!(
+            [3.0667, 3.1, 9.99, 73.6, 1_240.0, 0.0412].map(rate_above),
+            ["3.1", "3.1", "10", "74", "1300", "0.042"]
+        );
+        let times = [(368.0, 10.0), (368.0, 1.0), (368.0, 0.5), (368.0, 0.01)];
+        assert_eq!(times.map(|(n, rate)| time_for(n, rate).to_string()), ["37s", "368s", "13m", "11h"]);
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(quoted(&["a", "b", "c"]), "`a`, `b` and `c`");
+        assert_eq!(count(119.9), "119");
+    }
+}

@@ -1,0 +1,66 @@
+//! Phases that are too short: warm-up and window.
+
+use super::super::expect::Expect;
+use super::super::view::{Rung, SweepView, View};
+use super::super::{Finding, Scope};
+use super::{count, time_for};
+use crate::units::Nanos;
+
+/// The shortest warm-up.
+const WARM_UP: Nanos = Nanos::from_secs(30);
+/// The fewest requests of a warm-up.
+const WARM_UP_REQUESTS: f64 = 50.0;
+/// The shortest window.
+const WINDOW: Nanos = Nanos::from_secs(60);
+
+/// M001: fill and stabilize are shorter than 30 s, or hold fewer than 50 requests.
+pub fn warm_up(view: &View) -> Vec<Finding> {
+    view.sweeps.iter().filter_map(|sweep| too_short(view, sweep).or_else(|| too_few(sweep))).collect()
+}
+
+fn warming(rung: &Rung) -> Nanos {
+    rung.phases.fill.saturating_add(rung.phases.stabilize)
+}
+
+fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let rung = sweep.rungs.iter().min_by_key(|rung| warming(rung)).filter(|rung| warming(rung) < WARM_UP)?;
+    let written = if rung.phases.fill < rung.phases.stabilize { "stabilize" } else { "fill" };
+    let at = [written, "stabilize", "fill"].map(|phase| sweep.phase_path(view.plan, phase));
+    Some(Finding {
+        scope: Scope::Sweep(sweep.name.to_owned()),
+        at: at.into_iter().find(|at| *at != sweep.path()).unwrap_or_else(|| sweep.path()),
+        message: format!("`fill` and `stabilize` last {} together, less than {WARM_UP}", warming(rung)),
+        remedy: "write phases: { fill: 30s, stabilize: 60s }, the defaults".to_owned(),
+    })
+}
+
+fn too_few(sweep: &SweepView) -> Option<Finding> {
+    let expect = Expect::of(sweep);
+    let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS;
+    let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
+    let of_fill = expect.rate(worst) * worst.phases.fill.secs() / 2.0;
+    let stabilize = time_for(WARM_UP_REQUESTS - of_fill, expect.rate(worst));
+    Some(Finding {
+        scope: Scope::Sweep(sweep.name.to_owned()),
+        at: worst.at.clone(),
+        message: format!(
+            "`{}` sends {} requests before it is measured, fewer than {WARM_UP_REQUESTS}{}",
+            worst.written(),
+            count(expect.warming(worst)),
+            expect.assumption(worst),
+        ),
+        remedy: format!("write phases: {{ stabilize: {stabilize} }}, or leave its lowest load out"),
+    })
+}
+
+/// M006: the window is shorter than 60 s.
+pub fn short_window(view: &View) -> Vec<Finding> {
+    let short = |sweep: &&SweepView| sweep.rungs.first().is_some_and(|rung| rung.phases.measure.duration < WINDOW);
+    let finding = |sweep: &SweepView| Finding {
+        scope: Scope::Sweep(sweep.name.to_owned()),
+        at: sweep.phase_path(view.plan, "measure"),
+        message: format!("`measure` is {}, less than {WINDOW}", sweep.rungs[0].phases.measure.duration),
+        remedy: "write phases: { measure: 120s }, the default".to_owned(),
+    };
+    view.sweeps.iter().filter(short).map(finding).collect()
+}

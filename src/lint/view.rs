@@ -1,0 +1,201 @@
+//! A plan as the rules see it: for every sweep the values on its axes, its rungs and its phases, without any cell. Most
+//! axes are long lists at worst, so everything here is linear in the plan's text.
+
+use crate::expand::resolve::{load_engine, phases};
+use crate::expand::{Load, LoadEngine, Phases};
+use crate::plan::scenario::{Resolved, Reuse, resolve};
+use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Step, Sweep};
+
+use super::Calibrated;
+
+/// A path into the plan from names and indices.
+macro_rules! steps {
+    ($($step:expr),* $(,)?) => { vec![$($crate::plan::Step::from($step)),*] };
+}
+pub(super) use steps;
+
+/// A plan and what is known of the host.
+pub struct View<'p> {
+    /// The plan.
+    pub plan: &'p Plan,
+    /// What the last calibration showed.
+    pub calibrated: Option<&'p Calibrated>,
+    /// Its sweeps.
+    pub sweeps: Vec<SweepView<'p>>,
+}
+
+/// One load point of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rung {
+    /// The load.
+    pub load: Load,
+    /// The phases of its runs.
+    pub phases: Phases,
+    /// Where its value is written.
+    pub at: Vec<Step>,
+}
+
+impl Rung {
+    /// As the plan writes it: `qps: 5`.
+    pub fn written(&self) -> String {
+        match self.load {
+            Load::Closed { batch_size } => format!("batch_size: {batch_size}"),
+            Load::Open { qps, .. } => format!("qps: {qps}"),
+        }
+    }
+}
+
+/// One sweep.
+pub struct SweepView<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// The sweep.
+    pub sweep: &'p Sweep,
+    /// Its endpoints, by name.
+    pub endpoints: Vec<(&'p str, &'p Endpoint)>,
+    /// Its models, by name.
+    pub models: Vec<(&'p str, &'p Model)>,
+    /// Its scenarios, by name, with the plan's fields but without axes.
+    pub scenarios: Vec<(String, Resolved)>,
+    /// Its load points.
+    pub rungs: Vec<Rung>,
+    /// How its load generator is built.
+    pub engine: LoadEngine,
+    /// Whether some of its requests open connections of their own.
+    pub opens_connections: bool,
+    /// Whether all its answers are streamed and go on to the length that is asked for, as far as the plan says it.
+    pub streams: bool,
+    /// What it compares.
+    pub compare: Option<&'p Compare>,
+}
+
+impl<'p> View<'p> {
+    /// Looks at a plan.
+    pub fn new(plan: &'p Plan, calibrated: Option<&'p Calibrated>) -> View<'p> {
+        let sweeps = plan.sweeps.iter().map(|(name, sweep)| SweepView::new(plan, name, sweep)).collect();
+        View { plan, calibrated, sweeps }
+    }
+
+    /// The endpoints that some sweep measures, in the plan's order, without mocks.
+    pub fn real_endpoints(&self) -> Vec<(&'p str, &'p Endpoint)> {
+        let used: std::collections::HashSet<&str> =
+            self.sweeps.iter().flat_map(|sweep| sweep.endpoints.iter().map(|(name, _)| *name)).collect();
+        let real = |(name, endpoint): &(&str, &Endpoint)| endpoint.engine != Engine::Mock && used.contains(name);
+        self.plan.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint)).filter(real).collect()
+    }
+}
+
+impl<'p> SweepView<'p> {
+    fn new(plan: &'p Plan, name: &'p str, sweep: &'p Sweep) -> SweepView<'p> {
+        let entries = |axis: &str| values(sweep, axis).map(Scalar::to_string);
+        let endpoints = entries("endpoint").filter_map(|name| plan.endpoints.get_key_value(&name));
+        let models = entries("model").filter_map(|name| plan.models.get_key_value(&name));
+        let scenarios = entries("scenario").filter_map(|name| {
+            let resolved = resolve(&name, &plan.scenarios)?;
+            Some((name, resolved))
+        });
+        let per_request = Connections::PerRequest;
+        let said = sweep.connections.unwrap_or(plan.connections) == per_request;
+        let scenarios: Vec<(String, Resolved)> = scenarios.collect();
+        let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);
+        let is_false = |axis: &str| values(sweep, axis).any(|value| *value == Scalar::Bool(false));
+        SweepView {
+            name,
+            sweep,
+            endpoints: endpoints.map(|(name, endpoint)| (name.as_str(), endpoint)).collect(),
+            models: models.map(|(name, model)| (name.as_str(), model)).collect(),
+            streams: sweep.stream.unwrap_or(plan.stream)
+                && !scenarios.iter().any(cut)
+                && !is_false("stream")
+                && !is_false("ignore_eos"),
+            scenarios,
+            rungs: rungs(plan, name, sweep),
+            engine: load_engine(plan, sweep),
+            opens_connections: said || entries("connections").any(|value| value == per_request.name()),
+            compare: sweep.compare.as_ref().or(plan.compare.as_ref()).filter(|compare| compare.applies_to(sweep)),
+        }
+    }
+
+    /// The values on an axis, in the order written; none where the sweep has no such axis.
+    pub fn values(&self, axis: &str) -> impl Iterator<Item = &'p Scalar> + use<'p> {
+        values(self.sweep, axis)
+    }
+
+    /// Fields that change together with the values of an axis.
+    pub fn together_with(&self, _axis: &str) -> Vec<&'p str> {
+        Vec::new()
+    }
+
+    /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
+    pub fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
+        let on_axis: Vec<u32> = self.values(axis).filter_map(whole).collect();
+        let found: Vec<u32> = match on_axis.is_empty() {
+            false => on_axis,
+            true => self.scenarios.iter().map(|(_, scenario)| of(scenario)).collect(),
+        };
+        (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
+    }
+
+    /// The endpoints that are no mocks.
+    pub fn real_endpoints(&self) -> impl Iterator<Item = &(&'p str, &'p Endpoint)> {
+        self.endpoints.iter().filter(|(_, endpoint)| endpoint.engine != Engine::Mock)
+    }
+
+    /// The path of this sweep.
+    pub fn path(&self) -> Vec<Step> {
+        steps!["sweeps", self.name]
+    }
+
+    /// Where a phase is written: in the sweep, else in the plan, else the sweep itself.
+    pub fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
+        let given = |phases: &crate::plan::PhasesPatch| match phase {
+            "measure" => phases.measure.is_some(),
+            "fill" => phases.fill.is_some(),
+            _ => phases.stabilize.is_some(),
+        };
+        match (given(&self.sweep.phases), given(&plan.phases)) {
+            (true, _) => steps!["sweeps", self.name, "phases", phase],
+            (false, true) => steps!["phases", phase],
+            (false, false) => self.path(),
+        }
+    }
+
+    /// The scenarios whose requests share nothing, and those whose requests share something, by name.
+    pub fn by_reuse(&self) -> (Vec<&str>, Vec<&str>) {
+        let named = |alone: bool| {
+            let wanted = move |(_, scenario): &&(String, Resolved)| (scenario.content.reuse == Reuse::None) == alone;
+            self.scenarios.iter().filter(wanted).map(|(name, _)| name.as_str()).collect()
+        };
+        (named(true), named(false))
+    }
+}
+
+fn values<'p>(sweep: &'p Sweep, axis: &str) -> impl Iterator<Item = &'p Scalar> + use<'p> {
+    sweep.matrix.get(axis).into_iter().flat_map(|values| &values.0)
+}
+
+/// The load points of a sweep. `qps` with `batch_size` is an open loop whose cap changes no rate.
+fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    let axis = if values(sweep, "qps").next().is_some() { "qps" } else { "batch_size" };
+    let load = |value: &Scalar| match axis {
+        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals, cap: None }),
+        _ => Some(Load::Closed { batch_size: whole(value)? }),
+    };
+    let rung = |(index, value): (usize, &Scalar)| {
+        let load = load(value)?;
+        let phases = phases(&plan.phases, &sweep.phases, load).ok()?;
+        Some(Rung { load, phases, at: steps!["sweeps", name, "matrix", axis, index] })
+    };
+    values(sweep, axis).enumerate().filter_map(rung).collect()
+}
+
+fn number(value: &Scalar) -> Option<crate::units::Decimal> {
+    match value {
+        Scalar::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn whole(value: &Scalar) -> Option<u32> {
+    number(value)?.to_string().parse().ok()
+}

@@ -1,0 +1,138 @@
+//! What to type instead, for mistakes that the types themselves find: unknown keys, missing values, values of another type.
+
+use super::axis;
+use super::foreign;
+use super::model::Plan;
+use super::read::{Mistake, ReadError, read};
+use super::recover::quoted;
+use super::suggest;
+use super::tree::{Entry, Node, Span, Step, Value};
+
+/// What to do about a key that does not exist where it stands.
+pub(super) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], value: &Value) -> String {
+    let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
+    let in_slo = matches!(parents, [Step::Key(slo)] if slo == "slo");
+    if (in_sweep || parents.is_empty()) && axis::first_name(key).is_some() {
+        return foreign::axis_remedy(key);
+    }
+    if let Some(remedy) = foreign::objective(key).filter(|_| in_slo) {
+        return remedy;
+    }
+    if let Some(remedy) = foreign::remedy(parents, key, expected) {
+        return remedy;
+    }
+    if let Some(near) = suggest::nearest(key, expected.iter().copied()) {
+        return format!("did you mean `{near}`?");
+    }
+    if matches!(value, Value::Null) && key.bytes().all(|byte| byte.is_ascii_digit()) {
+        return "write the number before it without separators: a comma begins the next entry".to_owned();
+    }
+    if matches!(value, Value::Null) && key.contains(':') {
+        return "put a space after the `:`".to_owned();
+    }
+    if !parents.is_empty() && plan_keys().contains(&key) {
+        return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");
+    }
+    format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
+}
+
+/// The keys of a plan: serde tells them when it meets one that is none.
+fn plan_keys() -> &'static [&'static str] {
+    let nameless = Entry { key: String::new(), key_span: 0..0, node: Node::new(Value::Null, 0..0) };
+    let plan = Node::new(Value::Map(vec![nameless]), 0..0);
+    match read::<Plan>(&plan) {
+        Err(ReadError { mistake: Mistake::UnknownKey(keys), .. }) => keys,
+        _ => &[],
+    }
+}
+
+/// A key without a value was meant to get one, or what stands below it belongs to it.
+pub(super) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
+    let Some((last, parents)) = path.split_last() else { return "give it a value" };
+    let Step::Key(key) = last else { return "write a value, or remove it" };
+    let Value::Map(entries) = &tree.walk(parents).node.value else { return "give it a value" };
+    let column =
+        |span: &Span| text[..span.start.min(text.len())].rfind('\n').map_or(span.start, |at| span.start - at - 1);
+    let mut from = entries.iter().skip_while(|entry| entry.key != *key);
+    let below = from.next().zip(from.next()).is_some_and(|(own, next)| {
+        let between = text.get(own.key_span.start..next.key_span.start).unwrap_or_default();
+        column(&own.key_span) == column(&next.key_span) && between.trim_end().ends_with(':') && !parents.is_empty()
+    });
+    match below {
+        true => "if the lines below belong to it, indent them further; else give it a value, or remove the line",
+        false => "give it a value, or remove the line",
+    }
+}
+
+/// What to type for a value of another type than the field takes: `expected` in serde's words, `wanted` in a user's.
+pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, text: &str) -> String {
+    if let Some(remedy) = of_place(node, path, text) {
+        return remedy;
+    }
+    if let (Value::Text(written), true) = (&node.value, wanted.contains("number"))
+        && let Some(remedy) = suggest::meant_number(written)
+    {
+        return remedy;
+    }
+    match (&node.value, expected) {
+        (Value::Int(_) | Value::Float(_), _) if expected.starts_with("a share") => {
+            format!("write it with its sign: {}%", quoted(node, text))
+        }
+        (Value::Text(text), "a boolean") => match text.to_lowercase().as_str() {
+            "true" => "write it without quotes: true".to_owned(),
+            "false" => "write it without quotes: false".to_owned(),
+            "on" | "yes" | "y" => "write `true`".to_owned(),
+            "off" | "no" | "n" => "write `false`".to_owned(),
+            _ => "write `true` or `false`".to_owned(),
+        },
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") if !node.via.is_empty() => {
+            "make it a text: \"{{ … ~ '' }}\"".to_owned()
+        }
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
+            format!("put quotes around it: \"{}\"", quoted(node, text))
+        }
+        (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
+        (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
+        _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
+        (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
+        (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
+        _ if wanted.starts_with("a table") => "write it like { field: value }".to_owned(),
+        _ => format!("write {wanted}"),
+    }
+}
+
+/// What to write at places where a value of another type is a habit from elsewhere.
+fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
+    let keys: Vec<&str> = path
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        })
+        .collect();
+    Some(match (&keys[..], &node.value) {
+        (["sweepline"], _) => "write sweepline: 1, the version of the plan format".to_owned(),
+        (["endpoints" | "models" | "scenarios" | "sweeps"], Value::List(_)) => {
+            let table = keys[0];
+            match text[..super::error::clamp(node.span.clone(), text).start].ends_with("[[") || toml_list(node, text) {
+                true => format!("give each entry a name: [{table}.NAME] in place of [[{table}]]"),
+                false => format!("give each entry a name: {table}: {{ NAME: {{ … }} }}"),
+            }
+        }
+        (["endpoints", _], Value::Text(url)) if url.contains("://") => format!("write {{ url: \"{url}\" }}"),
+        (["models", _], Value::Text(id)) => format!("write {{ id: {id} }}"),
+        (["slo", _], Value::Text(limit)) => format!("say for which percentile: {{ p99: {limit} }}"),
+        (["slo", _], _) => "say for which percentile: { p99: 500ms }".to_owned(),
+        (["goodput", _], Value::Map(_)) => "write one limit, which each request must meet: 500ms".to_owned(),
+        (["validity", _], _) => "say from where on: { suspect: 1%, invalid: 10% }".to_owned(),
+        (["endpoints", _, "hardware"], _) => "write it like { gpu: H100-SXM-80GB, gpus: 8 }".to_owned(),
+        (["endpoints", _, "mock"], _) => "write it like { ttft: 20ms, itl: 4ms, slots: 8 }".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Whether a list is written as `[[name]]`.
+fn toml_list(node: &Node, text: &str) -> bool {
+    let span = super::error::clamp(node.span.clone(), text);
+    text[span].starts_with("[[")
+}

@@ -1,0 +1,189 @@
+//! Which committed results a new run is nearest to, so that it can be told by the edit that made it.
+//!
+//! The canonical forms of all records are laid out as rows of numbers, a column for each path and a number for each value
+//! that occurs there: comparing two runs is comparing two short rows, and a preview may compare thousands with thousands.
+
+use std::collections::HashMap;
+
+use crate::expand::{Difference, RunSpec, canonical};
+
+/// A run that differs in more fields than this is not called a changed one.
+const MOST_CHANGES: usize = 4;
+/// Comparisons that a preview may take; beyond it new runs are only called new.
+const MOST_COMPARISONS: usize = 20_000_000;
+/// Old values of one field that are named where the nearest results differ among each other.
+const MOST_OLD_VALUES: usize = 3;
+/// No record has this value: that of a new run where no record has the same.
+const UNKNOWN: u32 = u32::MAX;
+
+/// A committed run among which the nearest is looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The run as it was asked for.
+    pub spec: &'a RunSpec,
+    /// Whether the plan still asks for it.
+    pub wanted: bool,
+}
+
+/// What the results nearest to a new run say of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The same spec was committed under another id: numbers mean something else now.
+    Meaning,
+    /// The plan lost the nearest result: these fields were changed.
+    Edited(Vec<Difference>),
+    /// The plan still asks for the nearest result: these values came beside it.
+    Added(Vec<Difference>),
+    /// Several results are equally near and have no difference in common: the fields in which one or the other differs.
+    Unsure(Vec<String>),
+}
+
+/// Committed runs, laid out for comparison.
+#[derive(Debug, Default)]
+pub struct Nearest {
+    columns: HashMap<String, usize>,
+    /// For each column the values that occur, as a plan writes them; value n has number n + 1, and 0 is no value.
+    values: Vec<Vec<String>>,
+    /// For each column the number of each value.
+    numbers: Vec<HashMap<String, u32>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    values: Vec<u32>,
+    wanted: bool,
+    /// What people call the run: two runs of one cell agree in it, whatever was edited elsewhere in the plan.
+    names: String,
+}
+
+impl Nearest {
+    /// Lays out `known`.
+    pub fn new<'a>(known: impl Iterator<Item = Known<'a>>) -> Nearest {
+        let mut nearest = Nearest::default();
+        for Known { spec, wanted } in known {
+            let mut values = vec![0; nearest.values.len()];
+            for (path, value) in canonical(spec).entries() {
+                let column = nearest.column(path);
+                values.resize(values.len().max(column + 1), 0);
+                values[column] = nearest.number(column, value.to_string());
+            }
+            nearest.rows.push(Row { values, wanted, names: names(spec) });
+        }
+        let width = nearest.values.len();
+        nearest.rows.iter_mut().for_each(|row| row.values.resize(width, 0));
+        nearest
+    }
+
+    fn column(&mut self, path: &str) -> usize {
+        if let Some(column) = self.columns.get(path) {
+            return *column;
+        }
+        self.values.push(Vec::new());
+        self.numbers.push(HashMap::new());
+        self.columns.insert(path.to_owned(), self.values.len() - 1);
+        self.values.len() - 1
+    }
+
+    fn number(&mut self, column: usize, value: String) -> u32 {
+        let values = &mut self.values[column];
+        *self.numbers[column].entry(value).or_insert_with_key(|value| {
+            values.push(value.clone());
+            values.len() as u32
+        })
+    }
+
+    /// What the nearest results say of the new run `spec`, one of `asked`; none where no result is near.
+    ///
+    /// Nearest is what differs in the fewest fields; a result that the plan still asks for counts one field more, because
+    /// an edit leaves behind what it changed. Among equals those that people call by the same names come first.
+    pub fn find(&self, spec: &RunSpec, asked: usize) -> Option<Change> {
+        if self.rows.is_empty() || asked.saturating_mul(self.rows.len()) > MOST_COMPARISONS {
+            return None;
+        }
+        let canonical = canonical(spec);
+        let mut own = vec![0; self.values.len()];
+        // Fields that no result has at all.
+        let mut further = Vec::new();
+        for (path, value) in canonical.entries() {
+            let text = value.to_string();
+            match self.columns.get(path) {
+                Some(column) => own[*column] = self.numbers[*column].get(&text).copied().unwrap_or(UNKNOWN),
+                None => further.push(Difference { field: path.clone(), old: None, new: Some(text) }),
+            }
+        }
+        let (fields, wanted, nearest) = self.nearest(&own, further.len(), spec)?;
+        if fields == 0 {
+            return Some(Change::Meaning);
+        }
+        if fields > MOST_CHANGES {
+            return None;
+        }
+        let new = |column: usize| {
+            let path = self.columns.iter().find(|(_, at)| **at == column).map(|(path, _)| path.clone())?;
+            let value = canonical.entries().iter().find(|(at, _)| *at == path).map(|(_, value)| value.to_string());
+            Some((path, value))
+        };
+        let mut common = further;
+        let mut either = Vec::new();
+        for column in (0..own.len()).filter(|column| nearest.iter().any(|row| row.values[*column] != own[*column])) {
+            let (field, new) = new(column)?;
+            match nearest.iter().all(|row| row.values[column] != own[column]) {
+                true => common.push(Difference { field, old: self.old(column, &nearest), new }),
+                false => either.push(field),
+            }
+        }
+        common.sort_by(|a, b| a.field.cmp(&b.field));
+        either.sort();
+        Some(match (common.is_empty(), wanted) {
+            (true, _) => Change::Unsure(either),
+            (false, true) => Change::Added(common),
+            (false, false) => Change::Edited(common),
+        })
+    }
+
+    /// In how many fields the nearest rows differ from `own`, whether the plan still has them, and those rows.
+    fn nearest(&self, own: &[u32], further: usize, spec: &RunSpec) -> Option<(usize, bool, Vec<&Row>)> {
+        let distance = |row: &Row| row.values.iter().zip(own).filter(|(a, b)| a != b).count() + further;
+        let weight = |row: &Row| distance(row) + usize::from(row.wanted);
+        let weights: Vec<usize> = self.rows.iter().map(weight).collect();
+        let least = *weights.iter().min()?;
+        let mut nearest: Vec<&Row> =
+            self.rows.iter().zip(&weights).filter(|(_, weight)| **weight == least).map(|(row, _)| row).collect();
+        let names = names(spec);
+        let by_name = |row: &&Row| (row.names != names, row.wanted);
+        let first = nearest.iter().map(by_name).min()?;
+        nearest.retain(|row| by_name(row) == first);
+        let wanted = nearest[0].wanted;
+        Some((least - usize::from(wanted), wanted, nearest))
+    }
+
+    /// The values that `rows` have in a column; none where the first has none.
+    fn old(&self, column: usize, rows: &[&Row]) -> Option<String> {
+        let mut numbers: Vec<u32> = rows.iter().map(|row| row.values[column]).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let text = |number: &u32| match number {
+            0 => None,
+            number => Some(self.values[column][*number as usize - 1].clone()),
+        };
+        if let [one] = numbers.as_slice() {
+            return text(one);
+        }
+        let mut named: Vec<String> =
+            numbers.iter().map(|one| text(one).unwrap_or_else(|| "nothing".to_owned())).collect();
+        named.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        let more = if named.len() > MOST_OLD_VALUES { " or others" } else { "" };
+        named.truncate(MOST_OLD_VALUES);
+        Some(format!("{}{more}", named.join(" or ")))
+    }
+}
+
+/// Endpoint, model, scenario, load, further axes and repeat.
+fn names(spec: &RunSpec) -> String {
+    let labels = &spec.labels;
+    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, spec.load, spec.repeat))
+}

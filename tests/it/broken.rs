@@ -1,0 +1,104 @@
+//! The broken plans of `tests/broken/`: each says at its head which mistakes it has, and `check` names those and no other.
+//! The snapshots beside them are what a user reads; read them aloud before you accept a change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A code and where it is expected, `E012 3:5`; without a place where the file as a whole is refused.
+type Expected = Vec<String>;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
+}
+
+/// Every broken plan: files beside which others lie in folders (fragments) are plans all the same.
+fn plans() -> Vec<String> {
+    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<String> = files
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// What the head of a broken plan says that `check` must find, in this order.
+fn expected(name: &str) -> Expected {
+    let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
+    let mut lines: Expected =
+        text.lines().map_while(|line| line.strip_prefix("# expect: ")).map(str::to_owned).collect();
+    assert!(!lines.is_empty(), "{name} does not say what is wrong with it");
+    lines.sort();
+    lines
+}
+
+/// The further arguments of `check` that a plan asks for in a line `# args: --set a=b`.
+fn arguments(name: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("# args: ")).unwrap_or_default().to_owned();
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn check(name: &str, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+    command.arg("check").arg(name).args(arguments(name)).args(more).current_dir(folder()).env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+/// What `check` finds, in the form of [`expected`]; lint is not a mistake.
+fn found(name: &str) -> Expected {
+    let output = check(name, &["--format", "json"]);
+    assert_eq!(output.status.code(), Some(2), "{name}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mistakes = json["diagnostics"].as_array().unwrap().iter().filter(|one| one["severity"] == "error");
+    let line = |one: &serde_json::Value| {
+        let code = one["code"].as_str().unwrap();
+        let file = one["file"].as_str().unwrap();
+        let place = match (one["line"].as_u64(), one["column"].as_u64()) {
+            (Some(line), Some(column)) => format!(" {line}:{column}"),
+            _ => String::new(),
+        };
+        // A mistake in a fragment or on the command line is said with its file.
+        let file = if file == name { String::new() } else { format!(" {file}") };
+        format!("{code}{file}{place}")
+    };
+    let mut found: Expected = mistakes.map(line).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn each_broken_plan_names_every_mistake_in_it() {
+    let names = plans();
+    assert!(names.len() >= 60, "{} broken plans", names.len());
+    let wrong: Vec<_> = names.iter().filter(|name| expected(name) != found(name)).collect();
+    for name in &wrong {
+        eprintln!("{name}:\n  expected {:?}\n  found    {:?}", expected(name), found(name));
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn broken_plans_read_well() {
+    for name in plans() {
+        let output = check(&name, &[]);
+        assert!(output.stdout.is_empty(), "{name}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains("panicked"), "{name}: {said}");
+        insta::with_settings!({ snapshot_path => "../broken/snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(name.clone(), said);
+        });
+    }
+}
+
+/// Every mistake says what to do about it.
+#[test]
+fn every_mistake_has_a_remedy() {
+    for name in plans() {
+        let json: serde_json::Value = serde_json::from_slice(&check(&name, &["--format", "json"]).stdout).unwrap();
+        for one in json["diagnostics"].as_array().unwrap() {
+            assert!(one["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty()), "{name}: {one}");
+        }
+    }
+}
