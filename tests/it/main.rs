@@ -6,6 +6,7 @@ mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod defaults;
 mod diff;
 mod editor;
 mod explain;
