@@ -7,6 +7,7 @@ mod calibrate;
 mod commands;
 mod connections;
 mod explain;
+mod hostile_plans;
 mod identity;
 mod keepalive;
 mod kill;
