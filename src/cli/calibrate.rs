@@ -6,12 +6,13 @@ use clap::Args;
 use serde_json::json;
 
 use crate::expand::{Load, expand};
-use crate::plan::{self, Arrivals};
+use crate::plan::Arrivals;
 use crate::report::{calibration, progress::Screen};
 use crate::store::{Store, Writer};
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
+use super::changes::Changes;
 use super::limits::{Limits, raise_file_limit};
 use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
 
@@ -28,6 +29,8 @@ pub struct CalibrateArgs {
     /// The plan whose loads are taken: rates, concurrency, lengths, and the timing of embedded mocks
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     #[command(flatten)]
     load: LoadArgs,
     /// Time from a request to its first token at the mock [default: the plan's mock, else 20ms]
@@ -100,11 +103,12 @@ fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
 /// Measures, prints and keeps a calibration.
 pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     refuse_endless(&args)?;
+    args.changes.need(args.plan.as_deref())?;
     let timing = Timing { ttft: args.ttft, itl: args.itl };
     let (plan, loads) = match &args.plan {
         None => (None, args.load.loads(timing, args.at_least)),
         Some(path) => {
-            let plan = plan::load(path)?.plan;
+            let plan = args.changes.load(path)?.plan;
             let loads = of_plan(&expand(&plan)?, timing, args.at_least);
             (Some(plan.name), loads)
         }

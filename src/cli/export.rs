@@ -14,6 +14,7 @@ use crate::rows::RunLabels;
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
+use super::changes::Changes;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder};
 
@@ -23,6 +24,8 @@ pub struct ExportArgs {
     /// Only this plan's runs, with its names, thresholds and prices; without it every run of the folder
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
@@ -67,8 +70,9 @@ struct Chosen {
 
 /// Writes a table.
 pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
+    args.changes.need(args.plan.as_deref())?;
     let store = Store::open(&args.folder.results);
-    let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.folder)).transpose()?;
+    let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
     let plan = workspace.as_ref().map(Workspace::plan);
     let chosen = match &workspace {
         Some(workspace) => of_plan(workspace),

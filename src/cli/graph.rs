@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 use crate::expand::expand;
 use crate::graph::{build, render};
-use crate::plan;
 
+use super::changes::Changes;
 use super::{Exit, Failure, output};
 
 /// The arguments of `graph`.
@@ -16,6 +16,8 @@ pub struct GraphArgs {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
     /// Graphviz, Mermaid or JSON
     #[arg(long, value_enum, default_value = "dot")]
     format: Picture,
@@ -34,7 +36,7 @@ enum Picture {
 
 /// Draws all runs of the plan, done or not.
 pub fn run(args: GraphArgs) -> Result<Exit, Failure> {
-    let loaded = plan::load(&args.plan)?;
+    let loaded = args.changes.load(&args.plan)?;
     let expansion = expand(&loaded.plan)?;
     let graph = build(&expansion, &|_| true).map_err(|error| Failure::Usage(error.to_string()))?;
     let drawing = render::drawing(&graph, &expansion);

@@ -4,6 +4,7 @@
 
 mod answers;
 mod calibrate;
+mod changes;
 mod check;
 mod completions;
 mod diff;
@@ -11,11 +12,15 @@ mod estimate;
 mod explain;
 mod export;
 mod failure;
+mod freeze;
 mod graph;
+mod import;
 mod limits;
+mod lints;
 mod list;
 mod man;
 pub mod mock;
+mod new;
 mod output;
 mod preview;
 mod probe;
@@ -64,10 +69,16 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Write a first plan, every part explained, from flags and from what a server says
+    New(new::NewArgs),
+    /// Make a plan of another tool's configuration or command line
+    Import(import::ImportArgs),
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),
+    /// Print the whole plan: every default, the origin of every value, the ids of its runs
+    Freeze(freeze::FreezeArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Say why a run is done, skipped or done again
@@ -171,8 +182,11 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),
+        Command::New(args) => new::run(args),
+        Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Freeze(args) => freeze::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Why(args) => why::run(args),
         Command::Diff(args) => diff::run(args),

@@ -8,11 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::expand::{Expansion, PlannedRun, expand};
-use crate::plan::{self, Endpoint, Plan};
+use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
 use crate::server::{self, Found};
 use crate::sweep::{question, target};
 
+use super::changes::Changes;
 use super::{Exit, Failure, TextOrJson, output};
 
 /// The arguments of `probe`.
@@ -21,6 +22,8 @@ pub struct ProbeArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -70,7 +73,7 @@ enum Readiness {
 
 /// Asks every server of the plan for its models and for one short generation.
 pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
-    let plan = plan::load(&args.plan)?.plan;
+    let plan = args.changes.load(&args.plan)?.plan;
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
         TextOrJson::Text => output::print(&text(&asked))?,

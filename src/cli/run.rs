@@ -18,12 +18,14 @@ use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::changes::Changes;
 use super::estimate::Spans;
+use super::freeze::Frozen;
 use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview, room};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, lints, preview, room};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -31,6 +33,10 @@ pub struct RunArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    frozen: Frozen,
     #[command(flatten)]
     selection: Selection,
     /// Execute the selected runs although their results are there; the old ones move to superseded/
@@ -67,12 +73,14 @@ enum Redo {
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
     if args.dry_run {
-        let workspace = Workspace::open(&args.plan, &args.folder)?;
+        let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+        args.frozen.check(&workspace)?;
         let view = View { format: TextOrJson::Text, all: false, asked: None, jobs: args.jobs };
         preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
-    let mut workspace = Workspace::open(&args.plan, &args.folder)?;
+    let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    args.frozen.check(&workspace)?;
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let writer = if any_work(&decisions) {
@@ -92,6 +100,11 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).line(&text);
     }
     announce(&args, &workspace, &decisions);
+    if any_work(&decisions)
+        && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
+    {
+        Screen::new(args.loudness.talk()).line(&line);
+    }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
         None => Summary::default(),
@@ -312,14 +325,14 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
     }
 }
 
-/// Program, plan and results folder as one types them.
+/// Program, plan, and what is said of plan and results folder, as one types them.
 fn as_typed(args: &RunArgs) -> (String, String, String) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
     let folder = match args.folder.results.to_str() {
         Some("results") => String::new(),
         _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
     };
-    (quoted(&program), quoted(&args.plan.to_string_lossy()), folder)
+    (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &folder)
 }
 
 /// What the commands to type next depend on.
@@ -352,7 +365,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
 }
 
 /// As a shell takes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(simple) {
         text.to_owned()

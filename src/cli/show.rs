@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 
 use crate::analysis::slo::{self, SloTest};
 use crate::export::{Cell, runs};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::report::{Detail, Line, run as page};
 use crate::store::{RunRecord, Store};
 
 use super::answers::Answered;
+use super::changes::Changes;
 use super::export::run_row;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
 
@@ -24,6 +25,8 @@ pub struct ShowArgs {
     /// Judge it under this plan: its thresholds, objectives and prices
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     /// Say what each metric means
     #[arg(long)]
     definitions: bool,
@@ -38,7 +41,8 @@ pub struct ShowArgs {
 
 /// Shows a run.
 pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
-    let loaded = args.plan.as_deref().map(plan::load).transpose()?;
+    args.changes.need(args.plan.as_deref())?;
+    let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
     let store = Store::open(&args.folder.results);
     let listed = store.find(&args.run)?;

@@ -13,6 +13,7 @@ use crate::store::{AttemptState, Listed, ListedAttempt, Replaced, RunRecord, Sta
 use crate::sweep::event::name;
 use crate::sweep::resume::{Wishes, explain};
 
+use super::changes::Changes;
 use super::preview::{Changed, Places, changes, reason};
 use super::selection::{Selection, matching_records};
 use super::workspace::Workspace;
@@ -28,6 +29,8 @@ pub struct WhyArgs {
     /// The plan that asks for the run; without it only the results folder is looked at
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -55,9 +58,10 @@ struct Told {
 
 /// Says why a run is done, skipped or done again.
 pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
+    args.changes.need(args.plan.as_deref())?;
     let by_id = !args.run.is_empty() && args.run.bytes().all(|byte| byte.is_ascii_hexdigit());
     let told = match &args.plan {
-        Some(plan) => in_plan(&args, &Workspace::open(plan, &args.folder)?, by_id)?,
+        Some(plan) => in_plan(&args, &Workspace::open(plan, &args.changes, &args.folder)?, by_id)?,
         None => in_folder(&args, &Store::open(&args.folder.results), by_id)?,
     };
     match (args.format, told.as_slice()) {

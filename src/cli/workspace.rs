@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::expand::{Expansion, PlannedRun, expand};
-use crate::plan::{self, Loaded, Plan};
+use crate::plan::{Loaded, Plan};
 use crate::store::{RunRecord, Store};
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
+use super::changes::Changes;
 use super::{Failure, Folder, answers};
 
 /// A plan with its runs and the results folder.
@@ -22,9 +23,9 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Reads the plan, expands it and lists the results folder.
-    pub fn open(path: &Path, folder: &Folder) -> Result<Workspace, Failure> {
-        let loaded = plan::load(path)?;
+    /// Reads the plan with what the call changes in it, expands it and lists the results folder.
+    pub fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
+        let loaded = changes.load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
         let disk = OnDisk::new(store.list()?, &expansion);

@@ -5,6 +5,7 @@
 
 mod axes;
 pub mod error;
+pub mod explicit;
 pub mod identity;
 pub mod matrix;
 pub mod order;
@@ -18,6 +19,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::{ExpandError, Mistake};
+pub use explicit::explicit;
 pub use identity::{Canonical, Difference, RunId, canonical, differences};
 pub use matrix::Cell;
 pub use origin::origin;

@@ -13,15 +13,15 @@ use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
-const FILL: Nanos = Nanos::from_secs(30);
+pub(super) const FILL: Nanos = Nanos::from_secs(30);
 /// Stabilize, where nobody says otherwise.
-const STABILIZE: Nanos = Nanos::from_secs(60);
+pub(super) const STABILIZE: Nanos = Nanos::from_secs(60);
 /// The window, where nobody says otherwise.
-const MEASURE: Nanos = Nanos::from_secs(120);
+pub(super) const MEASURE: Nanos = Nanos::from_secs(120);
 /// Drain, where nobody says otherwise.
-const DRAIN: Nanos = Nanos::from_secs(30);
+pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
-const AT_MOST: u64 = 5;
+pub(super) const AT_MOST: u64 = 5;
 /// The scenario of a matrix that names none.
 const SCENARIO: &str = "B1";
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.

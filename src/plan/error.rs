@@ -59,7 +59,7 @@ pub enum Code {
     DeadExclude = 20,
     /// `exclude` leaves nothing over.
     AllExcluded = 21,
-    /// Sweeps or scenarios that wait for each other in a circle.
+    /// Sweeps, scenarios, fragments or variables that need each other in a circle.
     Circle = 22,
     /// A scenario with the name of a built-in one.
     BuiltInName = 23,
@@ -79,6 +79,12 @@ pub enum Code {
     NoEffect = 30,
     /// A path that leaves the plan's folder.
     PathOutside = 31,
+    /// A fragment that is not there or cannot be read.
+    Fragment = 40,
+    /// A template that cannot be computed.
+    Template = 41,
+    /// A `--set` that says no path and value, or whose path leads nowhere.
+    Set = 42,
 }
 
 impl fmt::Display for Code {
@@ -174,6 +180,12 @@ impl Diagnostic {
         self.span = self.span.map(|span| shifted(span, by));
         self.covers = self.covers.map(|span| shifted(span, by));
         self.related.iter_mut().for_each(|(span, _)| *span = shifted(span.clone(), by));
+        self
+    }
+
+    /// Adds other places that belong to it, each with what it is.
+    pub(super) fn with(mut self, related: impl IntoIterator<Item = (Span, String)>) -> Diagnostic {
+        self.related.extend(related);
         self
     }
 

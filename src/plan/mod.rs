@@ -1,8 +1,9 @@
 //! What the user writes, read into a `Plan`: all mistakes of a file in one pass, each at its place with its remedy.
 //!
-//! `yaml` and `toml` make one tree of values that know where they were written; `read` lets the serde derives of `model`
-//! read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix its one
-//! form; `error` shows what was found, without what `mask` takes for a secret.
+//! `load` makes one tree of values that know where they were written (`source`), out of the plan's text and those of its
+//! fragments (`yaml`, `toml`, `merge`), what the command line says (`set`) and `template`s. `read` lets the serde derives
+//! of `model` read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix
+//! its one form; `error` shows what was found, without what `mask` takes for a secret.
 
 mod allow;
 mod axis;
@@ -11,8 +12,11 @@ mod client;
 pub mod compare;
 pub mod disclosure;
 mod error;
+mod files;
 mod foreign;
+mod load;
 mod mask;
+mod merge;
 mod mock_figures;
 pub mod model;
 mod objective;
@@ -24,9 +28,11 @@ mod scalar;
 pub mod scenario;
 mod schema;
 mod secret;
+mod set;
 pub mod shorthand;
 mod source;
 mod suggest;
+mod template;
 mod toml;
 mod tree;
 mod yaml;
@@ -34,24 +40,22 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::io::Read;
 use std::path::Path;
 
 pub use error::{Code, Diagnostic, Place, PlanErrors};
+pub use files::{Disk, Files};
+pub use load::Options;
 pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
 pub use tree::Step;
 
-use mask::Mask;
+use load::{Loader, MOST_BYTES};
 use source::Sources;
 use tree::Node;
-
-/// A larger file is not a plan.
-const MOST_BYTES: usize = 1 << 20;
-
-/// More values than any plan has, aliases counted as often as they are used.
-const MOST_NODES: usize = 50_000;
 
 /// In what a plan is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +70,8 @@ impl Format {
     /// By the ending of the file's name: .yaml, .yml or .toml.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "yaml" | "yml" => Some(Format::Yaml),
+            // What `freeze` writes is a plan in YAML.
+            "yaml" | "yml" | "lock" => Some(Format::Yaml),
             "toml" => Some(Format::Toml),
             _ => None,
         }
@@ -83,13 +88,51 @@ pub struct Loaded {
     tree: Node,
 }
 
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Where it is written.
+    pub place: Place,
+    /// The variables that its template names, with what these are made of, each with the place of its value.
+    pub vars: Vec<(String, Place)>,
+}
+
+impl fmt::Display for Origin {
+    /// `plan.yaml:30:12, measure at --set:1:14`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        self.vars.iter().try_for_each(|(name, place)| write!(f, ", {name} at {place}"))
+    }
+}
+
 impl Loaded {
     /// Where the deepest existing part of a path into the plan is written: at the value of a scalar, at the key of a
     /// table or list. `None` for the plan as a whole.
     pub fn place(&self, path: &[Step]) -> Option<Place> {
+        self.origin(path).map(|origin| origin.place)
+    }
+
+    /// Where the deepest existing part of a path into the plan is written, and what a template made it of.
+    pub fn origin(&self, path: &[Step]) -> Option<Origin> {
         let found = self.tree.walk(path);
         let is_root = std::ptr::eq(found.node, &self.tree);
-        (!is_root).then(|| self.sources.place(found.span().start))
+        let place = |span: &tree::Span| self.sources.place(span.start);
+        let vars = found.node.via.iter().map(|(name, span)| (name.clone(), place(span))).collect();
+        (!is_root).then(|| Origin { place: place(&found.span()), vars })
+    }
+
+    /// Where the value at just this path is written; none where the plan leaves it to its default.
+    pub fn written(&self, path: &[Step]) -> Option<Origin> {
+        let found = self.tree.walk(path);
+        let is_leaf = !matches!(found.node.value, tree::Value::Map(_) | tree::Value::List(_));
+        let is_there = match &path[found.depth..] {
+            [] => true,
+            // One value that stands for a list or for a table of one field.
+            [Step::Index(0)] => is_leaf,
+            [Step::Key(field)] => is_leaf && field == "for",
+            _ => false,
+        };
+        is_there.then(|| self.origin(path))?
     }
 
     /// The file the plan was read from.
@@ -100,100 +143,65 @@ impl Loaded {
 
 /// Reads and checks a plan file.
 pub fn load(path: &Path) -> Result<Loaded, PlanErrors> {
+    load_with(path, &Options::default())
+}
+
+/// Reads and checks a plan file with what the command line says.
+pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
     let fail = |message: String, remedy: &str| {
         Err(PlanErrors::of_file(path, Diagnostic::new(Code::File, message).remedy(remedy)))
     };
     let Some(format) = Format::of(path) else {
         return fail("a plan is a .yaml, .yml or .toml file".to_owned(), "give the file one of these endings");
     };
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) => return fail(format!("the plan cannot be read: {error}"), "check the path and its permissions"),
-    };
+    let mut bytes = Vec::new();
+    // A byte more than is taken, so that what is larger is seen to be.
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        return fail(format!("the plan cannot be read: {error}"), "check the path and its permissions");
+    }
+    if bytes.len() > MOST_BYTES {
+        return Err(too_large(path));
+    }
     match String::from_utf8(bytes) {
-        Ok(text) => parse(path, &text, format),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-            fail(format!("line {line} is not UTF-8 text"), "save the file as UTF-8")
-        }
+        Ok(text) => parse_with(path, &text, format, options, &Disk),
+        Err(error) => fail(format!("line {} is not UTF-8 text", load::bad_line(&error)), "save the file as UTF-8"),
     }
 }
 
-/// Reads and checks the text of a plan; `name` is the file shown in errors.
+fn too_large(name: &Path) -> PlanErrors {
+    let message = format!("the file has more than {MOST_BYTES} bytes; a plan has fewer");
+    PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message))
+}
+
+/// Reads and checks the text of a plan; `name` is the file shown in errors, beside which its fragments lie.
 pub fn parse(name: &Path, text: &str, format: Format) -> Result<Loaded, PlanErrors> {
+    parse_with(name, text, format, &Options::default(), &Disk)
+}
+
+/// Reads and checks the text of a plan, with fragments from anywhere and what the command line says.
+pub fn parse_with(
+    name: &Path,
+    text: &str,
+    format: Format,
+    options: &Options,
+    files: &dyn Files,
+) -> Result<Loaded, PlanErrors> {
     if text.len() > MOST_BYTES {
-        let message = format!("the file has {} bytes; a plan has at most {MOST_BYTES}", text.len());
-        return Err(PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message)));
+        return Err(too_large(name));
     }
-    let mut texts = Texts::default();
-    let Some(tree) = texts.read(name, text, format) else {
-        return Err(texts.into_errors());
+    let mut loader = Loader::new(files, options);
+    let Some(tree) = loader.tree(name, text, format) else {
+        return Err(loader.into_errors());
     };
-    let recovered = recover::recover(tree, texts.sources.text());
-    texts.found.extend(recovered.found);
+    let recovered = recover::recover(tree, loader.sources.text());
+    loader.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
-        texts.found.extend(check::check(plan, &recovered.tree));
+        loader.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {
-        Some(plan) if texts.found.is_empty() => Ok(Loaded { plan, sources: texts.sources, tree: recovered.tree }),
-        _ => Err(texts.into_errors()),
+        Some(plan) if loader.found.is_empty() => Ok(Loaded { plan, sources: loader.sources, tree: recovered.tree }),
+        _ => Err(loader.into_errors()),
     }
-}
-
-/// The texts read so far, what is hidden in them, and their mistakes.
-#[derive(Default)]
-struct Texts {
-    sources: Sources,
-    mask: Mask,
-    found: Vec<Diagnostic>,
-}
-
-impl Texts {
-    /// Reads one more text: its tree, with places in the common string, if it can be trusted.
-    fn read(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
-        let (mut tree, found) = read_tree(text, format);
-        let mut mask = Mask::new(text, tree.as_ref());
-        if tree.is_some() && !found.is_empty() {
-            // The second value of a key given twice is in no tree.
-            mask.add_lines(text);
-        }
-        let start = self.sources.add(name, text);
-        self.mask.join(mask, start);
-        self.found.extend(found.into_iter().map(|diagnostic| diagnostic.shift(start)));
-        if let Some(tree) = &mut tree {
-            tree.shift(start);
-        }
-        tree
-    }
-
-    fn into_errors(self) -> PlanErrors {
-        PlanErrors::new(&self.sources, &self.mask, self.found)
-    }
-}
-
-/// The tree of a text, without keys given twice, and what is wrong with the text as such.
-fn read_tree(text: &str, format: Format) -> (Option<Node>, Vec<Diagnostic>) {
-    let (mut tree, mut found) = match format {
-        Format::Toml => toml::read(text, MOST_NODES),
-        Format::Yaml => yaml::read(text, MOST_NODES),
-    };
-    let mut duplicates = Vec::new();
-    if let Some(tree) = &mut tree {
-        tree.take_duplicates(&mut duplicates);
-        if !matches!(tree.value, tree::Value::Map(_)) {
-            let message = match tree.value {
-                tree::Value::Null => "there is no plan in this file: it says nothing",
-                _ => "this is not a plan: a plan is a table of keys and values",
-            };
-            found.push(Diagnostic::new(Code::WrongType, message).at(Some(0..0)).remedy("begin with `sweepline: 1`"));
-            return (None, found);
-        }
-    }
-    found.extend(duplicates.into_iter().map(|duplicate| {
-        let first = (duplicate.first, "first here".to_owned());
-        Diagnostic::duplicate_key(&duplicate.key, duplicate.second, Some(first))
-    }));
-    (tree, found)
 }

@@ -1,6 +1,8 @@
 //! Reads a whole plan and names every mistake of type in it. serde stops at the first one; here that one is written down,
 //! taken out of the tree, and the tree is read again, until a plan comes out or nothing is left.
 
+use std::borrow::Cow;
+
 use super::error::{Code, Diagnostic, MOST_MISTAKES};
 use super::model::Plan;
 use super::read::{Mistake, ReadError, read};
@@ -72,12 +74,14 @@ fn next_filler(value: &Value) -> Option<Value> {
         Value::Map(_) => Some(Value::Text(String::new())),
         Value::Text(text) if text.is_empty() => Some(Value::Text("1s".to_owned())),
         Value::Text(_) => Some(Value::Int(1)),
+        Value::Int(_) => Some(Value::Bool(true)),
+        Value::Bool(_) => Some(Value::List(Vec::new())),
         _ => None,
     }
 }
 
 /// The mistake in words; `None` if it only follows from one that was named before.
-fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
+pub(super) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
     let at = tree.walk(path);
     if at.broken {
         return None;
@@ -117,7 +121,7 @@ fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option
         Mistake::UnknownKey(_) => diagnostic,
         // A missing field is a mistake of the table: point at its name.
         Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
-        _ => diagnostic.at(span),
+        _ => diagnostic.at(span).with(at.related()),
     })
 }
 
@@ -192,10 +196,21 @@ fn in_words(expected: &str, found: &Value) -> String {
     }
 }
 
-/// A node as it is written, short enough for a message.
-pub(super) fn quoted<'a>(node: &Node, text: &'a str) -> &'a str {
+/// A node as it is written, or what its template gave, short enough for a message.
+pub(super) fn quoted<'a>(node: &'a Node, text: &'a str) -> Cow<'a, str> {
     let written = &text[super::error::clamp(node.span.clone(), text)];
-    written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\''])
+    let made = match &node.value {
+        _ if !written.contains("{{") => None,
+        Value::Text(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(value) => Some(value.to_string()),
+        Value::Float(value) => Some(value.to_string()),
+        _ => None,
+    };
+    match made {
+        Some(made) => made.lines().next().unwrap_or_default().to_owned().into(),
+        None => written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\'']).into(),
+    }
 }
 
 fn shown(node: &Node, text: &str) -> String {

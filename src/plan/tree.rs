@@ -85,6 +85,10 @@ pub(super) struct Node {
     pub holes: Vec<String>,
     /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
     pub filler: bool,
+    /// Parts of it stand in other texts; its own place is a whole one all the same.
+    pub spread: bool,
+    /// The variables that a template made it of, each with the place of its value.
+    pub via: Vec<(String, Span)>,
 }
 
 /// A key and its value.
@@ -116,6 +120,8 @@ pub(super) struct Found<'t> {
     pub key_span: Option<&'t Span>,
     /// Whether the path leads through something that is missing or wrong and was reported as such.
     pub broken: bool,
+    /// How many steps of the path led to it.
+    pub depth: usize,
 }
 
 impl Found<'_> {
@@ -125,6 +131,11 @@ impl Found<'_> {
             (Value::List(_) | Value::Map(_) | Value::Null, Some(key)) => key.clone(),
             _ => self.node.span.clone(),
         }
+    }
+
+    /// The variables that a template made the value of, for a mistake in it.
+    pub fn related(&self) -> impl Iterator<Item = (Span, String)> {
+        self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is given here")))
     }
 }
 
@@ -136,7 +147,7 @@ pub(super) fn alias(key: &str) -> Option<&'static str> {
 impl Node {
     /// A value at its place.
     pub fn new(value: Value, span: Span) -> Node {
-        Node { value, span, holes: Vec::new(), filler: false }
+        Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
     }
 
     /// The entry of a table.
@@ -150,6 +161,19 @@ impl Node {
     /// The value of a table's entry.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// Takes an entry out of a table, as if it had never been there.
+    pub fn take(&mut self, key: &str) -> Option<Entry> {
+        let Value::Map(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at))
+    }
+
+    /// Marks a value that is known to be wrong, and told.
+    pub fn fail(&mut self) {
+        self.value = Value::Map(Vec::new());
+        self.filler = true;
     }
 
     /// The keys of a table.
@@ -177,7 +201,7 @@ impl Node {
     /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
     /// one value that stands for a list.
     pub fn walk(&self, path: &[Step]) -> Found<'_> {
-        let mut found = Found { node: self, key_span: None, broken: self.filler };
+        let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
         for step in path {
             let (next, hole) = match (step, &found.node.value) {
                 (Step::Key(key), _) => {
@@ -189,7 +213,9 @@ impl Node {
                 (Step::Index(_), _) => (None, false),
             };
             match next {
-                Some((node, key_span)) => found = Found { node, key_span, broken: found.broken || node.filler },
+                Some((node, key_span)) => {
+                    found = Found { node, key_span, broken: found.broken || node.filler, depth: found.depth + 1 }
+                }
                 None => return Found { broken: found.broken || hole, ..found },
             }
         }
@@ -217,13 +243,13 @@ impl Node {
             (Step::Key(key), Value::Map(entries)) => {
                 let Some(at) = entries.iter().position(|entry| entry.key == *key) else { return false };
                 let removed = entries.remove(at).node.extent();
-                parent.span.end = parent.span.end.max(removed.end);
+                parent.reach(removed.end);
                 parent.holes.push(key.clone());
                 true
             }
             (Step::Index(index), Value::List(items)) if *index < items.len() => {
                 let removed = items.remove(*index).extent();
-                parent.span.end = parent.span.end.max(removed.end);
+                parent.reach(removed.end);
                 parent.holes.push(String::new());
                 true
             }
@@ -255,9 +281,23 @@ impl Node {
     pub fn extent(&self) -> Span {
         let end = |span: Span, node: &Node| span.start..span.end.max(node.extent().end);
         match &self.value {
+            _ if self.spread => self.span.clone(),
             Value::List(items) => items.iter().fold(self.span.clone(), end),
             Value::Map(entries) => entries.iter().map(|entry| &entry.node).fold(self.span.clone(), end),
             _ => self.span.clone(),
+        }
+    }
+
+    /// Keeps its extent as its place, before it gets parts that stand in another text.
+    pub fn spread(&mut self) {
+        self.span = self.extent();
+        self.spread = true;
+    }
+
+    /// Lengthens its place to the end of a part that is taken out.
+    fn reach(&mut self, end: usize) {
+        if !self.spread {
+            self.span.end = self.span.end.max(end);
         }
     }
 

@@ -66,6 +66,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("preview --skip", "only_and_skip_choose_runs"),
     ("preview --probe", "probes_tell_what_servers_say"),
     ("preview --exit-code", "preview_tells_work_by_its_exit_code"),
+    ("preview --all", "runs_with_one_reason_stand_together_unless_all_are_wanted"),
+    ("preview --jobs", "figures_come_with_their_rules"),
     ("preview --format", "only_and_skip_choose_runs"),
     ("preview --results", "results_go_where_they_are_told_to"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
@@ -78,6 +80,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("why --plan", "readers_answer_in_text_and_json"),
     ("why --format", "readers_answer_in_text_and_json"),
     ("why --results", "results_go_where_they_are_told_to"),
+    ("diff", "edits_are_told_with_the_runs_that_they_cost"),
+    ("diff --format", "a_pull_request_gets_markdown_and_programs_json"),
     ("show", "readers_answer_in_text_and_json"),
     ("show --plan", "readers_answer_in_text_and_json"),
     ("show --definitions", "readers_answer_in_text_and_json"),
@@ -127,8 +131,9 @@ const SHOWN_BY: &[(&str, &str)] = &[
 fn commands(lab: &Lab) -> Vec<String> {
     let help = lab.ok(&["--help"]).stdout;
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names: Vec<String> =
-        list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    // A line that goes on is indented further.
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).map(str::to_owned);
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
     assert!(names.len() >= 10, "{help}");
     names.into_iter().filter(|name| name != "help").collect()
 }
@@ -525,22 +530,26 @@ fn check_tells_the_mistakes_of_all_plans() {
     lab.write("good.yaml", ONE);
     lab.write("broken.yaml", BROKEN);
     lab.write("circle.yaml", CIRCLE);
-    assert_eq!(lab.ok(&["check", "good.yaml"]).stdout, "good.yaml: ok\n");
+    assert!(lab.ok(&["check", "good.yaml"]).stdout.starts_with("good.yaml: ok\n"));
     let all = lab.run(&["check", "broken.yaml", "good.yaml", "circle.yaml", "missing.yaml"]);
-    assert_eq!((all.code, all.stdout.as_str()), (Some(2), "good.yaml: ok\n"));
+    assert!(all.code == Some(2) && all.stdout.starts_with("good.yaml: ok\n"), "{}", all.stdout);
     for words in ["broken.yaml:6:1", "a → b → c → a", "missing.yaml"] {
         assert!(all.stderr.contains(words), "{words}: {}", all.stderr);
     }
     let json = lab.run(&["check", "good.yaml", "circle.yaml", "broken.yaml", "--format", "json"]);
     assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""));
-    let files: Vec<Value> = json.json()["diagnostics"].as_array().unwrap().iter().map(|d| d["file"].clone()).collect();
+    let mistaken = |json: Value| -> Vec<Value> {
+        let all = json["diagnostics"].as_array().unwrap().clone();
+        all.iter().filter(|one| one["severity"] == "error").map(|one| one["file"].clone()).collect()
+    };
+    let files = mistaken(json.json());
     assert!(
         files.contains(&"circle.yaml".into())
             && files.contains(&"broken.yaml".into())
             && !files.contains(&"good.yaml".into())
     );
     let good = lab.ok(&["check", "good.yaml", "--format", "json"]).json();
-    assert_eq!(good, serde_json::json!({ "diagnostics": [] }));
+    assert!(mistaken(good).is_empty());
     for command in ["run", "preview", "graph", "probe"] {
         let ended = lab.run(&[command, "circle.yaml"]);
         assert_eq!(ended.code, Some(2), "{command}");

@@ -12,6 +12,7 @@ use super::{Exit, Failure, output};
 
 use compare::compare;
 use show::Diff;
+pub use source::Side;
 use source::Source;
 
 /// The arguments of `diff`.
@@ -58,6 +59,11 @@ pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
         Shape::Json => output::json(&diff)?,
     }
     Ok(Exit::Done)
+}
+
+/// What differs between the runs of two plans that were read, for people.
+pub fn text(a: &Side, b: &Side) -> String {
+    Diff::new(a, b, compare(a, b)).text()
 }
 
 /// The JSON Schema of `diff --format json`.

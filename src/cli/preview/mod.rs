@@ -13,9 +13,11 @@ use clap::Args;
 
 use crate::sweep::resume::Wishes;
 
+use super::changes::Changes;
+use super::freeze::Frozen;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, output, probe, room};
+use super::{Exit, Failure, Folder, TextOrJson, lints, output, probe, room};
 
 use entries::{Preview, Seen};
 pub use reason::{Changed, Places, changes, reason};
@@ -26,6 +28,10 @@ pub struct PreviewArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    frozen: Frozen,
     #[command(flatten)]
     selection: Selection,
     /// Show each run on a line of its own instead of groups with one reason
@@ -61,11 +67,15 @@ pub struct View {
 
 /// Shows what `run` would do.
 pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(&args.plan, &args.folder)?;
+    let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    args.frozen.check(&workspace)?;
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
     let ready = asked.as_deref().is_none_or(probe::are_ready);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
+        output::complain(&line);
+    }
     Ok(match ready {
         false => Exit::Runs,
         true if args.exit_code && work => Exit::Work,

@@ -50,7 +50,7 @@ impl<'a> Places<'a> {
 
     fn at(&self, path: Vec<Step>) -> Option<String> {
         let mut known = self.known.borrow_mut();
-        let look_up = |path: &Vec<Step>| self.workspace.loaded.place(path).map(|place| place.to_string());
+        let look_up = |path: &Vec<Step>| self.workspace.loaded.origin(path).map(|origin| origin.to_string());
         known.entry(path).or_insert_with_key(look_up).clone()
     }
 }

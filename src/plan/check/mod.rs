@@ -45,7 +45,7 @@ impl<'t> Checker<'t> {
     fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
-            self.found.push(diagnostic.at(Some(found.span())));
+            self.found.push(diagnostic.at(Some(found.span())).with(found.related()));
         }
     }
 

@@ -3,6 +3,7 @@
 mod broken;
 mod compare;
 mod hostile;
+mod reuse;
 mod schema;
 
 use std::path::Path;

@@ -1,0 +1,43 @@
+//! `--set` and `--allow-outside`: what a call changes in the plan it is given. Shared by every command that takes a plan.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::plan::{self, Loaded, Options, PlanErrors};
+
+use super::Failure;
+
+/// What a call changes in its plan.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Changes {
+    /// Set a value of the plan for this call, like vars.measure=60s or sweeps.a.matrix.batch_size=[1,8]; may be given
+    /// several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Let the plan use fragments outside of its folder
+    #[arg(long)]
+    allow_outside: bool,
+}
+
+impl Changes {
+    /// Reads and checks a plan with them.
+    pub fn load(&self, plan: &Path) -> Result<Loaded, PlanErrors> {
+        plan::load_with(plan, &Options { set: self.set.clone(), allow_outside: self.allow_outside })
+    }
+
+    /// Refuses them where there is no plan that they could change.
+    pub fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
+        match plan {
+            None if !self.set.is_empty() => Err(Failure::Usage("--set changes a plan: name one".to_owned())),
+            None if self.allow_outside => Err(Failure::Usage("--allow-outside is for a plan: name one".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// They as one would type them again, each with a blank before it; `quoted` makes a text that a shell takes.
+    pub fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
+        let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
+        set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()
+    }
+}

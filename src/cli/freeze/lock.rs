@@ -1,0 +1,98 @@
+//! The frozen plan as a file: a plan in YAML, and the ids of its runs in comments at its end.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::expand::{Expansion, RunId, explicit};
+use crate::plan::{self, Format, Loaded, Step};
+use crate::report::format::plain;
+use crate::sweep::event::name;
+
+use super::super::Failure;
+use super::write::{Comment, table};
+
+/// How the line begins that says which sweepline wrote a lock.
+const VERSION: &str = "# frozen by sweepline ";
+/// How a line begins that names a run.
+const RUN: &str = "# run ";
+
+/// A lock that was read.
+pub struct Lock {
+    /// The plan in it.
+    pub loaded: Loaded,
+    /// The ids that it lists.
+    pub ids: BTreeSet<RunId>,
+    /// The version of the program that wrote it.
+    pub version: String,
+}
+
+impl Lock {
+    /// Reads and checks a lock.
+    pub fn read(path: &Path) -> Result<Lock, Failure> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Usage(format!("the lock {shown} cannot be read: {error}")))?;
+        let version = text.lines().find_map(|line| line.strip_prefix(VERSION)?.split_whitespace().next());
+        let Some(version) = version.map(|version| version.trim_end_matches(',').to_owned()) else {
+            return Err(Failure::Usage(format!("{shown} is no lock: sweepline freeze PLAN -o {shown} writes one")));
+        };
+        let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();
+        let ids = text.lines().filter_map(id).collect();
+        Ok(Lock { loaded: plan::parse(path, &text, Format::Yaml)?, ids, version })
+    }
+}
+
+/// The ids of all runs, each once.
+pub fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
+    expansion.runs.iter().map(|run| run.id).collect()
+}
+
+/// The text of a lock.
+pub fn text(loaded: &Loaded, expansion: &Expansion) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let file = plain(&loaded.file().display().to_string());
+    let mut text = format!(
+        "{VERSION}{version}, from {file}: every value with its origin, the ids of the runs at the end.\n\
+         # `sweepline run --frozen FILE PLAN` refuses when the plan's runs are others.\n"
+    );
+    let plan = serde_json::to_value(explicit(&loaded.plan)).unwrap_or(Value::Null);
+    if let Value::Object(mut plan) = plan {
+        arrivals(&mut plan);
+        table(&plan, &mut Vec::new(), &|path| origin(loaded, path), &mut text);
+    }
+    let ids = ids(expansion);
+    text.push_str(&format!("\n# {} runs:\n", ids.len()));
+    let mut told = BTreeSet::new();
+    for run in expansion.runs.iter().filter(|run| told.insert(run.id)) {
+        text.push_str(&format!("{RUN}{} {} {}\n", run.id, plain(&run.sweep), plain(&name(&run.spec))));
+    }
+    text
+}
+
+/// The default spacing of arrivals is left out of what a plan says; here it is said of every open loop.
+fn arrivals(plan: &mut Map<String, Value>) {
+    let Some(Value::Object(sweeps)) = plan.get_mut("sweeps") else { return };
+    for sweep in sweeps.values_mut().filter_map(Value::as_object_mut) {
+        let has = |axis: &str| sweep.get("matrix").is_some_and(|matrix| matrix.get(axis).is_some());
+        if has("qps") && !has("arrivals") && !sweep.contains_key("arrivals") {
+            sweep.insert("arrivals".to_owned(), crate::plan::Arrivals::default().name().into());
+        }
+    }
+}
+
+/// Where a value comes from.
+fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
+    match loaded.written(path) {
+        Some(origin) => {
+            let of = |place: &plan::Place| match place.file.to_str() {
+                Some("--set") => format!("--set:{}", place.line),
+                _ => format!("{}:{}", plain(&place.file.display().to_string()), place.line),
+            };
+            let vars = origin.vars.iter().map(|(name, place)| format!(", {name} at {}", of(place)));
+            Comment(of(&origin.place) + &vars.collect::<String>())
+        }
+        None => Comment("default".to_owned()),
+    }
+}

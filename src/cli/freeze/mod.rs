@@ -1,0 +1,79 @@
+//! `sweepline freeze PLAN`: the whole resolved plan as a plan, with the origin of every value and the ids of its runs; and
+//! `--frozen`, which refuses a plan whose runs are others.
+
+mod lock;
+mod write;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::expand::expand;
+
+use super::changes::Changes;
+use super::diff::{self, Side};
+use super::workspace::Workspace;
+use super::{Exit, Failure, output};
+
+/// The arguments of `freeze`.
+#[derive(Debug, Args)]
+pub struct FreezeArgs {
+    /// The plan, YAML or TOML
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    /// The file to write; without it the frozen plan goes to stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Prints a plan with nothing left open.
+pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
+    let loaded = args.changes.load(&args.plan)?;
+    let expansion = expand(&loaded.plan)?;
+    let text = lock::text(&loaded, &expansion);
+    match &args.output {
+        None => output::print(&text)?,
+        Some(path) => std::fs::write(path, text)
+            .map_err(|error| Failure::Unexpected(anyhow::anyhow!("cannot write {}: {error}", path.display())))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The lock that a plan must agree with.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Frozen {
+    /// Refuse to go on where the plan's runs are not those of this file, which `freeze` wrote
+    #[arg(long, value_name = "FILE")]
+    frozen: Option<PathBuf>,
+}
+
+impl Frozen {
+    /// Refuses a plan that asks for other runs than the lock, and says which edits made it so.
+    pub fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
+        let Some(path) = &self.frozen else { return Ok(()) };
+        let lock = lock::Lock::read(path)?;
+        let frozen = expand(&lock.loaded.plan)?;
+        let shown = path.display();
+        if lock.ids != lock::ids(&frozen) {
+            let by = &lock.version;
+            let this = env!("CARGO_PKG_VERSION");
+            return Err(Failure::Usage(format!(
+                "{shown} does not give the runs that it lists: it was edited, or sweepline {by}, which wrote it, counted \
+                 them otherwise than sweepline {this}; freeze the plan again"
+            )));
+        }
+        if lock.ids == lock::ids(&workspace.expansion) {
+            return Ok(());
+        }
+        let old = Side::loaded(lock.loaded, frozen);
+        let new = Side::loaded(workspace.loaded.clone(), workspace.expansion.clone());
+        let plan = workspace.loaded.file().display();
+        Err(Failure::Usage(format!(
+            "the runs of {plan} are not those of {shown}\n{}\nundo the edits, or freeze the plan again: sweepline freeze \
+             {plan} -o {shown}",
+            diff::text(&old, &new).trim_end()
+        )))
+    }
+}

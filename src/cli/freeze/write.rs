@@ -1,0 +1,145 @@
+//! Values as YAML with a comment behind each: the crate for YAML writes none.
+
+use serde_json::{Map, Value};
+
+use crate::plan::Step;
+
+/// What is said behind a value.
+pub struct Comment(pub String);
+
+/// Where comments begin, where the value leaves room for it.
+const COLUMN: usize = 56;
+
+/// Writes a table, an entry a line, with what `comment` says of each value's path.
+pub fn table(table: &Map<String, Value>, path: &mut Vec<Step>, comment: &dyn Fn(&[Step]) -> Comment, out: &mut String) {
+    for (key, value) in table {
+        let indent = "  ".repeat(path.len());
+        let head = format!("{indent}{}:", text(key));
+        path.push(Step::from(key.as_str()));
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                out.push_str(&head);
+                out.push('\n');
+                self::table(inner, path, comment, out);
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                out.push_str(&head);
+                out.push('\n');
+                for (at, item) in items.iter().enumerate() {
+                    path.push(Step::Index(at));
+                    line(&format!("{indent}  - {}", flow(item)), &comment(path), out);
+                    path.pop();
+                }
+            }
+            value => line(&format!("{head} {}", flow(value)), &comment(path), out),
+        }
+        path.pop();
+    }
+}
+
+fn line(value: &str, comment: &Comment, out: &mut String) {
+    let Comment(comment) = comment;
+    out.push_str(&format!("{value:<COLUMN$}  # {comment}\n"));
+}
+
+/// A value in one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(value) => text(value),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Object(table) if table.is_empty() => "{}".to_owned(),
+        Value::Object(table) => {
+            let entries: Vec<String> =
+                table.iter().map(|(key, value)| format!("{}: {}", text(key), flow(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text that YAML reads back as just this text, and no template.
+fn text(text: &str) -> String {
+    const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "~"];
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '%' | '-');
+    let first = text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/'));
+    let like_a_number = text.parse::<f64>().is_ok()
+        || text.starts_with(|c: char| c.is_ascii_digit()) && !text.ends_with(['s', 'm', 'h', '%', 'n'])
+        || text.starts_with('0') && text.len() > 1 && !text[1..].starts_with(['.', 's', '%']);
+    let reserved = WORDS.contains(&text.to_ascii_lowercase().as_str()) || matches!(text, "y" | "n" | "Y" | "N");
+    if first && text.chars().all(plain) && !like_a_number && !reserved {
+        return text.to_owned();
+    }
+    // A text with braces of its own would be taken for a template when it is read again.
+    let literal = match text.contains("{{") || text.contains("{%") {
+        true => text.replace("{{", "\u{0}").replace("{%", "{{ '{%' }}").replace('\u{0}', "{{ '{{' }}"),
+        false => text.to_owned(),
+    };
+    let quoted = Value::String(literal).to_string();
+    let escape = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    quoted.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::{Format, parse};
+
+    fn read_back(notes: &str) -> Option<String> {
+        let plan = format!(
+            "sweepline: 1\nname: a\nnotes: {}\nendpoints: {{ e: {{ engine: mock }} }}\nmodels: {{ m: {{ id: m }} }}\n\
+             sweeps: {{ s: {{ matrix: {{ qps: 1 }} }} }}\n",
+            text(notes)
+        );
+        let loaded = parse("p.yaml".as_ref(), &plan, Format::Yaml).unwrap_or_else(|errors| panic!("{errors}"));
+        loaded.plan.notes
+    }
+
+    #[test]
+    fn texts_come_back_as_they_are() {
+        for notes in [
+            "a",
+            "",
+            "1",
+            "1e5",
+            "0x10",
+            "017",
+            "1_000",
+            "120s",
+            "1%",
+            "on",
+            "Null",
+            "-",
+            "a: b",
+            "# a",
+            "'\"\\",
+            "{{ n }}",
+            "{{{",
+            "{%{{%}}",
+            "é\n\t\u{7f}\u{2028}",
+            " a ",
+            "inf",
+            "5m",
+            "0.5s",
+            "2026-01-01",
+            "[a]",
+            "&a",
+            "*a",
+            "!a",
+            "@",
+        ] {
+            assert_eq!(read_back(notes).as_deref(), Some(notes), "{}", text(notes));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(notes in "[ -~é\n{}%\"'\\\\]{0,24}") {
+            prop_assert_eq!(read_back(&notes), Some(notes));
+        }
+    }
+}

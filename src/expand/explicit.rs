@@ -1,0 +1,67 @@
+//! A plan with its defaults written out where `resolve` would fill them in: the same runs, nothing left to know.
+
+use crate::plan::scenario::{Resolved, Reuse, resolve as resolve_scenario};
+use crate::plan::shorthand::{DrainMode, Fill};
+use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
+use crate::units::Nanos;
+
+use super::LoadEngine;
+use super::resolve::{AT_MOST, DRAIN, FILL, MEASURE, STABILIZE};
+
+/// The plan with every default explicit that has a place in it, and without what was only needed to write it: fragments
+/// and variables. It expands to the same runs.
+pub fn explicit(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.uses = OneOrMany::default();
+    plan.vars = Table::new();
+    phases(&mut plan.phases);
+    for sweep in plan.sweeps.values_mut() {
+        bounded(&mut sweep.phases);
+    }
+    let default = LoadEngine::default();
+    plan.engine.threads.get_or_insert(default.threads);
+    plan.engine.timer.get_or_insert(default.timer);
+    for (name, endpoint) in &mut plan.endpoints {
+        endpoint.resource.get_or_insert_with(|| name.clone());
+        if endpoint.engine == Engine::Mock && endpoint.url.is_none() {
+            endpoint.mock.get_or_insert_default();
+        }
+    }
+    let scenarios = plan.scenarios.clone();
+    for (name, scenario) in &mut plan.scenarios {
+        if let Some(resolved) = resolve_scenario(name, &scenarios) {
+            request(scenario, &resolved);
+        }
+    }
+    plan
+}
+
+fn phases(phases: &mut PhasesPatch) {
+    phases.fill.get_or_insert(Fill { duration: Some(FILL), per_second: None });
+    phases.stabilize.get_or_insert(STABILIZE);
+    phases.measure.get_or_insert(Measure { duration: MEASURE, min_requests: None, at_most: None });
+    phases.drain.get_or_insert(Drain { duration: DRAIN, mode: DrainMode::Keep });
+    bounded(phases);
+}
+
+/// How far a window may be prolonged.
+fn bounded(phases: &mut PhasesPatch) {
+    if let Some(measure) = &mut phases.measure
+        && measure.min_requests.is_some()
+    {
+        measure.at_most.get_or_insert(Nanos(measure.duration.0.saturating_mul(AT_MOST)));
+    }
+}
+
+/// What a scenario has from its base; what the sweep or plan decides stays open.
+fn request(scenario: &mut Scenario, resolved: &Resolved) {
+    scenario.base.get_or_insert_with(|| "B1".to_owned());
+    let content = &resolved.content;
+    scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
+    scenario.output_tokens.get_or_insert(content.output_tokens);
+    scenario.system_tokens.get_or_insert(content.system_tokens);
+    if content.reuse == Reuse::Conversation {
+        scenario.turns.get_or_insert(content.turns);
+    }
+    scenario.temperature.get_or_insert(resolved.temperature);
+}
