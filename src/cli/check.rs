@@ -1,12 +1,14 @@
-//! `sweepline check PLAN…`: is it a plan? Builds no cells.
+//! `sweepline check PLAN…`: is it a plan, and will its results mean what they seem to? Builds no cells.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+
+use crate::lint::{self, Lint, Severity};
+use crate::plan::{Code, Report};
 
 use super::changes::Changes;
-use super::{Colour, Exit, Failure, TextOrJson, output};
+use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
 
 /// The arguments of `check`.
 #[derive(Debug, Args)]
@@ -16,35 +18,77 @@ pub struct CheckArgs {
     plans: Vec<PathBuf>,
     #[command(flatten)]
     changes: Changes,
+    /// Exit with 2 where the methodology lint leaves a warning
+    #[arg(long)]
+    strict: bool,
     /// Text for people, or JSON for editors and CI
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
     #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
     pub colour: Colour,
 }
 
-/// Checks every plan and shows all mistakes of all of them.
+/// The text of `schemas/check.schema.json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Report>("sweepline check --format json")
+}
+
+/// A plan without mistakes and its lints.
+type Linted<'a> = (&'a Path, Vec<Lint>);
+
+/// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
-    let mut found: Vec<serde_json::Value> = Vec::new();
+    let mut report = Report { diagnostics: Vec::new() };
+    let mut first: Option<Code> = None;
+    let mut linted: Vec<Linted> = Vec::new();
     for path in &args.plans {
-        match (args.changes.load(path), args.format) {
-            (Ok(_), TextOrJson::Text) => output::print(&format!("{}: ok", path.display()))?,
-            (Ok(_), TextOrJson::Json) => {}
-            (Err(errors), format) => {
+        match args.changes.load(path) {
+            Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder))),
+            Err(errors) => {
                 exit = Exit::Usage;
-                match format {
-                    TextOrJson::Text => {
-                        let stderr = std::io::stderr();
-                        output::complain(&errors.render(args.colour.on(&stderr)));
-                    }
-                    TextOrJson::Json => found.extend(errors.json().iter().map(|one| json!(one))),
+                first = first.or(errors.diagnostics.first().map(|one| one.code));
+                match args.format {
+                    TextOrJson::Text => output::complain(&errors.render(args.colour.on(&std::io::stderr()))),
+                    TextOrJson::Json => report.diagnostics.extend(errors.json()),
                 }
             }
         }
     }
-    if args.format == TextOrJson::Json {
-        output::json(&json!({ "diagnostics": found }))?;
+    match args.format {
+        TextOrJson::Text => {
+            if let Some(code) = first {
+                output::complain(&format!("\n`sweepline explain {code}` says more"));
+            }
+            output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
+        }
+        TextOrJson::Json => {
+            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
+            report.diagnostics.extend(linted.iter().flat_map(of));
+            output::json(&report)?;
+        }
     }
-    Ok(exit)
+    let warned = linted.iter().flat_map(|(_, lints)| lints).any(|lint| lint.severity == Severity::Warning);
+    Ok(if args.strict && warned { Exit::Usage } else { exit })
+}
+
+/// Which plans are plans, what their lints are, and at the end how many.
+fn text(linted: &[Linted], colour: bool) -> String {
+    let mut text = String::new();
+    for (path, lints) in linted {
+        text.push_str(&format!("{}: ok\n", path.display()));
+        if !lints.is_empty() {
+            text.push_str(&format!("\n{}\n\n", lint::text(lints, colour)));
+        }
+    }
+    let all: Vec<Lint> = linted.iter().flat_map(|(_, lints)| lints.clone()).collect();
+    if let (Some(counts), Some(first)) = (lint::counts(&all), all.first()) {
+        let code = first.code;
+        text.push_str(&format!(
+            "{counts}; why: sweepline explain {code}; where a rule does not hold: allow: [{{ code: {code}, because: … }}]\n"
+        ));
+    }
+    text
 }

@@ -79,7 +79,10 @@ pub fn run(args: ImportArgs) -> Result<Exit, Failure> {
         made.missing.iter().for_each(|sentence| output::complain(&format!("- {sentence}")));
     }
     if !made.needless.is_empty() {
-        output::complain(&format!("not needed, or done in another way: {}, listed at the top of the plan", made.needless.len()));
+        output::complain(&format!(
+            "not needed, or done in another way: {}, listed at the top of the plan",
+            made.needless.len()
+        ));
     }
     if let Some(path) = &args.output {
         output::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
@@ -93,7 +96,8 @@ fn shown(file: &Path) -> String {
 
 /// A file's text, of which no more is read than is imported.
 fn text(path: &Path) -> Result<String, String> {
-    let wrong = |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
+    let wrong =
+        |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
     let mut bytes = Vec::new();
     let most = MOST_BYTES as u64 + 1;
     let read = match path == Path::new("-") {
@@ -128,6 +132,8 @@ pub(super) fn save(path: &Path, text: &str, overwrite: bool) -> Result<(), Failu
         std::io::ErrorKind::AlreadyExists => {
             Failure::Usage(format!("{} is there already; choose another name, or add --force", path.display()))
         }
-        _ => Failure::Usage(format!("{} cannot be written: {error}; check the path and its permissions", path.display())),
+        _ => {
+            Failure::Usage(format!("{} cannot be written: {error}; check the path and its permissions", path.display()))
+        }
     })
 }

@@ -14,10 +14,13 @@ mod export;
 mod failure;
 mod freeze;
 mod graph;
+mod import;
 mod limits;
+mod lints;
 mod list;
 mod man;
 pub mod mock;
+mod new;
 mod output;
 mod preview;
 mod probe;
@@ -66,7 +69,11 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Check plans; every mistake is shown at its place
+    /// Write a first plan, every part explained, from flags and from what a server says
+    New(new::NewArgs),
+    /// Make a plan of another tool's configuration or command line
+    Import(import::ImportArgs),
+    /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),
@@ -175,6 +182,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),
+        Command::New(args) => new::run(args),
+        Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Freeze(args) => freeze::run(args),

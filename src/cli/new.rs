@@ -90,7 +90,11 @@ pub fn run(args: NewArgs) -> Result<Exit, Failure> {
         model: model(&args, described.as_ref())?,
         longest: described.as_ref().and_then(|said| said.longest),
         server: args.url.as_ref().zip(described).map(|(url, said)| server(&args, url, said)),
-        load: if args.qps.is_empty() { FreshLoad::Closed(args.batch_size.clone()) } else { FreshLoad::Open(args.qps.clone()) },
+        load: if args.qps.is_empty() {
+            FreshLoad::Closed(args.batch_size.clone())
+        } else {
+            FreshLoad::Open(args.qps.clone())
+        },
     };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
     match &args.output {
@@ -105,6 +109,11 @@ pub fn run(args: NewArgs) -> Result<Exit, Failure> {
 
 /// Asks the server what it is. One that does not answer is no mistake where the model is known.
 fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
+    if reqwest::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        let text = "--url carries a user name or password, which would end up in the plan; take it out, and name the variable \
+                    that holds the key with --api-key-env";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let question = Question {
         url: url.to_owned(),
         api_key: key(args.api_key_env.as_deref())?,
@@ -156,7 +165,9 @@ fn model(args: &NewArgs, described: Option<&Description>) -> Result<String, Fail
         }
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(Failure::Usage("the server lists no model; name one with --model ID".to_owned())),
-        (None, _) => Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}"))),
+        (None, _) => {
+            Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, preview, room};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, lints, preview, room};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -100,6 +100,11 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).line(&text);
     }
     announce(&args, &workspace, &decisions);
+    if any_work(&decisions)
+        && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
+    {
+        Screen::new(args.loudness.talk()).line(&line);
+    }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
         None => Summary::default(),
@@ -360,7 +365,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
 }
 
 /// As a shell takes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(simple) {
         text.to_owned()

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use schemars::JsonSchema;
 
-use super::{Exit, Failure, diff, output, preview};
+use super::{Exit, Failure, check, diff, output, preview};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -19,6 +19,8 @@ pub struct SchemaArgs {
 enum What {
     /// The JSON Schema of plans (schemas/plan.schema.json).
     Plan,
+    /// The JSON Schema of what `check --format json` prints (schemas/check.schema.json).
+    Check,
     /// The meaning of the Parquet columns (schemas/columns.md).
     Columns,
     /// The JSON Schema of `preview --format json` (schemas/preview.schema.json).
@@ -31,6 +33,7 @@ enum What {
 pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
     match args.what {
         What::Plan => output::print(&crate::plan::schema_text())?,
+        What::Check => output::print(&check::schema_text())?,
         What::Columns => output::print(&crate::rows::columns_markdown())?,
         What::Preview => output::print(&preview::schema_text())?,
         What::Diff => output::print(&diff::schema_text())?,
@@ -55,9 +58,11 @@ mod tests {
     /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them anew.
     #[test]
     fn schemas_of_output_in_the_repository_are_current() {
-        for (name, text) in
-            [("preview.schema.json", super::preview::schema_text()), ("diff.schema.json", super::diff::schema_text())]
-        {
+        for (name, text) in [
+            ("check.schema.json", super::check::schema_text()),
+            ("preview.schema.json", super::preview::schema_text()),
+            ("diff.schema.json", super::diff::schema_text()),
+        ] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);
             if std::env::var_os("SWEEPLINE_BLESS").is_some() {
                 std::fs::write(&path, &text).expect("the schema can be written");

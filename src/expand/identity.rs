@@ -5,7 +5,7 @@
 //! path and every value carries its length, so that no text can pass for two entries. Numbers travel as decimal text:
 //! a float, or JSON's 53 bits, would give two different specs one name.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -92,7 +92,8 @@ impl Canonical {
         let mut bytes = String::new();
         for (path, value) in &self.entries {
             let (letter, text) = value.typed();
-            bytes.push_str(&format!("{}:{path}={letter}{}:{text}\n", path.len(), text.len()));
+            // Writing to a String cannot fail.
+            let _ = writeln!(bytes, "{}:{path}={letter}{}:{text}", path.len(), text.len());
         }
         bytes.into_bytes()
     }
@@ -287,8 +288,10 @@ impl RunId {
     }
 }
 
+/// Two digits a byte. Ids are written by the thousand where a plan has nothing to do.
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl fmt::Display for RunId {

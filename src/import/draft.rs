@@ -133,16 +133,29 @@ pub(super) struct Draft {
     pub listed: Vec<Listed>,
 }
 
+/// Values of one option that are listed one by one.
+const MOST_VALUES: usize = 5;
+
 /// The same thing said in several lines becomes one.
 pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
     let mut merged: Vec<Listed> = Vec::new();
-    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    // An option with several values is one thing.
+    let option = |what: &'_ str| {
+        what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
+    };
+    let mut known: HashMap<(String, &str), (usize, Vec<String>)> = HashMap::new();
     for one in listed {
-        let number = *known.entry((&one.what, &one.why)).or_insert(merged.len());
-        match merged.get_mut(number) {
-            Some(same) => same.lines.extend(one.lines.iter().filter(|line| **line > 0)),
-            None => merged
-                .push(Listed { lines: one.lines.iter().copied().filter(|line| *line > 0).collect(), ..one.clone() }),
+        let (key, value) = option(&one.what).unwrap_or_else(|| (one.what.clone(), String::new()));
+        let lines = one.lines.iter().copied().filter(|line| *line > 0);
+        let (number, values) = known.entry((key, &one.why)).or_insert_with(|| (merged.len(), vec![value.clone()]));
+        match merged.get_mut(*number) {
+            Some(same) => same.lines.extend(lines),
+            None => merged.push(Listed { lines: lines.collect(), ..one.clone() }),
+        }
+        if values.len() < MOST_VALUES && !values.contains(&value) {
+            let more = if values.len() + 1 == MOST_VALUES { "…" } else { &value };
+            merged[*number].what.push_str(&format!(", {more}"));
+            values.push(value);
         }
     }
     for one in &mut merged {

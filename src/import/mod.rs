@@ -178,11 +178,12 @@ fn of_commands(
     wishes: &Wishes,
     secrets: &mut Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
-    let mut taken = Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None };
+    let mut taken =
+        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
     for command in commands {
         taken.command(command, secrets)?;
     }
-    let Taken { jobs, mut listed, tool, title: said, .. } = taken;
+    let Taken { jobs, mut listed, tool, title: said, mut others, .. } = taken;
     let Some(tool) = tool else {
         let programs: Vec<&str> =
             commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
@@ -193,7 +194,13 @@ fn of_commands(
         let why = listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
         return Err(ImportError::Unknown { name: wishes.name.clone(), seen: secrets.hide(&text::one_line(&why)) });
     }
-    listed.sort_by_key(|one| one.lines.first().copied());
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let named = others.iter().take(12).map(|program| shell::shown(program)).collect::<Vec<_>>().join(", ");
+        let why = "other commands of the script; `between: { cooldown: 10s }` pauses between runs";
+        listed.push(Listed::needless(text::one_line(&named), why, 0));
+    }
     let name = said.map_or_else(
         || title(wishes),
         |name| Field::new("name", scalar(&name_of(&name, "imported")), "--experiment-name"),
@@ -209,13 +216,15 @@ struct Taken<'a> {
     listed: Vec<Listed>,
     tool: Option<&'static str>,
     title: Option<String>,
+    /// Programs that are no benchmark.
+    others: Vec<String>,
 }
 
 impl Taken<'_> {
     fn command(&mut self, command: &Command, secrets: &mut Secrets) -> Result<(), ImportError> {
         let file = &self.wishes.name;
         match bench::program(&command.words) {
-            Program::Other => {}
+            Program::Other => self.others.extend(command.words.first().cloned()),
             Program::Serve(words) => {
                 let found = bench::facts(words, command.line, secrets);
                 let before = around(self.wishes);
@@ -270,8 +279,15 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<Draft
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    let mut taken =
-        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed: Vec::new(), tool: None, title: None };
+    let mut taken = Taken {
+        wishes,
+        around: around(wishes),
+        jobs: Vec::new(),
+        listed: Vec::new(),
+        tool: None,
+        title: None,
+        others: Vec::new(),
+    };
     if params::are_of_server(&records) {
         let (around, listed) = params::servers(&records, secrets);
         taken.listed = listed;

@@ -16,11 +16,13 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use serde::{Serialize, Serializer};
+use std::fmt;
+
+use indexmap::{IndexMap, IndexSet};
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
-use crate::plan::{LintCode, Loaded, Place, Step};
+use crate::plan::{LintCode, Loaded, Place, Plan, Step};
 
 pub use rule::{RULES, Rule, Severity};
 pub use show::{counts, text};
@@ -28,7 +30,7 @@ pub use show::{counts, text};
 use view::View;
 
 /// What a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The plan as a whole.
     Plan,
@@ -52,11 +54,11 @@ impl Scope {
     }
 }
 
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.words() {
-            (kind, None) => serializer.serialize_str(kind),
-            (kind, Some(name)) => serializer.collect_str(&format_args!("{kind} {name}")),
+            (kind, None) => f.write_str(kind),
+            (kind, Some(name)) => write!(f, "{kind} {name}"),
         }
     }
 }
@@ -116,20 +118,32 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, finding)));
     }
     let kept = allow::apply(&loaded.plan, found, calibrated);
-    let mut lints: Vec<Lint> = Vec::new();
-    for (code, finding) in kept {
-        let Finding { scope, at, message, remedy } = finding;
-        let known = lints.iter_mut().find(|lint| lint.code == code && lint.message == message && lint.remedy == remedy);
-        match known {
-            Some(lint) if lint.scopes.contains(&scope) => {}
-            Some(lint) => lint.scopes.push(scope),
-            None => {
-                let place = loaded.place(&at);
-                let severity = rule::of(code).severity;
-                lints.push(Lint { code, severity, scopes: vec![scope], place, message, remedy });
-            }
-        }
+    let mut merged: IndexMap<(LintCode, String, String), (Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
+    for (code, Finding { scope, at, message, remedy }) in kept {
+        merged.entry((code, message, remedy)).or_insert_with(|| (at, IndexSet::new())).1.insert(scope);
     }
-    lints.sort_by(|a, b| a.scopes.cmp(&b.scopes));
+    let one = |((code, message, remedy), (at, scopes)): ((LintCode, _, _), (Vec<Step>, IndexSet<Scope>))| Lint {
+        code,
+        severity: rule::of(code).severity,
+        scopes: scopes.into_iter().collect(),
+        place: loaded.place(&at),
+        message,
+        remedy,
+    };
+    let mut lints: Vec<Lint> = merged.into_iter().map(one).collect();
+    let places: Places = places(&loaded.plan);
+    lints.sort_by_cached_key(|lint| lint.scopes.iter().map(|scope| places.get(scope).copied()).collect::<Vec<_>>());
     lints
+}
+
+/// Where in the order of a plan something stands.
+type Places = std::collections::HashMap<Scope, usize>;
+
+/// The plan, then its endpoints, models and sweeps, as they are written.
+fn places(plan: &Plan) -> Places {
+    let endpoints = plan.endpoints.keys().cloned().map(Scope::Endpoint);
+    let models = plan.models.keys().cloned().map(Scope::Model);
+    let sweeps = plan.sweeps.keys().cloned().map(Scope::Sweep);
+    let all = [Scope::Plan].into_iter().chain(endpoints).chain(models).chain(sweeps);
+    all.enumerate().map(|(place, scope)| (scope, place)).collect()
 }

@@ -265,9 +265,11 @@ pub const PRECISION: Words = Words {
     reason: "Weights of half the size are read in half the time: fp8 beside bf16 is another model, not another server.",
     source: "T. Hoefler, R. Belli: Scientific Benchmarking of Parallel Computing Systems, SC 2015, on documenting all factors.",
     wrong: "\
+endpoints: { vllm: { url: \"http://node-a:8000/v1\", engine: vllm } }
 models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct } }
 ",
     right: "\
+endpoints: { vllm: { url: \"http://node-a:8000/v1\", engine: vllm } }
 models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct, precision: bf16 } }
 ",
     related: "M011, M012",

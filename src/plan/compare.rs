@@ -21,6 +21,7 @@ pub struct Compare {
     #[schemars(example = &"endpoint")]
     pub by: String,
     /// The value of that axis that all others are compared with.
+    #[schemars(example = &"vllm")]
     pub baseline: Scalar,
     /// What is compared: metrics under their names in exports, like output_throughput or ttft; of a latency also one
     /// percentile, like ttft_p99. Default: all.

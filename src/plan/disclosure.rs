@@ -23,6 +23,7 @@ pub(super) fn server_schema(generator: &mut SchemaGenerator) -> Schema {
     for (name, meaning) in SERVER_FACTS {
         let mut schema = fact.clone();
         schema.insert("description".to_owned(), meaning.into());
+        schema.insert("examples".to_owned(), json!([example(name)]));
         facts.insert(name.to_owned(), schema.to_value());
     }
     let mut schema = Schema::default();
@@ -30,4 +31,16 @@ pub(super) fn server_schema(generator: &mut SchemaGenerator) -> Schema {
     schema.insert("properties".to_owned(), Value::Object(facts));
     schema.insert("additionalProperties".to_owned(), json!(fact));
     schema
+}
+
+/// What an editor offers as the value of a well-known fact.
+fn example(fact: &str) -> Value {
+    match fact {
+        "version" => json!("0.33.0"),
+        "tensor_parallel" => json!(8),
+        "pipeline_parallel" => json!(1),
+        "attention_backend" => json!("flashinfer"),
+        "scheduler" => json!("chunked_prefill"),
+        _ => json!({ "max_num_seqs": 256 }),
+    }
 }

@@ -215,23 +215,6 @@ pub struct PlanErrors {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One mistake as JSON.
-#[derive(Debug, Serialize)]
-pub struct DiagnosticJson<'a> {
-    /// The kind of mistake, like E012.
-    pub code: Code,
-    /// What is wrong.
-    pub message: &'a str,
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: Option<usize>,
-    /// The column in characters, from 1.
-    pub column: Option<usize>,
-    /// What to type instead.
-    pub remedy: Option<&'a str>,
-}
-
 impl PlanErrors {
     /// Sorts by place, merges what is said twice, drops what lies inside something refused as a whole, masks secrets.
     pub(super) fn new(sources: &Sources, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
@@ -267,21 +250,15 @@ impl PlanErrors {
         diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
 
-    /// The mistakes for another program to read.
-    pub fn json(&self) -> Vec<DiagnosticJson<'_>> {
-        let mut all = Vec::new();
-        for diagnostic in &self.diagnostics {
-            let place = self.place(diagnostic);
-            all.push(DiagnosticJson {
-                code: diagnostic.code,
-                message: &diagnostic.message,
-                file: place.as_ref().map_or(self.sources.first_name(), |place| &place.file).display().to_string(),
-                line: place.as_ref().map(|place| place.line),
-                column: place.as_ref().map(|place| place.column),
-                remedy: diagnostic.remedy.as_deref(),
-            });
-        }
-        all
+    /// Where a span begins and ends.
+    pub(super) fn range(&self, span: &Span) -> (Place, Place) {
+        let end = self.sources.place(span.end.max(span.start));
+        (self.sources.place(span.start), end)
+    }
+
+    /// The plan's own file.
+    pub(super) fn first_name(&self) -> &Path {
+        self.sources.first_name()
     }
 
     /// The mistakes for a person to read, one paragraph each, without a newline at the end.

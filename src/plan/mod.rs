@@ -23,6 +23,7 @@ mod objective;
 mod read;
 mod recover;
 mod remedy;
+mod report;
 mod scalar;
 pub mod scenario;
 mod schema;
@@ -43,11 +44,12 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-pub use error::{Code, Diagnostic, DiagnosticJson, Place, PlanErrors};
+pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use files::{Disk, Files};
 pub use load::Options;
 pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
+pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
 pub use tree::Step;
 

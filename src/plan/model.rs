@@ -43,6 +43,7 @@ pub struct Plan {
     /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
     /// over earlier ones'; tables are merged key by key.
     #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["fragments/h100.yaml"]))]
     pub uses: OneOrMany<String>,
     /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may name each other.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -137,7 +138,6 @@ pub struct Endpoint {
     /// of a run's identity.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "super::disclosure::server_schema")]
-    #[schemars(example = serde_json::json!({ "version": "0.33.0", "tensor_parallel": 8 }))]
     pub server: Table<Fact>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: the endpoint itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,6 +178,10 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// All of them, as they are documented.
+    pub const ALL: [Engine; 7] =
+        [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
         match self {

@@ -85,6 +85,9 @@ pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
             "off" | "no" | "n" => "write `false`".to_owned(),
             _ => "write `true` or `false`".to_owned(),
         },
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") if !node.via.is_empty() => {
+            "make it a text: \"{{ … ~ '' }}\"".to_owned()
+        }
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
             format!("put quotes around it: \"{}\"", quoted(node, text))
         }

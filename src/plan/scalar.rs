@@ -109,9 +109,9 @@ impl<'de> Deserialize<'de> for Fact {
 #[serde(untagged)]
 pub enum ModelId {
     /// The same for every engine.
-    Same(String),
+    Same(#[schemars(length(min = 1))] String),
     /// By engine name; `default` serves the others.
-    ByEngine(Table<String>),
+    ByEngine(#[schemars(schema_with = "super::schema::by_engine")] Table<String>),
 }
 
 impl ModelId {

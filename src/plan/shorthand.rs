@@ -204,6 +204,9 @@ macro_rules! short_serde {
             fn schema_name() -> Cow<'static, str> {
                 concat!(stringify!($type), "OrDuration").into()
             }
+            fn inline_schema() -> bool {
+                true
+            }
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 either(generator.subschema_for::<<$type as Short>::Text>(), generator.subschema_for::<$long>())
             }

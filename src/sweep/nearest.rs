@@ -170,9 +170,14 @@ impl Nearest {
         if let [one] = numbers.as_slice() {
             return text(one);
         }
-        let named: Vec<String> =
-            numbers.iter().take(MOST_OLD_VALUES).map(|one| text(one).unwrap_or_else(|| "nothing".to_owned())).collect();
-        let more = if numbers.len() > MOST_OLD_VALUES { " or others" } else { "" };
+        let mut named: Vec<String> =
+            numbers.iter().map(|one| text(one).unwrap_or_else(|| "nothing".to_owned())).collect();
+        named.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        let more = if named.len() > MOST_OLD_VALUES { " or others" } else { "" };
+        named.truncate(MOST_OLD_VALUES);
         Some(format!("{}{more}", named.join(" or ")))
     }
 }

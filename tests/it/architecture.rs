@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("plan", &[]),
     ("explain", &[]),
+    ("import", &["plan"]),
     ("rows", &[]),
     ("mock", &[]),
     ("expand", &["plan"]),
@@ -17,14 +18,15 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows"]),
+    ("lint", &["plan", "expand", "analysis"]),
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),
     (
         "cli",
         &[
-            "plan", "explain", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store", "analysis",
-            "sweep", "export", "report",
+            "plan", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store",
+            "analysis", "lint", "sweep", "export", "report",
         ],
     ),
 ];

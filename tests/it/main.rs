@@ -2,21 +2,26 @@
 
 mod architecture;
 mod bad;
+mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod diff;
 mod explain;
 mod identity;
 mod keepalive;
 mod kill;
 mod lab;
+mod lint;
 mod memory;
 mod mock;
 mod observe;
 mod outcomes;
+mod preview;
 mod readers;
 mod readme;
 mod realserver;
+mod reuse;
 mod rough;
 mod secrets;
 mod server;

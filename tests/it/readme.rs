@@ -40,7 +40,7 @@ fn its_plan_is_a_plan() {
     let plan = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
-    lab.ok(&["check", "plan.yaml"]);
+    assert_eq!(lab.ok(&["check", "--strict", "plan.yaml"]).stdout, "plan.yaml: ok\n", "and a good one");
 }
 
 #[test]

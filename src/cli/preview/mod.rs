@@ -17,7 +17,7 @@ use super::changes::Changes;
 use super::freeze::Frozen;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, output, probe, room};
+use super::{Exit, Failure, Folder, TextOrJson, lints, output, probe, room};
 
 use entries::{Preview, Seen};
 pub use reason::{Changed, Places, changes, reason};
@@ -73,6 +73,9 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let ready = asked.as_deref().is_none_or(probe::are_ready);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
+        output::complain(&line);
+    }
     Ok(match ready {
         false => Exit::Runs,
         true if args.exit_code && work => Exit::Work,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
+use crate::import::error::ImportError;
 use crate::import::shell::{marks, shown};
 use crate::import::text::Secrets;
 
@@ -136,7 +137,7 @@ impl<'a> Arguments<'a> {
         if let Some(unset) = values.iter().flat_map(|value| marks(value)).next()
             && name != "header"
         {
-            let why = format!("`{}` has no value in what was imported; write it there", shown(unset));
+            let why = format!("`{unset}` has no value in what was imported; write it there");
             drop(all);
             self.missing(&words, &why);
             return None;
@@ -148,6 +149,16 @@ impl<'a> Arguments<'a> {
     pub fn text(&self, name: &str) -> Option<Said<String>> {
         let said = self.many(name)?;
         Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
+    }
+
+    /// The one value of an option without which nothing can be measured.
+    pub fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
+        let before = self.listed.borrow().len();
+        let said = self.text(name);
+        match self.listed.borrow_mut().drain(before..).next() {
+            Some(Listed { what, why, .. }) => Err(ImportError::Shape { place: place.to_owned(), what, remedy: why }),
+            None => Ok(said),
+        }
     }
 
     /// Whether a flag is given.
@@ -185,6 +196,11 @@ impl<'a> Arguments<'a> {
     /// What must not be repeated.
     pub fn secrets(&self) -> &Secrets {
         self.secrets
+    }
+
+    /// What was listed so far, of a command that is left out.
+    pub fn only_listed(self) -> Vec<Listed> {
+        self.listed.into_inner()
     }
 
     /// What did not get into the plan: of every option that was not used, why.

@@ -1,6 +1,7 @@
 //! How fast a command asks, and how often → a load.
 
 use super::{Arguments, Said, Tool};
+use crate::import::error::ImportError;
 use crate::units::Decimal;
 
 /// Requests in flight, or per second, that a plan takes.
@@ -22,11 +23,11 @@ pub(in crate::import) struct Load {
 }
 
 /// The load of a command.
-pub(super) fn load(tool: Tool, arguments: &Arguments) -> Load {
-    let cap = arguments.whole("max-concurrency").map(|said| bounded(said, arguments));
+pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
+    let cap = whole(place, arguments)?.map(|said| bounded(said, arguments));
     let qps = match ramp(arguments) {
         Some(ends) => ends,
-        None => rate(arguments).into_iter().collect(),
+        None => rate(place, arguments)?.into_iter().collect(),
     };
     let batch_size = match (cap, qps.is_empty()) {
         (Some(cap), _) => Some(cap),
@@ -34,7 +35,7 @@ pub(super) fn load(tool: Tool, arguments: &Arguments) -> Load {
         (None, true) => Some(burst(tool, arguments)),
     };
     let arrivals = if qps.is_empty() { None } else { arrivals(arguments) };
-    Load { batch_size, qps, arrivals }
+    Ok(Load { batch_size, qps, arrivals })
 }
 
 /// How many requests a command sends.
@@ -63,21 +64,33 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
 }
 
 /// The rate, where one is given and finite.
-fn rate(arguments: &Arguments) -> Option<Said<Decimal>> {
-    let said = arguments.text("request-rate")?;
+fn rate(place: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
+    let Some(said) = arguments.needed(place, "request-rate")? else { return Ok(None) };
     if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
-        return None;
+        return Ok(None);
     }
-    let parsed = said.value.parse::<Decimal>().ok().filter(|rate| rate.is_positive());
-    let Some(rate) = parsed else {
-        arguments.missing(&said.origin, "this is not a rate above 0; the command is taken without one");
-        return None;
+    let rate = said.value.parse::<Decimal>().ok();
+    let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
+        let what = format!("{} is not a rate", said.origin);
+        let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
+        return Err(ImportError::Shape { place: place.to_owned(), what, remedy });
     };
-    if rate > Decimal::from(MOST_PER_SECOND) {
-        arguments.missing(&said.origin, &format!("qps is at most {MOST_PER_SECOND}"));
-        return Some(Said { value: Decimal::from(MOST_PER_SECOND), origin: said.origin });
+    Ok(Some(Said { value: rate, origin: said.origin }))
+}
+
+/// The concurrency, where one is given.
+fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
+    let Some(said) = arguments.needed(place, "max-concurrency")? else { return Ok(None) };
+    match said.value.trim().parse() {
+        Ok(value) => Ok(Some(Said { value, origin: said.origin })),
+        // Parameter files say so where there is none.
+        Err(_) if said.value == "None" => Ok(None),
+        Err(_) => {
+            let what = format!("{} is not a number of requests", said.origin);
+            let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
+            Err(ImportError::Shape { place: place.to_owned(), what, remedy })
+        }
     }
-    Some(Said { value: rate, origin: said.origin })
 }
 
 /// The two ends of a ramp.

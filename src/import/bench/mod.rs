@@ -98,6 +98,8 @@ pub(super) struct Job {
     pub repeats: Option<Field>,
     /// `seed`, `goodput`, `slo` and `notes`: what the plan says once.
     pub once: Vec<(&'static str, Field)>,
+    /// Where the command begins.
+    pub line: usize,
 }
 
 /// What a script said before the command.
@@ -138,21 +140,20 @@ pub(super) fn job(
     around.instead.iter().for_each(|(key, value)| instead(&arguments, key, value));
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
     let made = server::endpoint(&place, tool, &arguments, command, around);
-    let job = match made {
-        Ok(Some(endpoint)) => {
-            let model = server::model(&place, &arguments, around)?;
-            let load = load::load(tool, &arguments);
-            let scenario = content::scenario(tool, &arguments, around);
-            let prompts = load::prompts(&arguments);
-            let label = arguments.text("label").map(|label| label.value);
-            let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
-            Ok(Some(Job { endpoint, model, scenario, load, prompts, label, repeats: around.repeats.clone(), once }))
-        }
-        Ok(None) => Ok(None),
-        Err(error) => Err(error),
+    let Some(endpoint) = made? else {
+        listed.extend(arguments.only_listed());
+        return Ok(None);
     };
+    let model = server::model(&place, &arguments, around)?;
+    let load = load::load(&place, tool, &arguments)?;
+    let scenario = content::scenario(tool, &arguments, around);
+    let prompts = load::prompts(&arguments);
+    let label = arguments.text("label").map(|label| label.value);
+    let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
+    let line = command.line;
+    let job = Job { endpoint, model, scenario, load, prompts, label, repeats: around.repeats.clone(), once, line };
     listed.extend(arguments.listed());
-    job
+    Ok(Some(job))
 }
 
 /// A parameter file's value in place of an option.

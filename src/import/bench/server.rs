@@ -77,8 +77,7 @@ pub(super) fn endpoint(
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
-            let origin =
-                format!("{}; if another engine answers, write it: it decides whether ignore_eos is sent", named.origin);
+            let origin = format!("{}; write the one that answers: it decides about ignore_eos", named.origin);
             Field::new("engine", "vllm", origin)
         }
         engine => Field::new("engine", engine, &named.origin),
@@ -92,8 +91,8 @@ fn url(
     path: Option<&Said<String>>,
     around: &Around,
 ) -> Result<Said<String>, ImportError> {
-    let (host, port) = (arguments.text("host"), arguments.text("port"));
-    let base = match (arguments.text("base-url"), &around.url) {
+    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
+    let base = match (arguments.needed(place, "base-url")?, &around.url) {
         (Some(base), _) => base,
         (None, Some((url, origin))) if host.is_none() && port.is_none() => {
             return Ok(Said { value: url.clone(), origin: origin.clone() });
@@ -135,7 +134,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
             let before = before.trim_matches('/');
             let base = if before.is_empty() { base.to_owned() } else { format!("{base}/{before}") };
             let origin = match path {
-                Some(path) => format!("{origin} {}", path.origin),
+                Some(path) => format!("{origin}, {}", path.origin),
                 None => format!("{origin}, and the default --endpoint /v1/completions"),
             };
             Said { value: base, origin }
@@ -188,7 +187,9 @@ fn is_variable(name: &str) -> bool {
 
 /// The model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let (model, served) = (arguments.text("model"), arguments.text("served-model-name"));
+    let known = around.model.is_some();
+    let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
+    let (model, served) = (read("model")?, read("served-model-name")?);
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {
             if let Some(model) = model {

@@ -54,13 +54,18 @@ pub(in crate::import) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>)
             !there.points.iter().any(|point| group.points.iter().any(|other| other.value == point.value))
         };
         match alike.iter().find(fits).copied() {
-            Some(number) => groups[number].points.extend(group.points),
+            Some(number) => {
+                let there = &mut groups[number];
+                there.label = there.label.take().filter(|label| group.label.as_ref() == Some(label));
+                there.points.extend(group.points);
+            }
             None => {
                 alike.push(groups.len());
                 groups.push(group);
             }
         }
     }
+    draft.listed.sort_by_key(|one| one.lines.first().copied());
     let groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
     phases(&mut draft);
     let mut names = HashMap::new();
@@ -115,7 +120,7 @@ fn once(draft: &mut Draft, job: &Job) {
         match fields.iter().find(|known| known.key == field.key) {
             Some(known) if known.value != field.value => {
                 let why = format!("a plan has one {}: {} of an earlier command is taken", field.key, known.value);
-                draft.listed.push(Listed::missing(&field.origin, why, 0));
+                draft.listed.push(Listed::missing(&field.origin, why, job.line));
             }
             Some(_) => {}
             None => fields.push(field.clone()),
@@ -208,8 +213,7 @@ impl Group {
         if !self.is_open {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if points.iter().all(|point| point.prompts.value == fewest) { "" } else { " (the fewest)" };
-            let origin =
-                format!("{prompts}{how}: time is the measure, prolonged until it holds as many, to at most 10 minutes");
+            let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();

@@ -284,11 +284,12 @@ impl Reading<'_> {
 
     fn model(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
         let object = &Table::of(&item.value);
+        let name = item.name.clone().or_else(|| object.text(&["name", "label"]));
         let id = match &item.value {
             Value::String(id) => Some(id.clone()),
-            _ => object.text(&["id", "model", "model_id", "hf_id", "path", "name"]),
+            _ => object.text(&["id", "model", "model_id", "hf_id", "path"]),
         };
-        let Some(id) = id.or_else(|| item.name.clone()).filter(|id| !id.trim().is_empty()) else {
+        let Some(id) = id.or_else(|| name.clone()).filter(|id| !id.trim().is_empty()) else {
             return Err(self.wrong(
                 &item.at,
                 "a model is an id, or an object with one",
@@ -300,7 +301,6 @@ impl Reading<'_> {
             fields.push(Field::new("precision", scalar(&precision), format!("{}.precision", item.at)));
         }
         self.rest_of(item, object);
-        let name = item.name.clone().or_else(|| object.text(&["name", "label"]));
         let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
         Ok((name_of(&name.unwrap_or(last), "model"), fields))
     }

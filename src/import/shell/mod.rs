@@ -287,7 +287,7 @@ mod tests {
     fn loops_arrays_defaults_and_sums_are_what_a_shell_makes_of_them() {
         let text = "RATES=(1 \"5\" 10)\nT=${SECONDS_EACH:-60}\nfor r in \"${RATES[@]}\"; do\n  N=$((r * T))\n  run --n $N \\\n    --r \"$r\"\ndone\nfor i in {1..2}; do for j in $(seq 3 4)\ndo echo $i$j; done; done > log\n";
         let expected =
-            ["5: run --n 60 --r 1", "5: run --n 300 --r 5", "5: run --n 600 --r 10", "8: echo 13", "8: echo 14"];
+            ["5: run --n 60 --r 1", "5: run --n 300 --r 5", "5: run --n 600 --r 10", "9: echo 13", "9: echo 14"];
         let found = commands(text);
         assert_eq!(found[..5], expected.map(str::to_owned));
         assert_eq!(found.len(), 7);

@@ -49,7 +49,11 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
         }
     }
     let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
-    let version = facts.iter().find(|(name, _)| name == "version").map(|(_, value)| value.to_string())?;
+    let version = facts.iter().find_map(|(name, value)| match value {
+        // As a number 0.10 and 0.1 would be the same.
+        Scalar::Text(text) if name == "version" => Some(text.clone()),
+        _ => None,
+    })?;
     (endpoint.engine == Engine::Vllm && !silenced && is_before(&version, (0, 10))).then(|| {
         let what = "vLLM before 0.10 logs every request unless told not to".to_owned();
         (what, "restart it with --disable-log-requests, and write flags: { disable_log_requests: true }".to_owned())

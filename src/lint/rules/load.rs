@@ -136,11 +136,10 @@ fn asks_for_total(text: &str) -> bool {
         text.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
     let is_token = |word: &&str| word.starts_with("tok");
     let is_rate = |word: &&str| {
-        ["throughput", "capacity", "tps", "second", "sec"].iter().any(|rate| word.starts_with(rate))
-            || word.ends_with("/s")
+        ["throughput", "capacity", "tps", "second"].iter().any(|rate| word.starts_with(rate)) || word.ends_with("/s")
     };
     words.iter().enumerate().any(|(at, word)| {
-        let next = &words[at + 1..words.len().min(at + 4)];
+        let next = &words[at + 1..words.len().min(at + 5)];
         let summed = *word == "total" && next.iter().any(|word| is_token(word) || word.starts_with("throughput"));
         summed && words.iter().any(is_rate)
     })

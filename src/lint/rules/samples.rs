@@ -37,7 +37,8 @@ pub fn few_requests(view: &View) -> Vec<Finding> {
 
 /// M019: a service level objective about a percentile that cannot be decided.
 pub fn undecidable_slo(view: &View) -> Vec<Finding> {
-    let Some((percentile, at)) = promised(view.plan).into_iter().max_by_key(|(percentile, _)| *percentile) else {
+    // Of several about one percentile the first.
+    let Some((percentile, at)) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile) else {
         return Vec::new();
     };
     let need = quantile::need_to_decide(percentile) as f64;
@@ -89,14 +90,14 @@ impl<'v> Short<'v> {
         Some(Short { rung, expect, counts })
     }
 
-    /// "`qps: 1` expects 120 in 120s; so do 2 of 5 loads".
+    /// "`qps: 1` expects 120 in 120s; 2 of 5 loads expect too few".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
         let window = measure.at_most.unwrap_or(measure.duration);
         let others = match self.counts {
             (1, _) => String::new(),
-            (some, all) if some == all => format!("; all {all} loads are too short"),
-            (some, all) => format!("; {some} of {all} loads are too short"),
+            (some, all) if some == all => format!("; all {all} loads expect too few"),
+            (some, all) => format!("; {some} of {all} loads expect too few"),
         };
         let expected = count(self.expect.measured(self.rung));
         format!("`{}` expects {expected} in {window}{}{others}", self.rung.written(), self.expect.assumption(self.rung))

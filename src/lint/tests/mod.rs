@@ -1,1 +1,100 @@
-//! The rules over small plans.
+//! The rules over small plans, and the pages that are made from their table.
+
+mod rules;
+
+use std::path::Path;
+
+use super::*;
+use crate::analysis::metric::{Get, METRICS};
+use crate::plan::compare::{SINGLE_METRICS, SPREAD_METRICS};
+use crate::plan::{Format, parse};
+
+/// What stands in for the keys that a small plan leaves out: a plan without any lint.
+const REST: [(&str, &str); 6] = [
+    ("sweepline", "sweepline: 1"),
+    ("name", "name: example"),
+    ("endpoints", "endpoints: { mock: { engine: mock } }"),
+    ("models", "models: { llama: { id: llama, precision: bf16 } }"),
+    ("phases", "phases: { measure: 400s }"),
+    ("sweeps", "sweeps: { load: { matrix: { scenario: [B1, B2], qps: [5, 10] } } }"),
+];
+
+/// A plan of what is given and of the rest.
+fn plan(text: &str) -> Loaded {
+    let given = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
+    let rest: String = REST.iter().filter(|(key, _)| !given(key)).map(|(_, line)| format!("{line}\n")).collect();
+    let text = format!("{rest}{text}");
+    parse(Path::new("plan.yaml"), &text, Format::Yaml).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+/// The lints of a plan on a host without a calibration.
+fn lints(text: &str) -> Vec<Lint> {
+    lint(&plan(text), None)
+}
+
+/// The codes of these lints.
+fn codes(lints: &[Lint]) -> Vec<&'static str> {
+    lints.iter().map(|lint| lint.code.name()).collect()
+}
+
+/// The only lint of a code; none where it is not said.
+fn one(text: &str, code: &str) -> Option<Lint> {
+    let mut found: Vec<Lint> = lints(text).into_iter().filter(|lint| lint.code.name() == code).collect();
+    assert!(found.len() < 2, "{found:#?}");
+    found.pop()
+}
+
+#[test]
+fn every_code_has_its_rule() {
+    for (rule, code) in RULES.iter().zip(LintCode::ALL) {
+        assert_eq!(rule.code, code);
+        assert_eq!(rule::of(code).name, rule.name);
+        assert_eq!(serde_json::to_value(code).unwrap(), code.name());
+    }
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), RULES.len());
+}
+
+#[test]
+fn the_pages_are_current() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let pages = RULES.iter().map(|rule| (format!("codes/{}.md", rule.code), docs::page(rule)));
+    for (name, page) in pages.chain([("LINT.md".to_owned(), docs::overview())]) {
+        let file = docs.join(&name);
+        if std::env::var_os("SWEEPLINE_BLESS").is_some() {
+            std::fs::write(&file, &page).unwrap();
+        }
+        let stored = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(stored == page, "docs/{name} is not what src/lint/table.rs says: run this test with SWEEPLINE_BLESS=1");
+    }
+}
+
+#[test]
+fn a_comparison_may_be_by_every_metric() {
+    let spread: Vec<&str> =
+        METRICS.iter().filter(|metric| matches!(metric.get, Get::Summary(_))).map(|metric| metric.key).collect();
+    let single: Vec<&str> =
+        METRICS.iter().filter(|metric| !matches!(metric.get, Get::Summary(_))).map(|metric| metric.key).collect();
+    assert_eq!((single, spread), (SINGLE_METRICS.to_vec(), SPREAD_METRICS.to_vec()));
+}
+
+#[test]
+fn a_plan_may_be_silent() {
+    assert_eq!(codes(&lints("")), Vec::<&str>::new(), "{:#?}", lints(""));
+}
+
+#[test]
+fn examples_are_what_they_say() {
+    for rule in &RULES {
+        let wrong = match rule.code {
+            // It takes a calibration.
+            LintCode::BeyondCalibration => lint(&plan(rule.words.wrong), Some(&Calibrated::default())),
+            _ => lints(rule.words.wrong),
+        };
+        assert!(codes(&wrong).contains(&rule.code.name()), "{}: {wrong:#?}", rule.code);
+        let right = lints(rule.words.right);
+        assert!(!codes(&right).contains(&rule.code.name()), "{}: {right:#?}", rule.code);
+    }
+}

@@ -36,10 +36,6 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     }
 }
 
-/// Every engine, to name them in errors and to check the keys of model ids.
-const ENGINES: [Engine; 7] =
-    [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
-
 impl Checker<'_> {
     /// Checks every endpoint.
     pub(super) fn endpoints(&mut self, plan: &Plan) {
@@ -152,7 +148,7 @@ impl Checker<'_> {
     }
 
     fn id_engine(&mut self, model: &str, engine: &str) {
-        let names = ENGINES.iter().map(|engine| engine.name()).chain(["default"]);
+        let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["default"]);
         if !names.clone().any(|name| name == engine) {
             let message = format!("the ids of model `{model}` are by engine, and `{engine}` is none");
             let remedy = suggest::remedy(engine, names);

@@ -1,13 +1,15 @@
 //! The JSON Schema of a plan, for editors. It is made from the types, so it cannot know less than they do; what a type
 //! does not say (a table must have an entry, a server is a `url` or the mock) is added here, where a schema can say it.
 
+mod shape;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::axis;
-use super::model::{Percentile, Plan, Scenario};
+use super::model::{Engine, Percentile, Plan, Scenario};
 use super::scenario::BUILT_IN;
 use crate::units::Nanos;
 
@@ -21,8 +23,7 @@ const NAME: &str = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$";
 pub fn schema() -> Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let mut types = generator.into_root_schema_for::<Plan>().to_value();
-    without_null(&mut types);
-    unwrap_lines(&mut types);
+    shape::shape(&mut types);
     examples_of_axes(&mut types);
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), DIALECT.into());
@@ -63,6 +64,17 @@ pub(super) fn own_scenarios(generator: &mut SchemaGenerator) -> Schema {
         "additionalProperties": entry,
         "default": {},
     })
+}
+
+/// Ids of a model, each under the name of an engine.
+pub(super) fn by_engine(_: &mut SchemaGenerator) -> Schema {
+    let engines = Engine::ALL.iter().map(|engine| (engine.name(), format!("The id that {} knows.", engine.name())));
+    let others = std::iter::once(("default", "The id that every other engine knows.".to_owned()));
+    let ids = engines.chain(others).map(|(name, meaning)| {
+        let id = json!({ "type": "string", "description": meaning, "examples": ["llama-3.1-70b"] });
+        (name.to_owned(), id)
+    });
+    json_schema!({ "type": "object", "additionalProperties": false, "properties": Map::from_iter(ids) })
 }
 
 /// The base address of an API: http or https, and no call behind it.
@@ -146,6 +158,7 @@ fn example_of_axis(name: &str) -> Option<Value> {
         "output_tokens" => json!([128, 1024]),
         "system_tokens" => json!([0, 2000]),
         "turns" => json!([1, 5]),
+        "stream" | "ignore_eos" => json!([true, false]),
         "temperature" => json!([0, 0.7]),
         "top_p" => json!([0.95, 1]),
         "presence_penalty" | "frequency_penalty" => json!([0, 0.5]),
@@ -166,49 +179,6 @@ fn examples_of_axes(schema: &mut Value) {
             for (name, axis) in axes {
                 if let (Value::Object(axis), Some(example)) = (axis, example_of_axis(name)) {
                     axis.entry("examples").or_insert(json!([example]));
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Doc comments are wrapped where the source is; a description is one paragraph.
-fn unwrap_lines(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(unwrap_lines),
-        Value::Object(fields) => {
-            if let Some(Value::String(text)) = fields.get_mut("description") {
-                *text = text.replace('\n', " ");
-            }
-            fields.values_mut().for_each(unwrap_lines);
-        }
-        _ => {}
-    }
-}
-
-/// An optional field may be left out, but a key without a value is a mistake: null is taken out of the types.
-fn without_null(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(without_null),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(without_null);
-            if fields.get("default") == Some(&Value::Null) {
-                fields.shift_remove("default");
-            }
-            if let Some(Value::Array(types)) = fields.get_mut("type") {
-                types.retain(|one| *one != json!("null"));
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    fields.insert("type".to_owned(), only);
-                }
-            }
-            if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
-                choices.retain(|one| *one != json!({ "type": "null" }));
-                if let [Value::Object(only)] = choices.as_slice() {
-                    let only = only.clone();
-                    fields.shift_remove("anyOf");
-                    fields.extend(only);
                 }
             }
         }

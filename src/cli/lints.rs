@@ -1,0 +1,74 @@
+//! The methodology lint of a plan on this host, for `check` in full and for `run` and `preview` in one line.
+
+use std::path::Path;
+
+use crate::analysis::calibration::Pressure;
+use crate::expand::Load;
+use crate::lint::{self, Calibrated, Held, Lint, lint};
+use crate::plan::{self, Connections, Finding, Loaded};
+use crate::server::client_environment;
+use crate::store::Store;
+use crate::sweep::calibrate::{Calibration, Known, Measured, known};
+
+use super::Folder;
+
+/// Every lint of a plan. What an earlier `calibrate` of this host showed is in the results folder.
+pub fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
+    // A folder of calibrations that cannot be read says nothing of the plan.
+    let known = known(&Store::open(&folder.results), &client_environment()).unwrap_or(Known::Nothing);
+    let calibrated = match &known {
+        Known::Here(calibration, _) => Some(calibrated(calibration)),
+        Known::Nothing | Known::Elsewhere(_) => None,
+    };
+    lint(loaded, calibrated.as_ref())
+}
+
+/// `3 lints: sweepline check PLAN`; none where there is nothing to say.
+pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
+    let found = of(loaded, folder).len();
+    let lints = if found == 1 { "lint" } else { "lints" };
+    (found > 0).then(|| format!("{found} {lints}: sweepline check {}", super::run::quoted(&plan.to_string_lossy())))
+}
+
+/// One lint for another program to read.
+pub fn finding(lint: &Lint, plan: &Path) -> Finding {
+    let severity = match lint.severity {
+        lint::Severity::Warning => plan::Severity::Warning,
+        lint::Severity::Note => plan::Severity::Note,
+    };
+    let file = lint.place.as_ref().map_or(plan, |place| &place.file).display().to_string();
+    let finding = Finding::new(lint.code, severity, lint.message.clone(), file).at(lint.place.as_ref());
+    let about = lint.scopes.iter().map(ToString::to_string).collect();
+    Finding { remedy: Some(lint.remedy.clone()), about, ..finding }
+}
+
+fn calibrated(calibration: &Calibration) -> Calibrated {
+    let held = calibration.measured().filter(|measured| measured.errors.holds()).map(held);
+    Calibrated { held: held.collect() }
+}
+
+fn held(measured: &Measured) -> Held {
+    let load = &measured.load;
+    // A window's average lies a little below what was asked for, and the plan asks in the same words.
+    let at_least = |seen: f64, asked: f64| seen.max(asked);
+    let seen = measured.pressure;
+    let asked = match load.load {
+        Load::Closed { batch_size } => {
+            Pressure { in_flight: f64::from(batch_size), requests_per_second: 0.0, events_per_second: 0.0 }
+        }
+        Load::Open { qps, .. } => {
+            let rate = qps.to_f64();
+            let events = rate * f64::from(load.content.output_tokens);
+            Pressure { in_flight: 0.0, requests_per_second: rate, events_per_second: events }
+        }
+    };
+    Held {
+        pressure: Pressure {
+            in_flight: at_least(seen.in_flight, asked.in_flight),
+            requests_per_second: at_least(seen.requests_per_second, asked.requests_per_second),
+            events_per_second: at_least(seen.events_per_second, asked.events_per_second),
+        },
+        engine: load.engine,
+        opens_connections: load.connections == Connections::PerRequest,
+    }
+}

@@ -1,0 +1,423 @@
+//! Every rule on both sides of what it looks for.
+
+use super::*;
+use crate::analysis::calibration::Pressure;
+use crate::expand::LoadEngine;
+
+/// Whether a code is said of a plan.
+fn said(code: &str, text: &str) -> bool {
+    one(text, code).is_some()
+}
+
+/// What is said of a plan under a code, with its remedy.
+fn words(code: &str, text: &str) -> (String, String) {
+    let lint = one(text, code).unwrap_or_else(|| panic!("{code} is not said of\n{text}"));
+    (lint.message, lint.remedy)
+}
+
+/// A server that is no mock, with these fields.
+fn real(fields: &str) -> String {
+    format!("endpoints: {{ vllm: {{ url: \"http://node:8000/v1\", engine: vllm{fields} }} }}\n")
+}
+
+/// Two of them, in one sweep that is repeated.
+fn pair(a: &str, b: &str) -> String {
+    format!(
+        "endpoints:\n  a: {{ url: \"http://a:8000/v1\", {a} }}\n  b: {{ url: \"http://b:8000/v1\", {b} }}\n\
+         sweeps: {{ load: {{ matrix: {{ endpoint: [a, b], scenario: [B1, B2], qps: [5, 10] }}, repeats: 3 }} }}\n"
+    )
+}
+
+fn with_load(load: &str, phases: &str) -> String {
+    format!("phases: {{ {phases} }}\nsweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], {load} }} }} }}\n")
+}
+
+#[test]
+fn warm_up() {
+    let warm = |load: &str, phases: &str| with_load(load, &format!("{phases}, measure: 400s"));
+    assert!(!said("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 20s")));
+    let (message, _) = words("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 19999ms"));
+    assert_eq!(message, "`fill` and `stabilize` last 29999ms together, less than 30s");
+    assert!(said("M001", &warm("qps: [5, 10]", "fill: 0s, stabilize: 0s")));
+    // The rate rises from nothing in fill: 10 requests in 20 s, then 40 in 40 s.
+    assert!(!said("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 40s")));
+    let (message, remedy) = words("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 39s"));
+    assert_eq!(message, "`qps: 1` sends 49 requests before it is measured, fewer than 50");
+    assert_eq!(remedy, "write phases: { stabilize: 40s }, or leave its lowest load out");
+    let closed = format!("{}{}", real(""), warm("batch_size: [1, 8]", "fill: 30s, stabilize: 60s"));
+    let (message, _) = words("M001", &closed);
+    let expected =
+        "`batch_size: 1` sends 14 requests before it is measured, fewer than 50 (assuming 20ms per output token)";
+    assert_eq!(message, expected);
+    // What the mock takes is known: 1.04 s for an answer.
+    assert!(!said("M001", &warm("batch_size: [1, 8]", "fill: 30s, stabilize: 60s")));
+}
+
+#[test]
+fn closed_loop_only() {
+    let closed = "sweeps: { load: { matrix: { scenario: [B1, B2], batch_size: [8, 32] } } }\n";
+    for claim in ["slo: { ttft: { p99: 1s } }", "slo: { e2e: { p50: 1s } }", "goodput: { tpot: 50ms }"] {
+        assert!(said("M002", &format!("{claim}\n{closed}")), "{claim}");
+        assert!(!said("M002", claim), "there is an open loop: {claim}");
+    }
+    assert!(said("M002", &format!("compare: {{ by: batch_size, baseline: 8, metrics: ttft_p99 }}\n{closed}")));
+    assert!(!said(
+        "M002",
+        &format!("compare: {{ by: batch_size, baseline: 8, metrics: output_throughput }}\n{closed}")
+    ));
+    assert!(!said("M002", &format!("slo: {{ cost_per_million: 2 }}\n{closed}")));
+    assert!(!said("M002", closed));
+}
+
+#[test]
+fn one_load() {
+    let sweeps = |sweeps: &str| format!("sweeps: {{ {sweeps} }}\n");
+    let (message, remedy) = words("M003", &sweeps("a: { matrix: { scenario: [B1, B2], qps: 3 } }"));
+    assert_eq!(message, "`qps: 3` is the only load it is measured at");
+    assert_eq!(remedy, "write several: qps: [1.5, 3, 6]");
+    assert!(!said("M003", &sweeps("a: { matrix: { qps: [3, 4] } }")));
+    let two = "a: { matrix: { qps: 3 } }, b: { matrix: { batch_size: 8 } }";
+    assert!(!said("M003", &sweeps(two)), "several sweeps count together");
+    let endpoints = "endpoints: { x: { engine: mock }, y: { engine: mock }, z: { engine: mock } }\n";
+    let each = "a: { matrix: { endpoint: [x, y], batch_size: 8 } }, b: { matrix: { endpoint: y, batch_size: 4 } }";
+    let lint = one(&format!("{endpoints}{}", sweeps(each)), "M003").unwrap();
+    assert_eq!(lint.scopes, [Scope::Endpoint("x".to_owned())], "and one that is not used is not meant");
+    assert_eq!(lint.remedy, "write several: batch_size: [2, 4, 8, 16]");
+}
+
+#[test]
+fn one_length() {
+    let axes = |axes: &str| format!("sweeps: {{ a: {{ matrix: {{ qps: [5, 10], {axes} }} }} }}\n");
+    let (message, _) = words("M004", &axes("scenario: B1"));
+    assert_eq!(message, "every request has 50 prompt tokens and 256 output tokens");
+    for other in
+        ["scenario: [B1, B2]", "prompt_tokens: [50, 51]", "output_tokens: [1, 2]", "scenario: D", "scenario: [B1, C]"]
+    {
+        assert!(!said("M004", &axes(other)), "{other}");
+    }
+    assert!(said("M004", &axes("scenario: [B1, B2], prompt_tokens: 100")), "the axis makes them alike");
+}
+
+#[test]
+fn few_requests() {
+    let at = |measure: &str| with_load("qps: [1, 10]", &format!("measure: {measure}"));
+    assert!(!said("M005", &at("368s")));
+    let (message, remedy) = words("M005", &at("367s"));
+    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 367 in 367s");
+    assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.1 and more");
+    let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
+    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 120 in 2m; all 3 loads expect too few");
+    assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 3.1 and more");
+    // A window that is prolonged, at most fivefold unless the plan says so.
+    assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
+    assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
+    assert!(said("M005", &at("{ for: 60s, min_requests: 368 }")));
+    // The percentile that is asked for.
+    let slo = |slo: &str, measure: &str| format!("slo: {{ ttft: {{ {slo} }} }}\n{}", at(measure));
+    assert!(!said("M005", &slo("p90: 1s", "60s")));
+    assert!(said("M005", &slo("p90: 1s", "35s")) && !said("M005", &slo("p90: 1s", "36s")));
+    let compare = "compare: { by: qps, baseline: 1, metrics: [output_throughput, ttft_p999] }\n";
+    assert!(words("M005", &format!("{compare}{}", at("1h"))).0.starts_with("p99.9 needs 3688 requests"));
+    assert!(!said("M005", &format!("{compare}{}", at("3688s"))));
+    // One matter is told once: below 299 the SLO itself cannot be decided.
+    assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
+    let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
+    let (message, remedy) = words("M005", &closed);
+    let expected = "p99 needs 368 requests, `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
+    assert_eq!(message, expected);
+    assert_eq!(remedy, "write phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }");
+}
+
+#[test]
+fn short_window() {
+    assert!(!said("M006", &with_load("qps: [5, 10]", "measure: 60s")));
+    let (message, _) = words("M006", &with_load("qps: [5, 10]", "measure: 59s"));
+    assert_eq!(message, "`measure` is 59s, less than 1m");
+    assert!(!said("M006", "phases: {}\n"), "the default is long enough");
+}
+
+#[test]
+fn no_repeats() {
+    let repeats = |repeats: u32, compare: &str| {
+        format!(
+            "{compare}sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, repeats: {repeats} }} }}\n"
+        )
+    };
+    let compare = "compare: { by: scenario, baseline: B1 }\n";
+    assert!(!said("M007", &repeats(3, compare)) && !said("M007", &repeats(1, "")));
+    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, and each is run once");
+    assert!(said("M007", &repeats(2, compare)));
+    let other = "compare: { by: endpoint, baseline: mock }\n";
+    let two = "endpoints: { mock: { engine: mock }, other: { engine: mock } }\n\
+               sweeps: { a: { matrix: { endpoint: [mock, other], qps: 1 }, repeats: 3 }, b: { matrix: { endpoint: mock, qps: 1 } } }\n";
+    assert!(!said("M007", &format!("{other}{two}")), "nothing is compared in the other sweep");
+}
+
+#[test]
+fn several_variables() {
+    let compared = |a: &str, b: &str| format!("compare: {{ by: endpoint, baseline: a }}\n{}", pair(a, b));
+    let vllm = "engine: vllm, server: { version: 1, flags: { x: 1 } }";
+    for (b, variables) in [
+        ("engine: vllm, server: { version: 2, flags: { x: 1 } }", None),
+        ("engine: vllm, server: { version: 2, flags: { x: 2 } }", Some("version and x")),
+        ("engine: vllm, api: completions, server: { version: 1, flags: { x: 2 } }", Some("api and x")),
+        // Another engine has its own settings.
+        ("engine: sglang, server: { version: 9, flags: { y: 2 } }", None),
+        ("engine: sglang, api: completions", Some("engine and api")),
+    ] {
+        let found = one(&compared(vllm, b), "M008").map(|lint| lint.message);
+        let expected = variables.map(|variables| format!("`b` differs from the baseline `a` in {variables}"));
+        assert_eq!(found, expected, "{b}");
+    }
+    let gpus = |gpu: &str, gpus: u32| {
+        format!("engine: vllm, hardware: {{ gpu: {gpu}, gpus: {gpus} }}, server: {{ tensor_parallel: {gpus} }}")
+    };
+    assert!(!said("M008", &compared(&gpus("H100", 4), &gpus("H100", 8))), "parallelism follows the accelerators");
+    assert!(said("M008", &compared(&gpus("H100", 4), &gpus("H200", 8))));
+    assert!(!said("M008", &pair(&gpus("H100", 4), &gpus("H200", 8))), "nothing is compared");
+    let scenarios = |a: &str, b: &str| {
+        format!(
+            "compare: {{ by: scenario, baseline: {a} }}\nsweeps: {{ s: {{ matrix: {{ scenario: [{a}, {b}], qps: [5, 10] }} }} }}\n"
+        )
+    };
+    assert!(!said("M008", &scenarios("A1", "B1")) && !said("M008", &scenarios("B1", "B2")));
+    assert!(words("M008", &scenarios("A1", "B2")).0.ends_with("in what requests share and prompt_tokens"));
+    let models = |large: &str| {
+        format!(
+            "compare: {{ by: model, baseline: s }}\nmodels: {{ s: {{ id: s, parameters: 8e9, precision: bf16 }}, l: {{ id: l, {large} }} }}\n\
+             sweeps: {{ s: {{ matrix: {{ model: [s, l], qps: [5, 10] }} }} }}\n"
+        )
+    };
+    assert!(!said("M008", &models("parameters: 70e9, precision: bf16")));
+    assert!(!said("M008", &models("precision: fp8")), "of what is not said nothing is known");
+    assert!(said("M008", &models("parameters: 70e9, precision: fp8")));
+}
+
+#[test]
+fn caches() {
+    let scenarios = |nonce: &str, names: &str| {
+        format!("nonce: {nonce}\nsweeps: {{ s: {{ matrix: {{ scenario: [{names}], qps: [5, 10] }} }} }}\n")
+    };
+    assert!(!said("M009", &scenarios("on", "B1, B2")) && !said("M009", &scenarios("on", "A1, C, D")));
+    let (message, _) = words("M009", &scenarios("on", "A2, B1, C"));
+    assert_eq!(message, "`A2` and `C` meet a warm prefix cache and `B1` meets a cold one, in one sweep");
+    assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
+    assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
+}
+
+#[test]
+fn disclosure() {
+    let whole = ", hardware: { gpu: g, gpus: 2, memory: m, interconnect: i, network: n, storage: s }, server: { version: 1, \
+                 tensor_parallel: 2, pipeline_parallel: 1, attention_backend: a, scheduler: s, flags: {} }";
+    let codes_of = |fields: &str| codes(&lints(&real(fields)));
+    assert_eq!(codes_of(whole), Vec::<&str>::new());
+    for field in ["gpu: g, ", "gpus: 2, ", "memory: m, ", "interconnect: i, ", "network: n, ", ", storage: s"] {
+        assert_eq!(codes_of(&whole.replacen(field, "", 1)), ["M011"], "{field}");
+    }
+    assert!(codes_of(&whole.replace("gpus: 2", "gpus: 1").replace("interconnect: i, ", "")).is_empty());
+    for field in
+        ["version: 1, ", "tensor_parallel: 2, ", "pipeline_parallel: 1, ", "attention_backend: a, ", ", flags: {}"]
+    {
+        assert_eq!(codes_of(&whole.replacen(field, "", 1)), ["M012"], "{field}");
+    }
+    let own_names =
+        whole.replace("tensor_parallel: 2, ", "").replace("flags: {}", "flags: { --tensor-parallel-size: 2 }");
+    assert!(codes_of(&own_names).is_empty(), "the engine's own names count");
+    let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
+    assert_eq!(message, "`hardware` does not say network and storage");
+    assert_eq!(remedy, "write what is true, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
+    let model = |precision: &str| format!("{}models: {{ m: {{ id: m{precision} }} }}\n", real(whole));
+    assert_eq!(codes(&lints(&model(""))), ["M013"]);
+    assert!(codes(&lints(&model(", precision: unknown"))).is_empty());
+    // Who has nothing to disclose: mocks, and what is not measured.
+    let mock = "endpoints: { mock: { engine: mock, url: \"http://127.0.0.1:1/v1\" }, vllm: { url: \"http://node:8000/v1\" } }\n\
+                models: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: mock, scenario: [B1, B2], qps: [5, 10] } } }\n";
+    assert_eq!(codes(&lints(mock)), Vec::<&str>::new());
+}
+
+#[test]
+fn unequal_endpoints() {
+    let flags = |flags: &str| format!("engine: vllm, server: {{ version: 1, flags: {{ {flags} }} }}");
+    let (message, _) = words("M014", &pair(&flags("x: 1, y: 2"), &flags("x: 9")));
+    assert_eq!(message, "`a` says y, and `b` does not");
+    assert!(!said("M014", &pair(&flags("x: 1"), &flags("--X: 9"))), "one name however it is written");
+    assert!(
+        !said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: { z: 1 } }")),
+        "engines have their own"
+    );
+    assert!(said("M014", &pair(&flags("x: 1"), "engine: sglang")));
+    assert!(!said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: {} }")), "none is an answer too");
+    assert!(!said("M014", &pair("engine: mock", &flags("x: 1"))));
+
+    let gpus = |gpus: u32| format!("engine: vllm, hardware: {{ gpus: {gpus} }}");
+    let unequal = pair(&gpus(8), &gpus(4));
+    assert_eq!(words("M015", &unequal).0, "`a` and `b` have 8 and 4 accelerators");
+    assert!(!said("M015", &pair(&gpus(8), &gpus(8))) && !said("M015", &pair(&gpus(8), "engine: vllm")));
+    let compare = |metrics: &str| format!("{unequal}compare: {{ by: endpoint, baseline: a{metrics} }}\n");
+    assert!(said("M015", &compare(", metrics: [output_throughput]")));
+    assert!(!said("M015", &compare(", metrics: [ttft, output_throughput_per_gpu]")) && !said("M015", &compare("")));
+}
+
+#[test]
+fn verbose_logs() {
+    let server = |server: &str| real(&format!(", server: {{ {server} }}"));
+    for loud in [
+        "version: 0.33.0, flags: { enable_log_requests: true }",
+        "flags: { --uvicorn-log-level: debug }",
+        "env: { VLLM_LOGGING_LEVEL: DEBUG }",
+        "log_level: trace",
+        "flags: { log-requests: 1 }",
+        "flags: { disable_log_requests: false }",
+        "version: 0.9.2",
+        "version: v0.6.3.post1, flags: { max_num_seqs: 8 }",
+    ] {
+        assert!(said("M016", &server(loud)), "{loud}");
+    }
+    for quiet in [
+        "version: 0.33.0",
+        "version: 0.10.0",
+        "version: 1.0",
+        "version: nightly",
+        "version: 0.9.2, flags: { disable_log_requests: true }",
+        "flags: { enable_log_requests: false, log_level: warning }",
+    ] {
+        assert!(!said("M016", &server(quiet)), "{quiet}");
+    }
+    assert!(!said(
+        "M016",
+        "endpoints: { s: { url: \"http://n:1/v1\", engine: sglang, server: { version: 0.4.0 } } }\n"
+    ));
+}
+
+#[test]
+fn one_host() {
+    let at = |url: &str, network: &str| {
+        said("M017", &format!("endpoints: {{ e: {{ url: \"{url}\", engine: vllm{network} }} }}\n"))
+    };
+    for here in ["http://localhost:8000/v1", "http://127.0.0.2/v1", "http://[::1]:8000/v1", "https://LOCALHOST/v1"] {
+        assert!(at(here, ""), "{here}");
+        assert!(at(here, ", hardware: { network: 25GbE }"), "{here}");
+        for said_so in ["loopback", "ssh tunnel to node-a", "kubectl port-forward", "the same host, pinned cores"] {
+            assert!(!at(here, &format!(", hardware: {{ network: \"{said_so}\" }}")), "{said_so}");
+        }
+    }
+    for there in ["http://node-a:8000/v1", "http://10.0.0.1/v1", "https://localhost.example.com/v1"] {
+        assert!(!at(there, ""), "{there}");
+    }
+}
+
+#[test]
+fn beyond_calibration() {
+    let pressure = |in_flight, requests_per_second, events_per_second| Held {
+        pressure: Pressure { in_flight, requests_per_second, events_per_second },
+        engine: LoadEngine::default(),
+        opens_connections: false,
+    };
+    let held = Calibrated { held: vec![pressure(64.0, 500.0, 20_000.0), pressure(8.0, 2_000.0, 2_000.0)] };
+    let found = |load: &str, calibrated: Option<&Calibrated>| {
+        let lints = lint(&plan(&with_load(load, "measure: 400s")), calibrated);
+        lints.into_iter().find(|lint| lint.code == LintCode::BeyondCalibration)
+    };
+    assert!(found("batch_size: [1, 64]", Some(&held)).is_none());
+    let beyond = found("batch_size: [1, 70, 68]", Some(&held)).unwrap();
+    let expected =
+        "`batch_size: 70` is beyond what the last calibration of this host showed to hold: at most 64 in flight";
+    assert_eq!(beyond.message, expected);
+    assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
+    assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration nothing is known");
+    // 256 tokens each: the events decide, and one load must hold in every respect.
+    assert!(found("qps: [10, 78]", Some(&held)).is_none());
+    assert!(found("qps: [10, 90]", Some(&held)).is_some());
+    assert!(found("qps: [10, 1900], output_tokens: 1", Some(&held)).is_none());
+    assert!(found("qps: [10, 490], output_tokens: 10, ignore_eos: false", Some(&held)).is_none());
+    let other = Calibrated { held: vec![Held { opens_connections: true, ..pressure(64.0, 500.0, 20_000.0) }] };
+    assert!(found("batch_size: [1, 2]", Some(&other)).is_some());
+    assert!(found("batch_size: [1, 2], connections: per_request", Some(&other)).is_none());
+}
+
+#[test]
+fn undecidable_slo() {
+    let at = |slo: &str, measure: &str| {
+        format!("slo: {{ {slo} }}\n{}", with_load("qps: [1, 10]", &format!("measure: {measure}")))
+    };
+    assert!(!said("M019", &at("e2e: { p99: 1s }", "299s")));
+    let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
+    let expected = "whether e2e p99 holds takes 299 requests to decide, `qps: 1` expects 298 in 298s";
+    assert_eq!(message, expected);
+    assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.3 and more");
+    assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
+    assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "nothing is promised");
+}
+
+#[test]
+fn total_tokens() {
+    for text in [
+        "The node serves 40 000 total tokens per second.",
+        "Total token throughput doubles",
+        "highest total throughput (tok/s)",
+        "capacity in total prompt and output tokens",
+    ] {
+        assert!(said("M020", &format!("hypothesis: {text}\n")), "{text}");
+        let sweep =
+            format!("sweeps: {{ s: {{ notes: \"{text}\", matrix: {{ scenario: [B1, B2], qps: [5, 10] }} }} }}\n");
+        assert_eq!(one(&sweep, "M020").unwrap().scopes, [Scope::Sweep("s".to_owned())]);
+    }
+    for text in
+        ["Output throughput doubles.", "8 000 total tokens of context", "a total of 5 runs", "totally token-bound"]
+    {
+        assert!(!said("M020", &format!("notes: {text}\n")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_allowed_is_not_said() {
+    let short = "phases: { measure: 5s }\n";
+    let because = "because: a first look";
+    assert_eq!(codes(&lints(short)), ["M005", "M006"]);
+    assert_eq!(codes(&lints(&format!("{short}allow: [{{ code: M006, {because} }}]\n"))), ["M005"]);
+    let both = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M005, {because} }}]\n");
+    assert_eq!(codes(&lints(&both)), Vec::<&str>::new());
+    let idle = one(&format!("allow: [{{ code: M006, {because} }}]\n"), "M021").unwrap();
+    assert_eq!(
+        (idle.message.as_str(), idle.severity),
+        ("this allows M006, and M006 finds nothing here", Severity::Note)
+    );
+    assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
+    let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
+    assert_eq!(codes(&lints(&twice)), ["M021", "M005"], "one is enough");
+    // On a host without a calibration nothing is beyond it.
+    assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
+}
+
+#[test]
+fn a_sweep_allows_for_itself() {
+    let sweeps = |allow: &str| {
+        format!(
+            "phases: {{ measure: 5s }}\nsweeps:\n  a: {{ matrix: {{ scenario: [B1, B2], qps: [100, 200] }}, allow: [{{ code: {allow}, because: x }}] }}\n  \
+             b: {{ matrix: {{ scenario: [B1, B2], qps: [100, 200] }} }}\n"
+        )
+    };
+    let left = lints(&sweeps("M006"));
+    assert_eq!((codes(&left), &left[0].scopes), (vec!["M006"], &vec![Scope::Sweep("b".to_owned())]));
+    let both = lints(&sweeps("M006").replace("b: {", "b: { allow: [{ code: M006, because: x }],"));
+    assert!(both.is_empty(), "{both:#?}");
+    // Of an endpoint only the plan can say it.
+    let of_endpoint = lints(&format!("{}{}", real(""), sweeps("M011")));
+    let idle = of_endpoint.iter().find(|lint| lint.code == LintCode::IdleAllow).unwrap();
+    assert_eq!(idle.message, "this allows M011 for the sweep, and M011 is found outside it");
+}
+
+#[test]
+fn the_same_is_said_once() {
+    let sweeps = "sweeps:\n  b: { matrix: { scenario: [B1, B2], qps: [100, 200] } }\n  a: { matrix: { scenario: [B1, B2], qps: [50, 300] } }\n";
+    let found = lints(&format!("phases: {{ measure: 20s }}\n{sweeps}"));
+    assert_eq!(codes(&found), ["M006"]);
+    assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the plan's order");
+    assert_eq!(text(&found, false).lines().next(), Some("sweeps `b` and `a`"));
+    assert_eq!(counts(&found).as_deref(), Some("1 warning"));
+    let own = sweeps.replace("] } }\n  a", "] }, phases: { measure: 30s } }\n  a");
+    let found = lints(&format!("phases: {{ measure: 20s }}\n{own}"));
+    assert_eq!(found.len(), 2);
+    let lines: Vec<usize> = found.iter().map(|lint| lint.place.as_ref().unwrap().line).collect();
+    assert_eq!(lines, [7, 5], "each where it is written");
+}

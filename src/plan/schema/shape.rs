@@ -1,0 +1,127 @@
+//! The schema that the types give, in the shape that editors show best: one description for each field, choices as one
+//! list, errors that name the field and not a branch.
+
+use serde_json::{Map, Value, json};
+
+/// Gives a schema its shape.
+pub fn shape(schema: &mut Value) {
+    each(schema, &mut without_null);
+    each(schema, &mut unwrap_lines);
+    each(schema, &mut choices);
+    let defs = schema["$defs"].clone();
+    each(schema, &mut |fields| one_of_types(fields, &defs));
+    // The definitions that were merged may themselves hold what had not been merged yet.
+    let defs = schema["$defs"].clone();
+    each(schema, &mut |fields| one_of_types(fields, &defs));
+    drop_unused(schema);
+}
+
+/// Calls `change` on every object of a schema, the innermost first.
+fn each(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(|item| each(item, change)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| each(field, change));
+            change(fields);
+        }
+        _ => {}
+    }
+}
+
+/// An optional field may be left out, but a key without a value is a mistake: null is taken out of the types.
+fn without_null(fields: &mut Map<String, Value>) {
+    if fields.get("default") == Some(&Value::Null) {
+        fields.shift_remove("default");
+    }
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|one| *one != json!("null"));
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+        choices.retain(|one| *one != json!({ "type": "null" }));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            fields.shift_remove("anyOf");
+            fields.extend(only);
+        }
+    }
+}
+
+/// Doc comments are wrapped where the source is; a description is one paragraph.
+fn unwrap_lines(fields: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = fields.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+}
+
+/// Constants, each with its description, become one list of choices: an editor then shows them all, and the field's own
+/// description above them.
+fn choices(fields: &mut Map<String, Value>) {
+    let Some(Value::Array(constants)) = fields.get("oneOf") else { return };
+    let Some(values) = constants.iter().map(|one| one.get("const").cloned()).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let meanings: Vec<Value> = constants.iter().map(|one| one["description"].clone()).collect();
+    fields.shift_remove("oneOf");
+    fields.insert("enum".to_owned(), values.into());
+    fields.insert("enumDescriptions".to_owned(), meanings.into());
+}
+
+/// What says something about a value of any type; a branch with one of these cannot be merged with another.
+const OF_ANY_TYPE: [&str; 8] = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref"];
+
+/// What a branch says to readers; the field says it better.
+const FOR_READERS: [&str; 4] = ["description", "title", "examples", "default"];
+
+/// Alternatives of different types become one schema with several types: every other keyword holds for values of its own
+/// type alone, so both say the same, and an error is then about the value and not about a branch.
+fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
+    let Some(Value::Array(branches)) = fields.get("anyOf") else { return };
+    let resolve = |branch: &Value| {
+        let name = branch["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
+        name.map_or(branch, |name| &defs[name]).as_object().cloned()
+    };
+    let Some(branches) = branches.iter().map(resolve).collect::<Option<Vec<_>>>() else { return };
+    let mut types: Vec<Value> = Vec::new();
+    for branch in &branches {
+        if OF_ANY_TYPE.iter().any(|key| branch.contains_key(*key)) {
+            return;
+        }
+        match branch.get("type") {
+            Some(Value::Array(several)) => types.extend(several.iter().cloned()),
+            Some(one) => types.push(one.clone()),
+            None => return,
+        }
+    }
+    let names: std::collections::BTreeSet<&str> = types.iter().filter_map(Value::as_str).collect();
+    if names.len() < types.len() || (names.contains("integer") && names.contains("number")) {
+        return;
+    }
+    fields.shift_remove("anyOf");
+    fields.insert("type".to_owned(), types.into());
+    for branch in branches {
+        for (key, value) in branch {
+            if key == "examples" {
+                fields.entry(key).or_insert(value);
+            } else if key != "type" && !FOR_READERS.contains(&key.as_str()) {
+                fields.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Definitions that nothing refers to any more are left out.
+fn drop_unused(schema: &mut Value) {
+    loop {
+        let text = schema.to_string();
+        let Some(Value::Object(defs)) = schema.get_mut("$defs") else { return };
+        let before = defs.len();
+        defs.retain(|name, _| text.contains(&format!("\"#/$defs/{name}\"")));
+        if defs.len() == before {
+            return;
+        }
+    }
+}

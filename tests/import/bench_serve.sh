@@ -1,0 +1,12 @@
+vllm bench serve \
+  --backend openai-chat \
+  --base-url http://10.0.0.5:8000 \
+  --endpoint /v1/chat/completions \
+  --model meta-llama/Llama-3.1-8B-Instruct \
+  --dataset-name random \
+  --random-input-len 1024 --random-output-len 128 \
+  --request-rate 10 --num-prompts 1000 \
+  --goodput ttft:500 tpot:50.5 e2el:8000 \
+  --percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,95,99 \
+  --seed 42 --temperature 0 --top-p 0.9 --top-k 40 \
+  --save-result --result-dir ./out

@@ -1,0 +1,1 @@
+OPENAI_API_KEY=EMPTY python benchmarks/benchmark_serving.py --backend vllm --model mistralai/Mistral-7B-Instruct-v0.3 --dataset-name sharegpt --dataset-path ./ShareGPT_V3_unfiltered_cleaned_split.json --host 0.0.0.0 --port 8001

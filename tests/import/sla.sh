@@ -1,0 +1,1 @@
+vllm bench sweep serve_sla --serve-cmd 'vllm serve facebook/opt-125m' --bench-cmd 'vllm bench serve --model facebook/opt-125m --temperature 0' --serve-params serve_hparams.json --bench-params linked_params.json --link-vars max_num_seqs=max_concurrency --sla-params sla_hparams.json --sla-variable request_rate -o out

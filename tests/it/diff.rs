@@ -1,0 +1,185 @@
+//! `diff`: which runs come, go and stay between two plans or two revisions of one, and which edits made it so.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::lab::Lab;
+
+const PLAN: &str = "sweepline: 1
+name: nightly
+notes: quiet node
+endpoints:
+  fast: { engine: mock, mock: { ttft: 2ms, itl: 1ms } }
+  slow: { engine: mock, mock: { ttft: 9ms, itl: 4ms } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 6 } }
+phases: { fill: 1s, stabilize: 1s, measure: 8s }
+sweeps:
+  closed:
+    matrix: { endpoint: [fast, slow], model: [m], scenario: [short], batch_size: [1, 8] }
+  rates:
+    matrix: { endpoint: [fast], model: [m], scenario: [short], qps: [5, 10, 20] }
+";
+
+/// The edited plan: a figure of one endpoint, a rate in another's place, one more repeat, other notes.
+fn edited() -> String {
+    PLAN.replace("ttft: 9ms", "ttft: 7ms")
+        .replace("qps: [5, 10, 20]", "qps: [5, 10, 40]")
+        .replace("quiet node", "shared node")
+}
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("a.yaml", PLAN);
+    lab.write("b.yaml", &edited());
+    lab
+}
+
+#[test]
+fn edits_are_told_with_the_runs_that_they_cost() {
+    let lab = lab();
+    insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
+    assert!(!lab.results().exists(), "nothing is looked at but the plans");
+    let same = lab.ok(&["diff", "a.yaml", "a.yaml"]).stdout;
+    assert_eq!(same, "a.yaml → a.yaml: 0 runs come, 0 go, 7 stay\n");
+    let alone = lab.run(&["diff", "a.yaml"]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("a.yaml@main"), "{}", alone.stderr);
+}
+
+#[test]
+fn a_pull_request_gets_markdown_and_programs_json() {
+    let lab = lab();
+    insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "markdown"]).stdout);
+    let diff = lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "json"]).json();
+    let schema = lab.ok(&["schema", "diff"]).json();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&diff), "{:?}", validator.iter_errors(&diff).map(|e| e.to_string()).collect::<Vec<_>>());
+    let count = |list: &str| diff[list].as_array().unwrap().len();
+    assert_eq!((count("come"), count("go"), count("stay"), count("without_effect")), (3, 3, 4, 1));
+    let edits = diff["edits"].as_array().unwrap();
+    let one = edits.iter().find(|part| part["edits"][0]["path"] == "sweeps.rates.matrix.qps[2]").unwrap();
+    assert_eq!((&one["edits"][0]["old"], &one["edits"][0]["new"]), (&"20".into(), &"40".into()));
+    assert_eq!(one["edits"][0]["place"], "b.yaml:14:76");
+    assert_eq!((one["come"].as_array().unwrap().len(), one["go"].as_array().unwrap().len()), (1, 1));
+}
+
+/// The edits of a comparison, as kind and path, with how many runs come and go by them.
+fn told(lab: &Lab, a: &str, b: &str) -> Vec<(String, usize, usize)> {
+    lab.write("one.yaml", a);
+    lab.write("two.yaml", b);
+    let diff = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "json"]).json();
+    let edit = |edit: &Value| format!("{} {}", edit["kind"].as_str().unwrap(), edit["path"].as_str().unwrap());
+    let part = |part: &Value| {
+        let edits: Vec<String> = part["edits"].as_array().unwrap().iter().map(edit).collect();
+        let count = |list: &str| part[list].as_array().unwrap().len();
+        (edits.join(", "), count("come"), count("go"))
+    };
+    diff["edits"].as_array().unwrap().iter().map(part).collect()
+}
+
+#[test]
+fn values_repeats_sweeps_and_rules_come_and_go() {
+    let lab = Lab::new();
+    let row = |text: &str, come, go| (text.to_owned(), come, go);
+    let longer = PLAN.replace("qps: [5, 10, 20]", "qps: [2, 5, 10, 20]");
+    assert_eq!(told(&lab, PLAN, &longer), [row("added sweeps.rates.matrix.qps[0]", 1, 0)]);
+    assert_eq!(told(&lab, &longer, PLAN), [row("removed sweeps.rates.matrix.qps[0]", 0, 1)]);
+    let repeated = PLAN.replace("  rates:\n", "  rates:\n    repeats: 3\n");
+    assert_eq!(told(&lab, PLAN, &repeated), [row("changed sweeps.rates.repeats", 6, 0)]);
+    let without = PLAN.split("  rates:\n").next().unwrap();
+    assert_eq!(told(&lab, PLAN, without), [row("removed sweeps.rates", 0, 3)]);
+    let rule = PLAN.replace("  rates:\n", "    exclude: [{ endpoint: slow, batch_size: 8 }]\n  rates:\n");
+    assert_eq!(told(&lab, PLAN, &rule), [row("changed sweeps.closed.exclude", 0, 1)]);
+    let axis = PLAN.replace("qps: [5, 10, 20]", "qps: [5, 10, 20], temperature: [0, 0.7]");
+    let came = told(&lab, PLAN, &axis);
+    assert_eq!(came, [row("added sweeps.rates.matrix.temperature", 3, 0)], "of the default's value the runs stay");
+    let renamed = PLAN.replace("  rates:\n", "  ladder:\n");
+    assert_eq!(told(&lab, PLAN, &renamed), [], "a sweep's name is no part of its runs");
+    let all = PLAN.replace("measure: 8s", "measure: 9s").replace("ttft: 9ms", "ttft: 7ms");
+    let both = told(&lab, PLAN, &all);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both.contains(&row("changed phases.measure", 5, 5)), "{both:?}");
+    assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure", 2, 2)), "{both:?}");
+}
+
+/// Runs git in the lab; none where the program is missing.
+fn git(lab: &Lab, args: &[&str]) -> Option<()> {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]).args(args);
+    let output = command.current_dir(lab.path()).stdin(Stdio::null()).output().ok()?;
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// A lab with a repository of two commits, in the second of which the plan is edited; none where git is missing.
+fn repository() -> Option<Lab> {
+    let lab = Lab::new();
+    if git(&lab, &["init", "--quiet"]).is_none() {
+        println!("skipped: there is no program `git` here");
+        return None;
+    }
+    lab.write("plans/nightly.yaml", PLAN);
+    git(&lab, &["add", "."])?;
+    git(&lab, &["commit", "--quiet", "-m", "one"])?;
+    lab.write("plans/nightly.yaml", &PLAN.replace("ttft: 9ms", "ttft: 8ms"));
+    git(&lab, &["commit", "--quiet", "-am", "two"])?;
+    Some(lab)
+}
+
+#[test]
+fn a_plan_is_compared_with_what_it_was() {
+    let Some(lab) = repository() else { return };
+    lab.write("plans/nightly.yaml", &edited());
+    let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD"]).stdout;
+    assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 runs come"), "{text}");
+    let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:41 → plans/nightly.yaml:6:41)";
+    assert!(text.contains(places), "{text}");
+    let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
+    assert!(text.contains("9ms → 8ms") && !text.contains("qps"), "{text}");
+    // From another folder of the repository, and after the file is gone.
+    let from = |folder: &str, args: &[&str]| {
+        let output = lab.command(args).current_dir(lab.path().join(folder)).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(from("plans", &["diff", "nightly.yaml@HEAD~1", "nightly.yaml@HEAD"]).0, Some(0));
+    std::fs::remove_dir_all(lab.path().join("plans")).unwrap();
+    let gone = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@HEAD"]).stdout;
+    assert!(gone.contains("9ms → 8ms"), "{gone}");
+    // A file that is called so is meant before any revision.
+    lab.write("x.yaml@HEAD", PLAN);
+    assert!(lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan is a .yaml"), "the file itself");
+}
+
+#[test]
+fn what_git_cannot_give_is_said() {
+    let Some(lab) = repository() else { return };
+    let says = |args: &[&str], words: &str| {
+        let ended = lab.run(args);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+    };
+    says(&["diff", "plans/nightly.yaml@nowhere"], "has no revision `nowhere`");
+    says(&["diff", "plans/nightly.yaml@--output=x"], "none begins with a dash");
+    lab.write("plans/new.yaml", PLAN);
+    says(&["diff", "plans/new.yaml@HEAD"], "plans/new.yaml is no file at revision `HEAD`");
+    says(&["diff", "plans@HEAD"], "a plan is a .yaml");
+    lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
+    git(&lab, &["add", "."]);
+    git(&lab, &["commit", "--quiet", "-m", "broken"]);
+    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD:3:1");
+    let outside = Lab::new();
+    outside.write("plan.yaml", PLAN);
+    let ended = Command::new(env!("CARGO_BIN_EXE_sweepline"))
+        .args(["diff", "plan.yaml@HEAD"])
+        .current_dir(outside.path())
+        .env("GIT_CEILING_DIRECTORIES", outside.path().parent().unwrap())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(2) && stderr.contains("lies in no work tree of git"), "{stderr}");
+    let without = lab.command(&["diff", "plans/nightly.yaml@HEAD"]).env("PATH", "/nonexistent").output().unwrap();
+    let stderr = String::from_utf8(without.stderr).unwrap();
+    assert!(without.status.code() == Some(2) && stderr.contains("needs the program `git`"), "{stderr}");
+}
