@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::lint::{self, Lint, Severity};
-use crate::plan::{Code, Report};
+use crate::lint::{self, Lint};
+use crate::plan::{Code, Report, Severity};
 
 use super::changes::Changes;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
@@ -16,11 +16,11 @@ pub struct CheckArgs {
     /// Plan files, YAML or TOML
     #[arg(required = true, value_name = "PLAN")]
     plans: Vec<PathBuf>,
-    #[command(flatten)]
-    changes: Changes,
     /// Exit with 2 where the methodology lint leaves a warning
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, or JSON for editors and CI
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -40,15 +40,13 @@ type Linted<'a> = (&'a Path, Vec<Lint>);
 
 /// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
-    let mut exit = Exit::Done;
     let mut report = Report { diagnostics: Vec::new() };
-    let mut first: Option<Code> = None;
     let mut linted: Vec<Linted> = Vec::new();
+    let mut first: Option<Code> = None;
     for path in &args.plans {
         match args.changes.load(path) {
             Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder))),
             Err(errors) => {
-                exit = Exit::Usage;
                 first = first.or(errors.diagnostics.first().map(|one| one.code));
                 match args.format {
                     TextOrJson::Text => output::complain(&errors.render(args.colour.on(&std::io::stderr()))),
@@ -57,21 +55,21 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
             }
         }
     }
-    match args.format {
-        TextOrJson::Text => {
+    match (args.format, first) {
+        (TextOrJson::Json, _) => {
+            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
+            report.diagnostics.extend(linted.iter().flat_map(of));
+            output::json(&report)?;
+        }
+        (TextOrJson::Text, first) => {
             if let Some(code) = first {
                 output::complain(&format!("\n`sweepline explain {code}` says more"));
             }
             output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
         }
-        TextOrJson::Json => {
-            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
-            report.diagnostics.extend(linted.iter().flat_map(of));
-            output::json(&report)?;
-        }
     }
     let warned = linted.iter().flat_map(|(_, lints)| lints).any(|lint| lint.severity == Severity::Warning);
-    Ok(if args.strict && warned { Exit::Usage } else { exit })
+    Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
 /// Which plans are plans, what their lints are, and at the end how many.

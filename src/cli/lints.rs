@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::Load;
-use crate::lint::{self, Calibrated, Held, Lint, lint};
-use crate::plan::{self, Connections, Finding, Loaded};
+use crate::lint::{Calibrated, Held, Lint, Scope, lint};
+use crate::plan::{Connections, Finding, Loaded};
 use crate::server::client_environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
@@ -30,16 +30,15 @@ pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String>
     (found > 0).then(|| format!("{found} {lints}: sweepline check {}", super::run::quoted(&plan.to_string_lossy())))
 }
 
-/// One lint for another program to read.
+/// One lint in the form in which `check` tells programs what it found.
 pub fn finding(lint: &Lint, plan: &Path) -> Finding {
-    let severity = match lint.severity {
-        lint::Severity::Warning => plan::Severity::Warning,
-        lint::Severity::Note => plan::Severity::Note,
-    };
-    let file = lint.place.as_ref().map_or(plan, |place| &place.file).display().to_string();
-    let finding = Finding::new(lint.code, severity, lint.message.clone(), file).at(lint.place.as_ref());
-    let about = lint.scopes.iter().map(ToString::to_string).collect();
-    Finding { remedy: Some(lint.remedy.clone()), about, ..finding }
+    let place = lint.place.as_ref();
+    let file = place.map_or(plan, |place| &place.file).display().to_string();
+    Finding {
+        remedy: Some(lint.remedy.clone()),
+        about: lint.scopes.iter().map(Scope::to_string).collect(),
+        ..Finding::new(lint.code, lint.severity, lint.message.clone(), file).at(place)
+    }
 }
 
 fn calibrated(calibration: &Calibration) -> Calibrated {

@@ -77,7 +77,7 @@ pub enum Command {
     Check(check::CheckArgs),
     /// Say what a code of `check` means, with a wrong and a right example
     Explain(explain::ExplainArgs),
-    /// Print a plan with every default and the origin of every value, and the ids of its runs
+    /// Print the whole plan: every default, the origin of every value, the ids of its runs
     Freeze(freeze::FreezeArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),

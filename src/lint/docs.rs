@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::rule::{RULES, Rule};
+use super::show::name;
 
 /// The longest line of a page, in characters.
 const WIDTH: usize = 120;
@@ -11,13 +12,13 @@ const WIDTH: usize = 120;
 /// `docs/LINT.md`: every rule with its reason, its source and how it is left out.
 pub fn overview() -> String {
     let mut page = String::from(OPENING);
-    for Rule { code, name, severity, words, .. } in &RULES {
+    for Rule { code, name: short, severity, words, .. } in &RULES {
         let when = one_line(words.when);
         let (reason, source) = (one_line(words.reason), one_line(words.source));
         let _ = writeln!(
             page,
-            "| {code} {name} | {} | {when} | {reason} | {source} | {} |",
-            severity.name(),
+            "| {code} {short} | {} | {when} | {reason} | {source} | {} |",
+            name(*severity),
             opt_out(*code)
         );
     }
@@ -64,7 +65,7 @@ fn one_line(text: &str) -> String {
 /// The page of one rule for `explain`.
 pub fn page(rule: &Rule) -> String {
     let Rule { code, words, severity, .. } = rule;
-    let opening = format!("A {} of the methodology lint. Said when: {}", severity.name(), words.when);
+    let opening = format!("A {} of the methodology lint. Said when: {}", name(*severity), words.when);
     let source = format!("Source: {}", words.source);
     let how = match code {
         crate::plan::LintCode::IdleAllow => "It is not left out: remove the entry.".to_owned(),

@@ -22,9 +22,9 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
-use crate::plan::{LintCode, Loaded, Place, Plan, Step};
+use crate::plan::{LintCode, Loaded, Place, Plan, Severity, Step};
 
-pub use rule::{RULES, Rule, Severity};
+pub use rule::{RULES, Rule};
 pub use show::{counts, text};
 
 use view::View;
@@ -55,6 +55,7 @@ impl Scope {
 }
 
 impl fmt::Display for Scope {
+    /// `plan`, `sweep saturation`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.words() {
             (kind, None) => f.write_str(kind),

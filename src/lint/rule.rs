@@ -1,39 +1,9 @@
 //! What a rule is, and the one table of them.
 
-use serde::Serialize;
-
-use crate::plan::LintCode;
+use crate::plan::{LintCode, Severity};
 
 use super::view::View;
 use super::{Finding, rules, table};
-
-/// How much a lint weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// A result would say less than it seems to; `check --strict` fails.
-    Warning,
-    /// Worth knowing before the results are read.
-    Note,
-}
-
-impl Severity {
-    /// The word in front of a lint.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        }
-    }
-
-    /// Bold, as terminals write it.
-    pub(super) fn colour(self) -> &'static str {
-        match self {
-            Severity::Warning => "\x1b[1m\x1b[33m",
-            Severity::Note => "\x1b[1m\x1b[32m",
-        }
-    }
-}
 
 /// What a rule says of itself.
 #[derive(Debug, Clone, Copy)]

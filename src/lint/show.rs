@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Lint, Scope, Severity};
+use super::{Lint, Scope};
+use crate::plan::Severity;
 
 /// The lints of one plan for a person to read, without a newline at the end; empty where there are none.
 pub fn text(lints: &[Lint], colour: bool) -> String {
@@ -14,8 +15,8 @@ pub fn text(lints: &[Lint], colour: bool) -> String {
             last = Some(&lint.scopes);
         }
         let place = lint.place.as_ref().map_or_else(String::new, |place| format!(" {place}:"));
-        let (begin, end) = if colour { (lint.severity.colour(), "\x1b[0m") } else { ("", "") };
-        let severity = lint.severity.name();
+        let (begin, end) = if colour { (bold(lint.severity), "\x1b[0m") } else { ("", "") };
+        let severity = name(lint.severity);
         let _ = writeln!(text, "  {begin}{severity}[{}]{end}{place} {}", lint.code, lint.message);
         let _ = writeln!(text, "    help: {}", lint.remedy);
     }
@@ -40,9 +41,27 @@ pub fn counts(lints: &[Lint]) -> Option<String> {
     let of = |severity| lints.iter().filter(|lint| lint.severity == severity).count();
     let part = |severity: Severity| match of(severity) {
         0 => None,
-        1 => Some(format!("1 {}", severity.name())),
-        many => Some(format!("{many} {}s", severity.name())),
+        1 => Some(format!("1 {}", name(severity))),
+        many => Some(format!("{many} {}s", name(severity))),
     };
     let parts: Vec<String> = [Severity::Warning, Severity::Note].into_iter().filter_map(part).collect();
     (!parts.is_empty()).then(|| parts.join(" and "))
+}
+
+/// The word in front of a lint.
+pub fn name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+/// Its colour, in bold, as terminals write it and the errors have it.
+fn bold(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "\x1b[1m\x1b[91m",
+        Severity::Warning => "\x1b[1m\x1b[33m",
+        Severity::Note => "\x1b[1m\x1b[92m",
+    }
 }

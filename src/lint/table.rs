@@ -87,8 +87,8 @@ pub const FEW_REQUESTS: Words = Words {
            interval (p99 where neither names one): 6 for p50, 13 for p75, 36 for p90, 72 for p95, 368 for p99, 3 688 for p99.9. \
            Open loops: rate × window. Closed loops: batch size × window / (output tokens × 20 ms), an estimate. Where an SLO \
            cannot even be decided, M019 speaks.",
-    reason: "Of 120 requests the 99th percentile is the largest value but one, and has no upper end to its interval: the \
-             result prints `n/a`, after the hours have been spent.",
+    reason: "Of 120 requests the 99th percentile lies between the third and the second largest, and its interval has no upper \
+             end: the result prints `n/a`, after the hours have been spent.",
     source: "docs/METRICS.md, Metrics of one run (order statistics, binomial interval). MLPerf Inference asks for far more: \
              270 336 queries for a p99 (mlperf.conf, Server.min_query_count).",
     wrong: "\
@@ -236,8 +236,8 @@ pub const SERVER: Words = Words {
     title: "how the server runs is not disclosed",
     when: "An endpoint that is no mock does not say version, tensor_parallel, pipeline_parallel, attention_backend, scheduler \
            or flags. The engines' own names of these count too, at the top of `server` or among its flags.",
-    reason: "The version and a handful of settings change results more than most of what is measured; in half a year nobody \
-             remembers them. They are part of a run's identity: with them a restarted server gets results of its own.",
+    reason: "The version and a handful of settings can change a result more than the axes of a sweep do, and in half a year \
+             nobody remembers them. They are part of a run's identity: with them a restarted server gets results of its own.",
     source: "guidellm issue 166: server configuration not recorded with the result.",
     wrong: "\
 endpoints:

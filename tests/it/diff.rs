@@ -61,7 +61,7 @@ fn a_pull_request_gets_markdown_and_programs_json() {
     let edits = diff["edits"].as_array().unwrap();
     let one = edits.iter().find(|part| part["edits"][0]["path"] == "sweeps.rates.matrix.qps[2]").unwrap();
     assert_eq!((&one["edits"][0]["old"], &one["edits"][0]["new"]), (&"20".into(), &"40".into()));
-    assert_eq!(one["edits"][0]["place"], "b.yaml:14:76");
+    assert_eq!(one["edits"][0]["place"], "b.yaml:14:77");
     assert_eq!((one["come"].as_array().unwrap().len(), one["go"].as_array().unwrap().len()), (1, 1));
 }
 
@@ -100,8 +100,8 @@ fn values_repeats_sweeps_and_rules_come_and_go() {
     let all = PLAN.replace("measure: 8s", "measure: 9s").replace("ttft: 9ms", "ttft: 7ms");
     let both = told(&lab, PLAN, &all);
     assert_eq!(both.len(), 2, "{both:?}");
-    assert!(both.contains(&row("changed phases.measure", 5, 5)), "{both:?}");
-    assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure", 2, 2)), "{both:?}");
+    assert!(both.contains(&row("changed phases.measure.for", 5, 5)), "{both:?}");
+    assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure.for", 2, 2)), "{both:?}");
 }
 
 /// Runs git in the lab; none where the program is missing.
@@ -134,7 +134,7 @@ fn a_plan_is_compared_with_what_it_was() {
     lab.write("plans/nightly.yaml", &edited());
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD"]).stdout;
     assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 runs come"), "{text}");
-    let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:41 → plans/nightly.yaml:6:41)";
+    let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:39 → plans/nightly.yaml:6:39)";
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
     assert!(text.contains("9ms → 8ms") && !text.contains("qps"), "{text}");
@@ -153,6 +153,25 @@ fn a_plan_is_compared_with_what_it_was() {
 }
 
 #[test]
+fn fragments_are_those_of_the_revision() {
+    let Some(lab) = repository() else { return };
+    let (head, phases) =
+        (PLAN.replace("phases: { fill: 1s, stabilize: 1s, measure: 8s }\n", ""), "phases: { measure: 8s }\n");
+    lab.write("plans/parts/times.yaml", phases);
+    lab.write("plans/used.yaml", &head.replace("name: nightly", "name: used\nuse: [parts/times.yaml]"));
+    git(&lab, &["add", "."]);
+    git(&lab, &["commit", "--quiet", "-m", "fragments"]);
+    lab.write("plans/parts/times.yaml", &phases.replace("8s", "9s"));
+    let text = lab.ok(&["diff", "plans/used.yaml@HEAD"]).stdout;
+    let edit = "phases.measure.for: 8s → 9s (plans/parts/times.yaml@HEAD:1:20 → plans/parts/times.yaml:1:20)";
+    assert!(text.contains(edit), "{text}");
+    lab.write("plans/used.yaml", &head.replace("name: nightly", "name: used\nuse: [parts/time.yaml]"));
+    git(&lab, &["commit", "--quiet", "-am", "a wrong name"]);
+    let wrong = lab.run(&["diff", "plans/used.yaml@HEAD"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `parts/times.yaml`?"), "{}", wrong.stderr);
+}
+
+#[test]
 fn what_git_cannot_give_is_said() {
     let Some(lab) = repository() else { return };
     let says = |args: &[&str], words: &str| {
@@ -168,7 +187,7 @@ fn what_git_cannot_give_is_said() {
     lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
     git(&lab, &["add", "."]);
     git(&lab, &["commit", "--quiet", "-m", "broken"]);
-    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD:3:1");
+    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD has mistakes:");
     let outside = Lab::new();
     outside.write("plan.yaml", PLAN);
     let ended = Command::new(env!("CARGO_BIN_EXE_sweepline"))

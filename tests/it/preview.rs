@@ -113,7 +113,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let edited = preview(&lab, &[]);
     let told: Vec<&str> = entries(&edited, "new").iter().map(|run| run["reason"].as_str().unwrap()).collect();
     assert_eq!(told.len(), 3);
-    let expected = "changed against the nearest result: endpoint.mock.itl: 1ms → 2ms (plan.yaml:4:84)";
+    let expected = "changed against the nearest result: endpoint.mock.itl: 1ms → 2ms (plan.yaml:4:83)";
     assert!(told.iter().all(|reason| *reason == expected), "{told:?}");
     assert_eq!((entries(&edited, "orphan").len(), entries(&edited, "cached").len()), (3, 2));
     assert_eq!(entries(&edited, "orphan")[0]["cell"]["endpoint"], "fast");
@@ -210,13 +210,14 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     let left = lab.runs().into_iter().find(|(_, run)| run.json["attempt"] == 1).unwrap().0;
     let only = format!("id[:8] in ['{}']", &left[..8]);
     assert!(ended.stderr.contains(&format!("--force --only \"{only}\"")), "{}", ended.stderr);
+    let interrupted = names(&lab, "attempts").contains(&format!("{left}.2"));
     let again = lab.run(&["run", "plan.yaml", "--force", "--only", &only]);
     assert!(matches!(again.code, Some(0 | 3)), "{}", again.stderr);
-    // The interrupted attempt was the second one of the run that was left.
     assert!(attempts(&lab).iter().all(|attempt| *attempt >= 2), "{:?}", attempts(&lab));
     let why = lab.ok(&["why", &left]).stdout;
     assert!(why.contains("its result took the place of attempt 1: forced"), "{why}");
-    assert!(why.contains("attempt 2 was interrupted"), "{why}");
+    // The signal may have come between the two runs.
+    assert_eq!(why.contains("attempt 2 was interrupted"), interrupted, "{why}");
 }
 
 #[test]
@@ -230,7 +231,8 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     assert!(folder.contains("fast · s · 40 qps\ncommitted: 2") && folder.contains("  load.qps = 40"), "{folder}");
     let several = lab.ok(&["why", "batch_size == 2", "--plan", "plan.yaml"]).stdout;
     assert!(several.contains("closed · fast · s · batch 2\ncached: "), "{several}");
-    assert!(several.contains("closed · slow · s · batch 2\nnew: added: endpoint.name: slow"), "{several}");
+    let added = "endpoint.name: slow (plan.yaml:12:40) beside fast";
+    assert!(several.contains("closed · slow · s · batch 2\nnew: added: ") && several.contains(added), "{several}");
     assert!(!several.contains("identity:"), "in few words where there are several: {several}");
     let json = lab.ok(&["why", "batch_size >= 1", "--format", "json"]).json();
     assert_eq!(json["runs"].as_array().unwrap().len(), 2, "only what is committed");
@@ -283,5 +285,5 @@ fn a_list_says_how_connections_were_made() {
     let list = lab.ok(&["list"]).stdout;
     let mut lines = list.lines();
     let at = lines.next().unwrap().find("connections").unwrap();
-    assert!(lines.next().unwrap()[..at + 8].ends_with("cold"), "{list}");
+    assert!(lines.next().unwrap()[at..].starts_with("cold "), "{list}");
 }

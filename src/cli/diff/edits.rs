@@ -111,7 +111,7 @@ impl Both<'_> {
             false => (difference.old.clone(), difference.new.clone()),
         };
         let path = if after.is_empty() { difference.field.clone() } else { dotted(&after) };
-        let (old_place, place) = (place(self.a, &before), place(self.b, &after));
+        let (old_place, place) = (self.a.place(&before), self.b.place(&after));
         Edit { kind: Kind::Changed, path, old, new, old_place, place }
     }
 
@@ -119,9 +119,9 @@ impl Both<'_> {
     pub fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
         let (old, new) = if kind == Kind::Added { (None, value) } else { (value, None) };
         let (old_place, place) = match kind {
-            Kind::Added => (None, place(self.b, path)),
-            Kind::Removed => (place(self.a, path), None),
-            Kind::Changed => (place(self.a, path), place(self.b, path)),
+            Kind::Added => (None, self.b.place(path)),
+            Kind::Removed => (self.a.place(path), None),
+            Kind::Changed => (self.a.place(path), self.b.place(path)),
         };
         Edit { kind, path: dotted(path), old, new, old_place, place }
     }
@@ -159,10 +159,6 @@ impl Both<'_> {
 /// Whether the value at `outer` is, or holds, that at `inner`.
 fn is_around(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
-fn place(side: &Side, path: &[Step]) -> Option<String> {
-    side.loaded.place(path).map(|place| place.to_string())
 }
 
 /// A value in one line.

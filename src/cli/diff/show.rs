@@ -18,7 +18,7 @@ use super::source::Side;
 /// Runs of a group that are named in text.
 const MOST_NAMES: usize = 3;
 /// Where the words of a group begin.
-const INDENT: usize = 20;
+const INDENT: usize = 22;
 
 /// What differs between two plans.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,7 +73,6 @@ pub struct Part {
 impl Diff {
     /// The comparison of `a` and `b`.
     pub fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
-        let file = |side: &Side| side.loaded.file().display().to_string();
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
@@ -83,8 +82,8 @@ impl Diff {
             }
         }
         Diff {
-            a: file(a),
-            b: file(b),
+            a: a.name.clone(),
+            b: b.name.clone(),
             come,
             go,
             stay: compared.stay.iter().map(|run| Run::of(run)).collect(),
@@ -114,18 +113,18 @@ impl Diff {
         let mut out = format!("{} → {}: {}\n", self.a, self.b, self.summary());
         for part in &self.edits {
             out.push('\n');
-            part.edits.iter().for_each(|edit| out.push_str(&fill(&edit.sentence(), 2, &edit.places())));
+            part.edits.iter().for_each(|edit| out.push_str(&fill(&format!("{} ", edit.sentence()), 2, &edit.places())));
             for (verb, names) in ["come", "go"].iter().zip(&part.names) {
                 if !names.is_empty() {
                     let count = if names.len() == 1 { "1 run".to_owned() } else { format!("{} runs", names.len()) };
-                    let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 3);
+                    let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 2);
                     out.push_str(&fill(&label, INDENT, &some(names)));
                 }
             }
         }
         if !self.without_effect.is_empty() {
             out.push_str("\nleaves every run alone:\n");
-            let line = |edit: &Edit| fill(&format!("  {}", edit.sentence()), 4, &edit.places());
+            let line = |edit: &Edit| fill(&format!("  {} ", edit.sentence()), 4, &edit.places());
             out.extend(self.without_effect.iter().map(line));
         }
         out

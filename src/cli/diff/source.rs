@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::expand::{Expansion, expand};
-use crate::plan::{self, Files, Format, Loaded, Options};
+use crate::plan::{self, Files, Format, Loaded, Options, Step};
 
-use super::super::Failure;
+use super::super::{Failure, output};
 
 /// A plan that is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +20,27 @@ pub struct Source {
 
 /// A plan that was read, with its runs.
 pub struct Side {
+    /// As it was named: file, or file@revision.
+    pub name: String,
     /// The plan and where its values were written.
     pub loaded: Loaded,
     /// Its runs.
     pub expansion: Expansion,
+    revision: Option<String>,
+}
+
+impl Side {
+    /// A plan that is read already, as it is now.
+    pub fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
+        Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
+    }
+
+    /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.
+    pub fn place(&self, path: &[Step]) -> Option<String> {
+        let place = self.loaded.place(path)?;
+        let Some(revision) = &self.revision else { return Some(place.to_string()) };
+        Some(format!("{}@{revision}:{}:{}", place.file.display(), place.line, place.column))
+    }
 }
 
 impl Source {
@@ -47,79 +64,116 @@ impl Source {
         }
     }
 
-    /// Reads the plan, checks it and expands it.
+    /// Reads the plan with its fragments, checks it and expands it.
     pub fn load(&self) -> Result<Side, Failure> {
-        let loaded = match &self.revision {
-            None => plan::load(&self.path)?,
+        let (name, loaded) = match &self.revision {
+            None => (self.path.display().to_string(), plan::load(&self.path)?),
             Some(revision) => {
                 let name = format!("{}@{revision}", self.path.display());
-                let Some(format) = Format::of(&self.path) else {
-                    return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
-                };
-                let text = at_revision(&self.path, revision)?;
-                plan::parse_with(Path::new(&name), &text, format, &Options::default(), &Revision(revision))?
+                let loaded = Revision::open(&self.path, revision)?.load(&self.path, &name)?;
+                (name, loaded)
             }
         };
         let expansion = expand(&loaded.plan)?;
-        Ok(Side { loaded, expansion })
+        Ok(Side { name, loaded, expansion, revision: self.revision.clone() })
     }
 }
 
-/// The files of a git revision: the fragments of a plan are read as they were with it.
-struct Revision<'r>(&'r str);
+/// The files of a repository as they were at a revision.
+struct Revision<'a> {
+    revision: &'a str,
+}
+
+impl<'a> Revision<'a> {
+    /// Of the repository that `path` lies in. The file, and its folder, need not exist any longer.
+    fn open(path: &Path, revision: &'a str) -> Result<Revision<'a>, Failure> {
+        let shown = path.display();
+        if revision.starts_with('-') {
+            return Err(Failure::Usage(format!("`{revision}` is no git revision: none begins with a dash")));
+        }
+        let (folder, _) = located(path).map_err(|error| Failure::Unexpected(error.into()))?;
+        let repository = git(&folder, &["rev-parse", "--is-inside-work-tree"])?;
+        if !repository.status.success() {
+            let reason = last_words(&repository);
+            return Err(Failure::Usage(format!(
+                "{shown} lies in no work tree of git, so it has no revisions: {reason}"
+            )));
+        }
+        if !git(&folder, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?.status.success() {
+            let text =
+                format!("the repository of {shown} has no revision `{revision}`; `git log --oneline` lists some");
+            return Err(Failure::Usage(text));
+        }
+        Ok(Revision { revision })
+    }
+
+    /// Reads the plan at `path`; `name` is what it is called in errors.
+    fn load(&self, path: &Path, name: &str) -> Result<Loaded, Failure> {
+        let Some(format) = Format::of(path) else {
+            return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
+        };
+        let bytes = self.read(path, usize::MAX).map_err(|error| {
+            Failure::Usage(format!("{} is no file at revision `{}`: {error}", path.display(), self.revision))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
+        plan::parse_with(path, &text, format, &Options::default(), self).map_err(|errors| {
+            // Its places name the file as it is called now.
+            output::complain(&format!("{name} has mistakes:"));
+            errors.into()
+        })
+    }
+
+    /// What git gives for the object at `path`.
+    fn ask(&self, args: &[&str], path: &Path) -> io::Result<Vec<u8>> {
+        let (folder, inside) = located(path)?;
+        let object = format!("{}:./{}", self.revision, inside.display());
+        let output =
+            git(&folder, &[args, &[&object]].concat()).map_err(|_| io::Error::other("git cannot be started"))?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(io::Error::new(ErrorKind::NotFound, last_words(&output))),
+        }
+    }
+}
 
 impl Files for Revision<'_> {
-    /// Links are not followed: git keeps them as texts.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        let mut canonical = std::path::absolute(Path::new("."))?;
-        for part in path.components() {
-            match part {
-                Component::ParentDir => drop(canonical.pop()),
-                Component::CurDir => {}
-                part => canonical.push(part),
-            }
-        }
-        Ok(canonical)
+        self.ask(&["cat-file", "-e"], path)?;
+        without_detours(path)
     }
 
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
-        let text = at_revision(path, self.0).map_err(|failure| match failure {
-            Failure::Usage(reason) => io::Error::other(reason),
-            other => io::Error::other(format!("{other:?}")),
-        })?;
-        Ok(text.into_bytes().into_iter().take(most).collect())
+        let mut bytes = self.ask(&["cat-file", "blob"], path)?;
+        bytes.truncate(most);
+        Ok(bytes)
     }
 
-    fn names(&self, _: &Path) -> Vec<String> {
-        Vec::new()
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let listed = self.ask(&["ls-tree", "--full-tree", "--name-only"], folder).unwrap_or_default();
+        String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
     }
 }
 
-/// The text of a file as it was at `revision` of the repository that it lies in. The file, and its folder, need not exist
-/// any longer.
-fn at_revision(path: &Path, revision: &str) -> Result<String, Failure> {
-    let shown = path.display();
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = parent.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-    let inside = path.strip_prefix(folder).unwrap_or(path);
-    if revision.starts_with('-') {
-        return Err(Failure::Usage(format!("`{revision}` is no git revision: none begins with a dash")));
+/// The path from the root, without `.` and `..`. Links are what they are today and not looked at.
+fn without_detours(path: &Path) -> io::Result<PathBuf> {
+    let mut whole = PathBuf::new();
+    let here = std::env::current_dir()?;
+    for component in here.join(path).components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
     }
-    let repository = git(folder, &["rev-parse", "--is-inside-work-tree"])?;
-    if !repository.status.success() {
-        let reason = last_words(&repository);
-        return Err(Failure::Usage(format!("{shown} lies in no work tree of git, so it has no revisions: {reason}")));
-    }
-    if !git(folder, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?.status.success() {
-        let text = format!("the repository of {shown} has no revision `{revision}`; `git log --oneline` lists some");
-        return Err(Failure::Usage(text));
-    }
-    let blob = git(folder, &["cat-file", "blob", &format!("{revision}:./{}", inside.display())])?;
-    if !blob.status.success() {
-        let reason = last_words(&blob);
-        return Err(Failure::Usage(format!("{shown} is no file at revision `{revision}`: {reason}")));
-    }
-    String::from_utf8(blob.stdout).map_err(|_| Failure::Usage(format!("{shown}@{revision} is not UTF-8 text")))
+    Ok(whole)
+}
+
+/// The nearest folder around `path` that exists, and the way from there.
+fn located(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    let whole = without_detours(path)?;
+    let folder = whole.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+    let inside = whole.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+    Ok((folder.to_owned(), inside))
 }
 
 fn git(folder: &Path, args: &[&str]) -> Result<Output, Failure> {

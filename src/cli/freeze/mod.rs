@@ -67,8 +67,8 @@ impl Frozen {
         if lock.ids == lock::ids(&workspace.expansion) {
             return Ok(());
         }
-        let old = Side { loaded: lock.loaded, expansion: frozen };
-        let new = Side { loaded: workspace.loaded.clone(), expansion: workspace.expansion.clone() };
+        let old = Side::loaded(lock.loaded, frozen);
+        let new = Side::loaded(workspace.loaded.clone(), workspace.expansion.clone());
         let plan = workspace.loaded.file().display();
         Err(Failure::Usage(format!(
             "the runs of {plan} are not those of {shown}\n{}\nundo the edits, or freeze the plan again: sweepline freeze \

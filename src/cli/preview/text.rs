@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::report::format::{fill, plain};
+use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{grid, lines};
 use crate::report::progress::duration;
 use crate::sweep::resume::Action;
@@ -14,7 +14,7 @@ use super::entries::{Counts, Entry, Preview};
 /// Runs of a group that are named.
 const MOST_NAMES: usize = 3;
 /// Where the words of a group begin.
-const INDENT: usize = 20;
+const INDENT: usize = 22;
 
 /// The whole preview; with `all` each run on a line of its own.
 pub fn text(preview: &Preview, all: bool) -> String {
@@ -36,7 +36,7 @@ pub fn text(preview: &Preview, all: bool) -> String {
         }
         let orphans: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.state == Action::Orphan).collect();
         if !orphans.is_empty() {
-            out.push_str(&fill("\norphans:", 2, &format!("{}: {}", runs(orphans.len()), preview.rules.orphan)));
+            out.push_str(&fill("\norphans: ", 2, &format!("{}: {}", runs(orphans.len()), preview.rules.orphan)));
             out.push_str(&fill("  ", 2, &names(&orphans)));
         }
     }
@@ -67,7 +67,7 @@ fn counts(counts: &Counts) -> String {
 }
 
 fn labelled(label: &str, words: &str) -> String {
-    fill(&format!("  {label:<width$}", width = INDENT - 3), INDENT, words)
+    fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
 }
 
 /// A line for each state and reason, with the first runs that share it.
@@ -83,7 +83,7 @@ fn groups(entries: &[&Entry]) -> String {
     let group = |((state, reason), entries): (&(Action, &str), &Vec<&Entry>)| {
         let label = format!("{:<8}{}", state.name(), runs(entries.len()));
         let reason = if *state == Action::Cached { committed(entries) } else { plain(reason) };
-        format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT - 1), INDENT, &names(entries)))
+        format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT), INDENT, &names(entries)))
     };
     groups.iter().map(group).collect()
 }
@@ -123,7 +123,7 @@ fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![runs(cost.runs), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
     parts.push(format!("about {}", time(cost)));
-    parts.extend(cost.money.map(|money| format!("{money:.2} at the declared prices")));
+    parts.extend(cost.money.map(|money| format!("{} at the declared prices", digits(money))));
     parts.join(" · ")
 }
 
@@ -178,7 +178,7 @@ fn totals(preview: &Preview) -> String {
             true => String::new(),
             false => format!("; without a price: {}", plain(&lacking.join(", "))),
         };
-        out.push_str(&with_rule("money", format!("{money:.2}"), &format!("{}{lacking}", rules.money)));
+        out.push_str(&with_rule("money", digits(money), &format!("{}{lacking}", rules.money)));
     }
     out
 }

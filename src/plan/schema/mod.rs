@@ -1,6 +1,7 @@
 //! The JSON Schema of a plan, for editors. It is made from the types, so it cannot know less than they do; what a type
 //! does not say (a table must have an entry, a server is a `url` or the mock) is added here, where a schema can say it.
 
+mod loose;
 mod shape;
 
 use std::borrow::Cow;
@@ -25,6 +26,8 @@ pub fn schema() -> Value {
     let mut types = generator.into_root_schema_for::<Plan>().to_value();
     shape::shape(&mut types);
     examples_of_axes(&mut types);
+    loose::expressions(&mut types);
+    loose::fragments(&mut types);
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), DIALECT.into());
     schema.insert("title".to_owned(), "sweepline plan".into());
@@ -129,7 +132,8 @@ pub(super) fn by_percentile(generator: &mut SchemaGenerator) -> Schema {
 
 /// An endpoint is a `url` or the embedded mock, and `mock` describes only the latter.
 pub(super) fn one_server(schema: &mut Schema) {
-    let embedded = json!({ "required": ["engine"], "properties": { "engine": { "const": "mock" } } });
+    let mock = json!({ "pattern": r"^mock$|\{\{" });
+    let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });
     schema.insert("anyOf".to_owned(), json!([{ "required": ["url"] }, embedded]));
     schema.insert("if".to_owned(), json!({ "required": ["mock"] }));
     schema.insert("then".to_owned(), json!({ "allOf": [embedded, { "not": { "required": ["url"] } }] }));

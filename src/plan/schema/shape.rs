@@ -102,13 +102,17 @@ fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     }
     fields.shift_remove("anyOf");
     fields.insert("type".to_owned(), types.into());
-    for branch in branches {
-        for (key, value) in branch {
-            if key == "examples" {
-                fields.entry(key).or_insert(value);
-            } else if key != "type" && !FOR_READERS.contains(&key.as_str()) {
-                fields.insert(key, value);
-            }
+    for mut branch in branches {
+        // What a table or list holds stands apart: an editor that completes the key would else begin the long form.
+        let long = branch.get("type").is_some_and(|one| *one == json!("object") || *one == json!("array"));
+        branch.retain(|key, _| key != "type" && (key == "examples" || !FOR_READERS.contains(&key.as_str())));
+        if let Some(examples) = branch.shift_remove("examples").filter(|_| !fields.contains_key("default")) {
+            fields.entry("examples").or_insert(examples);
+        }
+        if !long {
+            fields.extend(branch);
+        } else if let Some(all) = fields.entry("allOf").or_insert(json!([])).as_array_mut() {
+            all.push(branch.into());
         }
     }
 }

@@ -34,7 +34,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                     _ => properties(at, value, look),
                 }
             }
-            for key in ["anyOf", "oneOf"] {
+            for key in ["anyOf", "oneOf", "allOf"] {
                 // Those of a table are conditions too.
                 if !fields.contains_key("properties") {
                     properties(at, &node[key], look);
@@ -51,13 +51,18 @@ fn offers(root: &Value, node: &Value) -> bool {
     let within =
         || ["anyOf", "oneOf"].iter().filter_map(|key| node[key].as_array()).flatten().any(|one| offers(root, one));
     let target = target(root, node);
-    here || within() || (!std::ptr::eq(target, node) && offers(root, target)) || node["type"] == "boolean"
+    here || within() || (!std::ptr::eq(target, node) && offers(root, target)) || first_type(node) == "boolean"
 }
 
 /// Whether the value is a table or a list of tables: what stands in it is described there.
 fn is_table(root: &Value, node: &Value) -> bool {
     let node = target(root, node);
-    node["type"] == "object" || (node["type"] == "array" && is_table(root, &node["items"]))
+    first_type(node) == "object" || (first_type(node) == "array" && is_table(root, &node["items"]))
+}
+
+/// The type that a value is meant to have; an expression may stand for it.
+fn first_type(node: &Value) -> &str {
+    node["type"].as_str().or_else(|| node["type"][0].as_str()).unwrap_or_default()
 }
 
 /// Scalars for which an example would say nothing that the description does not.
@@ -224,4 +229,26 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
     }
     println!("{tried} changed plans, {refused} refused by both; seen by `check` alone: {blind:#?}");
     assert!(wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
+}
+
+#[test]
+fn expressions_and_fragments_leave_the_schema_content() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let check = |plan: &str| validator.is_valid(&serde_yaml::from_str::<Value>(plan).unwrap());
+    let plan = "sweepline: 1\nname: a\nvars: { n: 2, mock: { slots: 4 } }\nseed: '{{ n }}'\nstream: '{{ n > 1 }}'\n\
+        endpoints: { e: { engine: '{{ \"mock\" }}', mock: '{{ mock }}' } }\nmodels: { m: { id: 'm-{{ n }}' } }\n\
+        phases: { measure: '{{ n }}s', fill: { for: '{{ n }}s' } }\nnonce: '{{ \"off\" }}'\n\
+        sweeps: { s: { matrix: { endpoint: [e], batch_size: ['{{ n }}', 8] }, repeats: '{{ n + 1 }}' } }\n";
+    assert!(codes(Path::new("x.yaml"), plan).is_empty(), "{:?}", codes(Path::new("x.yaml"), plan));
+    assert!(check(plan));
+    for (from, to) in
+        [("'{{ n }}'", "'n'"), ("'{{ n > 1 }}'", "'yes'"), ("'{{ n }}s'", "'{ n }s'"), ("'{{ mock }}'", "'mock'")]
+    {
+        assert!(!check(&plan.replacen(from, to, 1)), "{from} → {to}");
+    }
+    let rest = "sweepline: 1\nname: a\nuse: [base.yaml]\nendpoints: { e: { hardware: { gpus: 2 } } }\n\
+        models: { m: { precision: fp8 } }\nsweeps: { s: { repeats: 3 } }\n";
+    assert!(check(rest));
+    assert!(!check(&rest.replace("use: [base.yaml]\n", "")));
+    assert!(!check(&rest.replace("gpus: 2", "gpus: 0")) && !check(&rest.replace("repeats", "repeat")));
 }
