@@ -27,6 +27,7 @@ mod preview;
 mod readers;
 mod readme;
 mod realserver;
+mod reuse;
 mod rough;
 mod secrets;
 mod server;
