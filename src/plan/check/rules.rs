@@ -76,7 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    fn extend(&mut self, asked: &Asked, index: usize, extend: &Extend) {
+    fn extend<'q>(&mut self, asked: &Asked<'q>, index: usize, extend: &'q Extend) {
         let at = steps!["extend", index];
         if !self.condition(asked, &[&at[..], &steps!["when"]].concat(), &extend.when, WHEN)
             || asked.lacks_axes
@@ -92,29 +92,33 @@ impl Checker<'_> {
             return self.report_key(&at, Diagnostic::new(Code::DeadCondition, message).remedy("remove it"));
         }
         for field in extend.with.keys() {
-            let at = [&steps!["sweeps", asked.name], &at[..], &steps!["with", field.as_str()]].concat();
-            if let Some(id) = asked.grid.axes.field(field) {
-                wants.push((id, Want::Present));
-                if self.is_there(asked, &wants) {
-                    let message = format!("this `extend` gives `{field}`, which the cells it matches have already");
-                    let remedy =
-                        format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
-                    self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
-                }
-                wants.pop();
+            self.overrides(asked, index, field, &mut wants);
+        }
+    }
+
+    /// Reports a field of an `extend` that a cell it matches has already, from an axis or from an `extend` before it.
+    fn overrides<'q>(&mut self, asked: &Asked<'q>, index: usize, field: &str, wants: &mut Vec<(usize, Want<'q>)>) {
+        let at = steps!["sweeps", asked.name, "extend", index, "with", field];
+        if let Some(id) = asked.grid.axes.field(field) {
+            wants.push((id, Want::Present));
+            if self.is_there(asked, wants) {
+                let message = format!("this `extend` gives `{field}`, which the cells it matches have already");
+                let remedy =
+                    format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
+                self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
             }
-            let others = asked.sweep.extend[..index].iter().enumerate();
-            for (first, other) in others.filter(|(_, other)| other.with.contains_key(field)) {
-                let both = [&wants[..], &asked.wants(&other.when)].concat();
-                if self.steps_left > 0 && self.is_there(asked, &both) {
-                    let message = format!("two `extend`s give the same cells a `{field}`");
-                    let remedy = "narrow the `when` of one of them";
-                    let mut diagnostic = Diagnostic::new(Code::Overrides, message).remedy(remedy);
-                    let path = steps!["sweeps", asked.name, "extend", first, "with", field.as_str()];
-                    diagnostic.related.extend(self.key_of(&path, "the first one"));
-                    self.report_key(&at, diagnostic);
-                    break;
-                }
+            wants.pop();
+        }
+        let others = asked.sweep.extend[..index].iter().enumerate();
+        for (first, other) in others.filter(|(_, other)| other.with.contains_key(field)) {
+            let both = [&wants[..], &asked.wants(&other.when)].concat();
+            if self.steps_left > 0 && self.is_there(asked, &both) {
+                let message = format!("two `extend`s give the same cells a `{field}`");
+                let remedy = "narrow the `when` of one of them";
+                let mut diagnostic = Diagnostic::new(Code::Overrides, message).remedy(remedy);
+                let path = steps!["sweeps", asked.name, "extend", first, "with", field];
+                diagnostic.related.extend(self.key_of(&path, "the first one"));
+                return self.report_key(&at, diagnostic);
             }
         }
     }
@@ -207,7 +211,9 @@ impl Checker<'_> {
 
 /// A cell in words, as far as a search has chosen it.
 fn shown(asked: &Asked, cell: &Chosen) -> String {
-    let field = |field: &&crate::plan::matrix::Field| format!("{}: {}", asked.grid.axes.names[field.name], field.value);
-    let fields: Vec<String> = cell.fields.iter().flatten().map(|one| field(one)).collect();
+    let mut fields: Vec<String> = Vec::new();
+    for field in cell.fields.iter().flatten() {
+        fields.push(format!("{}: {}", asked.grid.axes.names[field.name], field.value));
+    }
     if fields.is_empty() { "the first".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
 }

@@ -5,6 +5,7 @@
 //! `exclude` takes cells out. (`extend` and `add` come after that, in `expand`.)
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::axes::{Axes, Field, GridError, Point};
 use super::{Condition, Filter};
@@ -149,8 +150,8 @@ impl<'p> Grid<'p> {
                         circle.push(self.axes.axes[start].0.to_owned());
                         return Err(GridError::Circle(circle));
                     }
-                    if !from.contains_key(&next) {
-                        from.insert(next, axis);
+                    if let Entry::Vacant(way) = from.entry(next) {
+                        way.insert(axis);
                         open.push(next);
                     }
                 }
