@@ -89,6 +89,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("import --url", "parameter_files_go_with_a_command_or_with_flags"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
     ("check --format", "check_tells_the_mistakes_of_all_plans"),
+    ("check --strict", "strict_fails_on_warnings_and_only_there"),
+    ("check --results", "what_calibrate_showed_of_this_host_counts"),
     ("check --color", "colour_comes_when_told"),
     ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
