@@ -75,6 +75,10 @@ pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
         return remedy;
     }
     match (&node.value, expected) {
+        (Value::Float(share), _) if expected.starts_with("a share") && (0.0..1.0).contains(share) => {
+            let percent = (share * 1e8).round() / 1e6;
+            format!("shares are in percent: write {percent}% for {} of all", quoted(node, text))
+        }
         (Value::Int(_) | Value::Float(_), _) if expected.starts_with("a share") => {
             format!("write it with its sign: {}%", quoted(node, text))
         }

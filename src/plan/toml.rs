@@ -3,8 +3,11 @@
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::error::{Code, Diagnostic, clamp};
+use super::error::{Code, Diagnostic, MOST_MISTAKES, clamp};
 use super::tree::{Entry, Node, Span, Value};
+
+/// How the parser speaks of a key given twice.
+const DUPLICATE: &str = "duplicate key";
 
 /// Reads TOML text; several syntax errors of a file are found at once. A tree comes back when it can be trusted: when
 /// nothing but keys given twice is wrong.
@@ -15,19 +18,34 @@ pub(super) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     if node.count() > most_nodes {
         return (None, vec![Diagnostic::new(Code::TooLarge, "the file has more values than any plan")]);
     }
-    let mut found: Vec<Diagnostic> = errors.iter().map(|error| diagnostic(error, text, &node)).collect();
-    // What follows a syntax error on its line is mostly its consequence.
-    found.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| span.start));
-    let line = |diagnostic: &Diagnostic| diagnostic.span.as_ref().map(|span| text[..span.start].matches('\n').count());
-    found.dedup_by(|later, first| later.code == Code::Syntax && line(later) == line(first));
-    let trusted = found.iter().all(|diagnostic| diagnostic.code == Code::DuplicateKey);
+    let trusted = errors.iter().all(|error| error.message().contains(DUPLICATE));
+    let found = first_of_lines(&errors, text).into_iter().map(|error| diagnostic(error, text, &node)).collect();
     (trusted.then_some(node), found)
+}
+
+/// The errors by place, as many as are told: of several syntax errors of a line the first, because what follows it on its
+/// line is mostly its consequence.
+fn first_of_lines<'e>(errors: &'e [toml::de::Error], text: &str) -> Vec<&'e toml::de::Error> {
+    let start = |error: &toml::de::Error| error.span().map_or(0, |span| clamp(span, text).start);
+    let mut sorted: Vec<&toml::de::Error> = errors.iter().collect();
+    sorted.sort_by_key(|error| start(error));
+    let mut told: Vec<&toml::de::Error> = Vec::new();
+    for error in sorted {
+        let same_line = told.last().is_some_and(|last| !text[start(last)..start(error)].contains('\n'));
+        if !same_line || error.message().contains(DUPLICATE) {
+            told.push(error);
+        }
+        if told.len() >= MOST_MISTAKES {
+            break;
+        }
+    }
+    told
 }
 
 fn diagnostic(error: &toml::de::Error, text: &str, tree: &Node) -> Diagnostic {
     let span = error.span().map(|span| clamp(span, text));
     let message = error.message();
-    if message.contains("duplicate key") {
+    if message.contains(DUPLICATE) {
         let span = span.unwrap_or_default();
         let key = text[span.clone()].trim_matches(['"', '\'']).to_owned();
         let first = only_key(tree, &key).filter(|first| *first != span).map(|first| (first, "first here".to_owned()));
