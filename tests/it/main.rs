@@ -9,6 +9,7 @@ mod connections;
 mod diff;
 mod editor;
 mod explain;
+mod fuzz_smoke;
 mod hostile_plans;
 mod identity;
 mod keepalive;
