@@ -77,9 +77,9 @@ pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(Ru
     let Some(record) = store.run(&run.id.short())?.and_then(|listed| listed.record) else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     let names = &run.spec.labels;
-    answered.labels.model.clone_from(&names.model);
-    answered.labels.scenario.clone_from(&names.scenario);
-    answered.labels.axes.clone_from(&names.axes);
+    answered.labels.model = names.model.to_string();
+    answered.labels.scenario = names.scenario.to_string();
+    answered.labels.axes = names.axes.to_map();
     Ok(Some((record, answered)))
 }
 
@@ -189,14 +189,6 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
 /// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
 fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
-    sorted.sort_by_cached_key(|run| {
-        let sweep = plan.sweeps.get_index_of(&*run.sweep);
-        let matrix = plan.sweeps.get(&*run.sweep).map(|sweep| &sweep.matrix);
-        let place = |(axis, value)| {
-            let values = matrix.and_then(|matrix| matrix.get(axis as &String));
-            values.and_then(|values| values.0.iter().position(|other| other == value))
-        };
-        (sweep, run.cell.iter().map(place).collect::<Vec<_>>(), run.repeat)
-    });
+    sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
     sorted
 }

@@ -114,8 +114,9 @@ fn brief<'a>(sheet: Sheet<'a>, axes: &[String]) -> Sheet<'a> {
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
     let named = |run: &crate::expand::PlannedRun| {
         let record = usable(workspace.disk.get(&run.id)?)?.clone();
-        let names = run.spec.labels.clone();
-        let labels = RunLabels { model: names.model, scenario: names.scenario, axes: names.axes, ..record.labels() };
+        let names = &run.spec.labels;
+        let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
+        let labels = RunLabels { model, scenario, axes: names.axes.to_map(), ..record.labels() };
         Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
     };
     workspace.expansion.runs.iter().filter_map(named).collect()

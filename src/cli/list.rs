@@ -83,8 +83,8 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
             Some(record) => [
                 id,
                 record.spec.endpoint.name.clone(),
-                record.spec.labels.model.clone(),
-                record.spec.labels.scenario.clone(),
+                record.spec.labels.model.to_string(),
+                record.spec.labels.scenario.to_string(),
                 load_name(record.spec.load),
                 record.spec.connections.name().to_owned(),
                 record.spec.repeat.to_string(),

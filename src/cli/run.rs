@@ -274,7 +274,7 @@ fn conclude(
     let shown = answers::print_table(&fresh, workspace.plan(), &runs, args.colour)?;
     let screen = Screen::new(args.loudness.talk());
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
-    say_what_is_missing(&screen, args, summary, &left(workspace, &fresh, work));
+    say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
         // A folder of calibrations that cannot be read hides no result.
         let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
@@ -304,7 +304,7 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
 }
 
 /// Of a repetition the same command would repeat what is repeated already.
-fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: &BTreeSet<String>) {
+fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -315,7 +315,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
         screen.line(&format!("\n{parts}; the same command goes on with what is missing"));
     } else if !parts.is_empty() {
         let (program, plan, folder) = as_typed(args);
-        let ids: Vec<String> = left.iter().map(|id| format!("'{id}'")).collect();
+        let ids: Vec<String> = left().iter().map(|id| format!("'{id}'")).collect();
         screen.line(&format!(
             "\n{parts}; results that were not repeated stay as they were, and the same command would repeat all\n  \
              {:<24}{program} run {plan}{folder} --force --only \"id[:8] in [{}]\"",

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::expand::PlannedRun;
-use crate::plan::{Plan, Scalar};
+use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
 use crate::units::Decimal;
 
@@ -51,7 +51,7 @@ impl Selection {
 }
 
 fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-    let axes: HashSet<&str> = plan.sweeps.values().flat_map(|sweep| sweep.matrix.keys()).map(String::as_str).collect();
+    let axes: HashSet<&str> = plan.sweeps.values().flat_map(Sweep::fields).collect();
     matching(&format!("{flag} \"{text}\""), text, (axes, "plan"), runs.iter().map(context))
 }
 
@@ -90,7 +90,7 @@ fn matching<'a>(
 /// axes as their text says them.
 pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
-    let further = records.iter().flat_map(|record| record.spec.labels.axes.keys()).map(String::as_str);
+    let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
     let axes = own.into_iter().chain(further).collect();
     let contexts = records.iter().map(|record| context_of_record(record));
     let holds = matching(&format!("\"{text}\""), text, (axes, "results folder"), contexts)?;
@@ -100,10 +100,10 @@ pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec
 fn context_of_record(record: &RunRecord) -> IndexMap<&str, Value> {
     let spec = &record.spec;
     let mut context: IndexMap<&str, Value> =
-        spec.labels.axes.iter().map(|(axis, value)| (axis.as_str(), as_written(value))).collect();
+        spec.labels.axes.iter().map(|(axis, value)| (axis, as_written(value))).collect();
     context.insert("endpoint", Value::from(spec.endpoint.name.as_str()));
-    context.insert("model", Value::from(spec.labels.model.as_str()));
-    context.insert("scenario", Value::from(spec.labels.scenario.as_str()));
+    context.insert("model", Value::from(&*spec.labels.model));
+    context.insert("scenario", Value::from(&*spec.labels.scenario));
     context.extend(spec.load.batch_size().map(|size| ("batch_size", Value::from(size))));
     context.extend(spec.load.qps().map(|qps| ("qps", scalar(&Scalar::Number(qps)))));
     context.insert("repeat", Value::from(record.spec.repeat));
@@ -121,8 +121,7 @@ fn as_written(text: &str) -> Value {
 }
 
 fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
-    let mut context: IndexMap<&str, Value> =
-        run.cell.iter().map(|(axis, value)| (axis.as_str(), scalar(value))).collect();
+    let mut context: IndexMap<&str, Value> = run.cell.iter().map(|(axis, value)| (axis, scalar(value))).collect();
     context.insert("sweep", Value::from(run.sweep.to_string()));
     context.insert("repeat", Value::from(run.repeat));
     context.insert("id", Value::from(run.id.to_string()));

@@ -167,8 +167,9 @@ mod tests {
         let (reader, _) = listener.accept().unwrap();
         enable(&reader);
         let mut room = [MaybeUninit::uninit(); 64];
-        // The kernel begins to stamp a moment after the first socket asks for it.
-        let stamped = (0..200).find_map(|_| {
+        // The kernel begins to stamp a moment after the first socket asks for it; on a busy machine that is a while.
+        let stamped = (0..10_000).find_map(|tried| {
+            std::thread::sleep(std::time::Duration::from_millis(u64::from(tried > 100)));
             let before = Now::read().wall;
             writer.write_all(b"hello").unwrap();
             let mut wait = [nix::libc::pollfd { fd: reader.as_raw_fd(), events: nix::libc::POLLIN, revents: 0 }];

@@ -1,13 +1,15 @@
 //! Reading typed values from a cell's axes.
 
-use crate::plan::{Arrivals, Connections, Scalar, Scenario};
+use std::sync::Arc;
+
+use crate::plan::{Arrivals, Connections, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
 
 /// The axis as a name; a name such as `7` or `true` reads as another scalar and is a name all the same.
-pub(super) fn text(cell: &Cell, axis: &str) -> Option<String> {
-    cell.get(axis).map(Scalar::to_string)
+pub(super) fn text(cell: &Cell, axis: &str) -> Option<Arc<str>> {
+    cell.entry(axis).map(|entry| Arc::clone(&entry.text))
 }
 
 /// The axis as a number.
@@ -64,8 +66,8 @@ pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
 
 /// The fields of a request that axes set, as one more layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
-    if let Some(axis) = cell.keys().find(|axis| !KNOWN.contains(&axis.as_str())) {
-        return Err(Mistake::UnknownAxis(axis.clone()));
+    if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
+        return Err(Mistake::UnknownAxis(axis.to_owned()));
     }
     Ok(Scenario {
         base: None,
@@ -82,27 +84,6 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         frequency_penalty: number(cell, "frequency_penalty")?,
     })
 }
-
-/// Every axis there is.
-const KNOWN: [&str; 17] = [
-    "endpoint",
-    "model",
-    "scenario",
-    "batch_size",
-    "qps",
-    "arrivals",
-    "connections",
-    "prompt_tokens",
-    "output_tokens",
-    "system_tokens",
-    "turns",
-    "stream",
-    "ignore_eos",
-    "temperature",
-    "top_p",
-    "presence_penalty",
-    "frequency_penalty",
-];
 
 fn wrong(axis: &str, value: &Scalar, expected: &'static str) -> Mistake {
     Mistake::WrongType { axis: axis.to_owned(), value: value.clone(), expected }

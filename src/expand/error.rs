@@ -1,16 +1,17 @@
 //! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
 
+use crate::plan::matrix::GridError;
 use crate::plan::{Engine, Scalar};
 
 use super::Cell;
 
 /// A plan that cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("sweep `{sweep}`, cell {{ {cell} }}: {mistake}")]
+#[error("sweep `{sweep}`{cell}: {mistake}")]
 pub struct ExpandError {
     /// Name of the sweep.
     pub sweep: String,
-    /// The cell as `axis: value, …`.
+    /// The cell as `, cell { axis: value, … }`; empty where it is a mistake of the sweep.
     pub cell: String,
     /// What is wrong with it.
     pub mistake: Mistake,
@@ -20,13 +21,36 @@ impl ExpandError {
     /// `mistake`, made in `cell` of the sweep called `sweep`.
     pub fn new(sweep: &str, cell: &Cell, mistake: Mistake) -> ExpandError {
         let cell = cell.iter().map(|(axis, value)| format!("{axis}: {value}")).collect::<Vec<_>>().join(", ");
-        ExpandError { sweep: sweep.to_owned(), cell, mistake }
+        ExpandError { sweep: sweep.to_owned(), cell: format!(", cell {{ {cell} }}"), mistake }
+    }
+
+    /// `mistake` of the sweep called `sweep` as a whole.
+    pub fn of_sweep(sweep: &str, mistake: Mistake) -> ExpandError {
+        ExpandError { sweep: sweep.to_owned(), cell: String::new(), mistake }
     }
 }
 
 /// What is wrong with a cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
+    /// Axes that make no matrix.
+    #[error("{0}")]
+    Matrix(GridError),
+    /// `extend` gives an axis that the cell has already.
+    #[error("`extend` gives `{0}`, which this cell has already: exclude the cell, or narrow the `when`")]
+    Overrides(String),
+    /// `add` makes a cell that is there already.
+    #[error("`add` makes this cell a second time: remove it from `add`")]
+    CellTwice,
+    /// A run that two sweeps hold, with generators built differently.
+    #[error(
+        "sweep `{first}` holds the same run with another `engine`: it is run once, and how the generator is built is no \
+         part of what a run is; give both sweeps the same `engine`, or leave the cell out of one"
+    )]
+    OtherEngine {
+        /// The sweep that holds it first.
+        first: String,
+    },
     /// An axis that every cell needs is not there.
     #[error("there is no `{0}`: add it to the matrix")]
     MissingAxis(&'static str),

@@ -4,9 +4,12 @@
 //! `scenario` filled in. What can still be wrong is an [`ExpandError`], never a panic.
 
 mod axes;
+pub mod canonical;
+mod cell;
 pub mod error;
 pub mod explicit;
 pub mod identity;
+pub mod labels;
 pub mod matrix;
 pub mod order;
 pub mod origin;
@@ -16,16 +19,19 @@ pub mod spec;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use canonical::{Canonical, canonical};
+pub use cell::Cell;
 pub use error::{ExpandError, Mistake};
 pub use explicit::explicit;
-pub use identity::{Canonical, Difference, RunId, canonical, differences};
-pub use matrix::Cell;
+pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
 pub use spec::*;
 
 use crate::plan::{Endpoint, Plan, Sweep, Table};
+use crate::units::Seed;
 
 /// All runs of a plan, in the order in which they are executed.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,30 +62,62 @@ pub struct PlannedRun {
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled.
 pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
     let mut runs = Vec::new();
+    let mut making = Making { resolver: resolve::Resolver::new(plan), bytes: canonical::Bytes::default() };
     for (name, sweep) in &plan.sweeps {
-        expand_sweep(plan, name, sweep, &mut runs)?;
+        making.sweep(plan.seed, name, sweep, &mut runs)?;
     }
+    one_engine(&runs)?;
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
     let resource = |name: &String, endpoint: &Endpoint| endpoint.resource.clone().unwrap_or_else(|| name.clone());
     let resources = plan.endpoints.iter().map(|(name, endpoint)| (name.clone(), resource(name, endpoint))).collect();
     Ok(Expansion { runs, after, resources })
 }
 
-fn expand_sweep(plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
-    let name: Arc<str> = name.into();
-    let cells = matrix::cells(sweep)
-        .into_iter()
-        .map(|cell| match resolve::resolve(plan, sweep, &cell) {
-            Ok(spec) => Ok((cell, spec)),
-            Err(mistake) => Err(ExpandError::new(&name, &cell, mistake)),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    for repeat in 0..sweep.repeats {
-        for at in order::block(plan.seed, &name, repeat, cells.len()) {
-            let (cell, spec) = &cells[at];
-            let spec = Arc::new(RunSpec { repeat, ..spec.clone() });
-            let id = RunId::of(&spec);
-            runs.push(PlannedRun { sweep: name.clone(), cell: cell.clone(), repeat, spec, id });
+/// What all runs are made with.
+struct Making<'p> {
+    resolver: resolve::Resolver<'p>,
+    bytes: canonical::Bytes,
+}
+
+impl Making<'_> {
+    fn sweep(&mut self, seed: Seed, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
+        let cells = matrix::cells(name, sweep)?;
+        let name: Arc<str> = name.into();
+        runs.reserve_exact(cells.len() * sweep.repeats as usize);
+        for repeat in 0..sweep.repeats {
+            for at in order::block(seed, &name, repeat, cells.len()) {
+                let spec = match self.resolver.run(sweep, &cells[at], repeat) {
+                    Ok(spec) => Arc::new(spec),
+                    Err(_) => return Err(self.first_mistake(&name, sweep, &cells)),
+                };
+                let id = RunId::with(&mut self.bytes, &spec);
+                runs.push(PlannedRun { sweep: name.clone(), cell: cells[at].clone(), repeat, spec, id });
+            }
+        }
+        Ok(())
+    }
+
+    /// The mistake that a reader of the plan meets first, whatever the order of the runs.
+    fn first_mistake(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> ExpandError {
+        let first = cells.iter().find_map(|cell| Some((cell, self.resolver.run(sweep, cell, 0).err()?)));
+        let (cell, mistake) = first.expect("a cell that is wrong in one repeat is wrong in all");
+        ExpandError::new(name, cell, mistake)
+    }
+}
+
+/// Refuses two sweeps that hold the same run and want its generator built differently: it is run once, so that one of
+/// them would not get what it asks for.
+fn one_engine(runs: &[PlannedRun]) -> Result<(), ExpandError> {
+    let Some(first) = runs.first().map(|run| run.spec.engine) else { return Ok(()) };
+    if runs.iter().all(|run| run.spec.engine == first) {
+        return Ok(());
+    }
+    let mut seen: HashMap<RunId, &PlannedRun> = HashMap::with_capacity(runs.len());
+    for run in runs {
+        let first = *seen.entry(run.id).or_insert(run);
+        if first.spec.engine != run.spec.engine {
+            let mistake = Mistake::OtherEngine { first: first.sweep.to_string() };
+            return Err(ExpandError::new(&run.sweep, &run.cell, mistake));
         }
     }
     Ok(())

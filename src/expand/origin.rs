@@ -1,6 +1,5 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::shorthand::OneOrMany;
 use crate::plan::{Endpoint, Fact, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
@@ -50,13 +49,10 @@ impl Place<'_> {
         steps
     }
 
-    /// The value of `axis` that the cell has, where the matrix has that axis.
+    /// Where the value of `axis` that the cell has is written.
     fn axis(&self, axis: &str) -> Option<Vec<Step>> {
-        let OneOrMany(values) = self.sweep.matrix.get(axis)?;
-        let mut steps = self.in_sweep(&["matrix", axis]);
-        let index = values.iter().position(|value| Some(value) == self.cell.get(axis));
-        steps.extend(index.map(Step::Index));
-        Some(steps)
+        let place = self.cell.place(axis)?;
+        Some([&keys(&["sweeps", self.sweep_name])[..], place].concat())
     }
 
     fn axis_or_matrix(&self, axis: &str) -> Vec<Step> {

@@ -2,7 +2,8 @@
 //!
 //! Whoever is nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
@@ -10,7 +11,7 @@ use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, Phases
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
-use super::{Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::{AxisLabels, Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);
@@ -27,53 +28,101 @@ const SCENARIO: &str = "B1";
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
-/// The run of `cell` in `sweep`, for its first repeat; the others differ in `repeat` alone.
-pub fn resolve(plan: &Plan, sweep: &Sweep, cell: &Cell) -> Result<RunSpec, Mistake> {
-    let (endpoint_name, endpoint) = named(cell, "endpoint", &plan.endpoints)?;
-    let (model_name, model) = named(cell, "model", &plan.models)?;
-    let scenario_name = text(cell, "scenario").unwrap_or_else(|| SCENARIO.to_owned());
-    let mut scenario = resolve_scenario(&scenario_name, &plan.scenarios)
-        .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: scenario_name.clone() })?;
-    scenario.apply(&request_fields(cell)?);
-    let load = load(sweep, cell)?;
-    Ok(RunSpec {
-        labels: Labels { model: model_name.clone(), scenario: scenario_name, axes: further_axes(cell) },
-        endpoint: endpoint_spec(endpoint_name, endpoint)?,
-        model: ModelSpec { id: model_id(&model_name, model, endpoint.engine)?, precision: model.precision.clone() },
-        shaping: shaping(plan, sweep, endpoint.engine, &scenario),
-        scenario: scenario.content,
-        load,
-        phases: phases(&plan.phases, &sweep.phases, load)?,
-        between: sweep.between.unwrap_or(plan.between),
-        timeouts: plan.timeouts,
-        connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
-        engine: load_engine(plan, sweep),
-        seed: plan.seed,
-        repeat: 0,
-    })
+/// Makes runs of a plan's cells; what cells have in common is made once.
+pub struct Resolver<'p> {
+    plan: &'p Plan,
+    endpoints: HashMap<Arc<str>, Arc<EndpointSpec>>,
+    models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
+    scenarios: HashMap<Arc<str>, Resolved>,
+    default_scenario: Arc<str>,
 }
 
-/// The entry of `table` that the cell's `axis` names.
-fn named<'a, T>(cell: &Cell, axis: &'static str, table: &'a Table<T>) -> Result<(String, &'a T), Mistake> {
-    let name = text(cell, axis).ok_or(Mistake::MissingAxis(axis))?;
-    match table.get(&name) {
-        Some(entry) => Ok((name, entry)),
-        None => Err(Mistake::UnknownName { axis, name }),
+impl<'p> Resolver<'p> {
+    /// A resolver over `plan`.
+    pub fn new(plan: &'p Plan) -> Resolver<'p> {
+        Resolver {
+            plan,
+            endpoints: HashMap::new(),
+            models: HashMap::new(),
+            scenarios: HashMap::new(),
+            default_scenario: SCENARIO.into(),
+        }
+    }
+
+    /// The run of `cell` in `sweep`, for repeat `repeat`.
+    pub fn run(&mut self, sweep: &Sweep, cell: &Cell, repeat: u32) -> Result<RunSpec, Mistake> {
+        let plan = self.plan;
+        let endpoint = self.endpoint(cell)?;
+        let (model_name, model) = self.model(cell, endpoint.engine)?;
+        let (scenario_name, mut scenario) = self.scenario(cell)?;
+        scenario.apply(&request_fields(cell)?);
+        let load = load(sweep, cell)?;
+        Ok(RunSpec {
+            labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell) },
+            shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+            endpoint,
+            model,
+            scenario: scenario.content,
+            load,
+            phases: phases(&plan.phases, &sweep.phases, load)?,
+            between: sweep.between.unwrap_or(plan.between),
+            timeouts: plan.timeouts,
+            connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
+            engine: load_engine(plan, sweep),
+            seed: plan.seed,
+            repeat,
+        })
+    }
+
+    fn endpoint(&mut self, cell: &Cell) -> Result<Arc<EndpointSpec>, Mistake> {
+        let name = text(cell, "endpoint").ok_or(Mistake::MissingAxis("endpoint"))?;
+        if let Some(made) = self.endpoints.get(&name) {
+            return Ok(Arc::clone(made));
+        }
+        let made = Arc::new(endpoint_spec(&name, named(&name, "endpoint", &self.plan.endpoints)?)?);
+        self.endpoints.insert(name, Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn model(&mut self, cell: &Cell, engine: Engine) -> Result<(Arc<str>, Arc<ModelSpec>), Mistake> {
+        let key = (text(cell, "model").ok_or(Mistake::MissingAxis("model"))?, engine);
+        if let Some(made) = self.models.get(&key) {
+            return Ok((key.0, Arc::clone(made)));
+        }
+        let model = named(&key.0, "model", &self.plan.models)?;
+        let id = model_id(&key.0, model, engine)?;
+        let made = Arc::new(ModelSpec { id, precision: model.precision.clone() });
+        self.models.insert(key.clone(), Arc::clone(&made));
+        Ok((key.0, made))
+    }
+
+    fn scenario(&mut self, cell: &Cell) -> Result<(Arc<str>, Resolved), Mistake> {
+        let name = text(cell, "scenario").unwrap_or_else(|| Arc::clone(&self.default_scenario));
+        if let Some(made) = self.scenarios.get(&name) {
+            return Ok((name, made.clone()));
+        }
+        let made = resolve_scenario(&name, &self.plan.scenarios)
+            .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
+        self.scenarios.insert(Arc::clone(&name), made.clone());
+        Ok((name, made))
     }
 }
 
-fn further_axes(cell: &Cell) -> BTreeMap<String, String> {
-    cell.iter()
-        .filter(|(axis, _)| !OWN_COLUMNS.contains(&axis.as_str()))
-        .map(|(axis, value)| (axis.clone(), value.to_string()))
-        .collect()
+/// The entry of `table` that the cell's `axis` names.
+fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&'a T, Mistake> {
+    table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-fn endpoint_spec(name: String, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
+fn further_axes(cell: &Cell) -> AxisLabels {
+    let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
+    AxisLabels::new(further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value))))
+}
+
+fn endpoint_spec(name: &str, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
     let embedded = endpoint.engine == Engine::Mock && endpoint.url.is_none();
     let hardware = endpoint.hardware.as_ref();
     Ok(EndpointSpec {
-        name,
+        name: name.to_owned(),
         engine: endpoint.engine,
         api: endpoint.api,
         gpu: hardware.and_then(|hardware| hardware.gpu.clone()),

@@ -1,6 +1,7 @@
 //! One run with every default explicit: what the engine executes, what identity hashes, what `run.json` keeps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +9,20 @@ use crate::plan::scenario::Content;
 use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts, Timer};
 use crate::units::{Decimal, Nanos, Seed};
 
-/// One run. Everything but `labels` and `engine` is part of its identity.
+pub use super::labels::{AxisLabels, Labels};
+
+/// One run. Everything but `labels` and `engine` is part of its identity. What many runs of a plan have in common is
+/// shared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Names shown to people; not hashed.
     pub labels: Labels,
     /// The server, as declared.
-    pub endpoint: EndpointSpec,
+    #[serde(with = "shared")]
+    pub endpoint: Arc<EndpointSpec>,
     /// The model, as sent and declared.
-    pub model: ModelSpec,
+    #[serde(with = "shared")]
+    pub model: Arc<ModelSpec>,
     /// What is sent.
     pub scenario: Content,
     /// How each request is shaped.
@@ -41,6 +47,21 @@ pub struct RunSpec {
     pub repeat: u32,
 }
 
+/// What is shared is written and read like what it shares.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        T::serialize(value, serializer)
+    }
+
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
+}
+
 /// How the load generator is built. How it was built for a run is among the run's facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadEngine {
@@ -54,17 +75,6 @@ impl Default for LoadEngine {
     fn default() -> Self {
         LoadEngine { threads: 1, timer: Timer::default() }
     }
-}
-
-/// Names shown to people.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Labels {
-    /// The plan's name of the model.
-    pub model: String,
-    /// The plan's name of the scenario.
-    pub scenario: String,
-    /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
-    pub axes: BTreeMap<String, String>,
 }
 
 /// The server under test, as the plan declares it.

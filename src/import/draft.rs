@@ -97,6 +97,8 @@ pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
 pub(super) struct Sweep {
     /// Its name.
     pub name: String,
+    /// Where that came from; empty where it is made up.
+    pub origin: String,
     /// Its axes.
     pub matrix: Vec<Field>,
     /// What stands beside the matrix.

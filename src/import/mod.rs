@@ -10,6 +10,8 @@ mod error;
 mod fresh;
 mod params;
 mod shell;
+#[cfg(test)]
+mod tests;
 mod text;
 mod write;
 

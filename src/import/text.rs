@@ -1,5 +1,7 @@
 //! How values, names and comments are written in the plan.
 
+use serde_json::Value;
+
 use crate::plan::{is_secret_name, looks_like_key};
 
 /// The longest comment, in characters.
@@ -8,6 +10,8 @@ const LONGEST: usize = 300;
 const LONGEST_NAME: usize = 48;
 /// Words that YAML 1.1 or 1.2 readers take for something other than a text.
 const RESERVED: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
+/// Values that mean "no key" to servers without one.
+const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
 /// What stands for a secret.
 pub(super) const HIDDEN: &str = "***";
 
@@ -60,6 +64,11 @@ pub(super) fn seconds(seconds: f64) -> String {
     if millis.is_multiple_of(1000) { format!("{}s", millis / 1000) } else { format!("{millis}ms") }
 }
 
+/// Whether a key is none.
+pub(super) fn is_no_key(value: &str) -> bool {
+    NO_KEY.contains(&value.trim().to_ascii_lowercase().as_str())
+}
+
 /// Values that must not be repeated anywhere.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
@@ -75,6 +84,44 @@ impl Secrets {
             }
         }
         self.0.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    }
+
+    /// Takes what stands under the name of a secret, unless it only says where one is.
+    pub fn add_named(&mut self, name: &str, value: &str) {
+        let is_reference =
+            name.to_ascii_lowercase().ends_with("env") || value.starts_with("env:") || value.starts_with('$');
+        if is_secret_name(name) && !is_reference && !is_no_key(value) {
+            self.add(value);
+        }
+    }
+
+    /// Takes user and password of an address.
+    pub fn add_address(&mut self, text: &str) {
+        for (at, _) in text.match_indices("://") {
+            let authority = text[at + 3..].split(['/', '?', '#', ' ']).next().unwrap_or_default();
+            if let Some((user, _)) = authority.rsplit_once('@') {
+                user.split(':').for_each(|part| self.add(part));
+            }
+        }
+        for (name, value) in text.split(['?', '&']).skip(1).filter_map(|pair| pair.split_once('=')) {
+            self.add_named(name, value.split('#').next().unwrap_or_default());
+        }
+    }
+
+    /// Takes every value of a JSON text or tree that has the name of a secret.
+    pub fn add_json(&mut self, value: &Value) {
+        match value {
+            Value::Array(values) => values.iter().for_each(|value| self.add_json(value)),
+            Value::Object(object) => object.iter().for_each(|(name, value)| match value {
+                Value::String(text) => {
+                    self.add_named(name, text);
+                    self.add_address(text);
+                }
+                value => self.add_json(value),
+            }),
+            Value::String(text) => self.add_address(text),
+            _ => {}
+        }
     }
 
     /// A text without them, and without what looks like a key of a well-known service.

@@ -94,6 +94,7 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
 fn fields(text: &mut String, indent: &str, all: &[Field]) {
     for Field { key, value, origin } in all {
         let line = format!("{indent}{}: {value}", scalar(key));
+        let line = line.trim_end();
         let _ = match origin.as_str() {
             "" => writeln!(text, "{line}"),
             origin => writeln!(text, "{line:<COLUMN$}  # {}", one_line(origin)),
@@ -115,7 +116,8 @@ fn section(text: &mut String, section: &Section) {
 }
 
 fn sweep(text: &mut String, sweep: &Sweep) {
-    let _ = writeln!(text, "  {}:\n    matrix:", scalar(&sweep.name));
+    fields(text, "  ", &[Field::new(&sweep.name, "", &sweep.origin)]);
+    text.push_str("    matrix:\n");
     fields(text, "      ", &sweep.matrix);
     fields(text, "    ", &sweep.fields);
 }

@@ -87,7 +87,7 @@ impl<'p> View<'p> {
 
 impl<'p> SweepView<'p> {
     fn new(plan: &'p Plan, name: &'p str, sweep: &'p Sweep) -> SweepView<'p> {
-        let entries = |axis: &str| values(sweep, axis).map(Scalar::to_string);
+        let entries = |axis: &str| sweep.values(axis).into_iter().map(|value| value.to_string());
         let endpoints = entries("endpoint").filter_map(|name| plan.endpoints.get_key_value(&name));
         let models = entries("model").filter_map(|name| plan.models.get_key_value(&name));
         let scenarios = entries("scenario").filter_map(|name| {
@@ -98,7 +98,7 @@ impl<'p> SweepView<'p> {
         let said = sweep.connections.unwrap_or(plan.connections) == per_request;
         let scenarios: Vec<(String, Resolved)> = scenarios.collect();
         let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);
-        let is_false = |axis: &str| values(sweep, axis).any(|value| *value == Scalar::Bool(false));
+        let is_false = |axis: &str| sweep.values(axis).contains(&Scalar::Bool(false));
         SweepView {
             name,
             sweep,
@@ -117,18 +117,18 @@ impl<'p> SweepView<'p> {
     }
 
     /// The values on an axis, in the order written; none where the sweep has no such axis.
-    pub fn values(&self, axis: &str) -> impl Iterator<Item = &'p Scalar> + use<'p> {
-        values(self.sweep, axis)
+    pub fn values(&self, axis: &str) -> Vec<Scalar> {
+        self.sweep.values(axis)
     }
 
     /// Fields that change together with the values of an axis.
-    pub fn together_with(&self, _axis: &str) -> Vec<&'p str> {
-        Vec::new()
+    pub fn together_with(&self, axis: &str) -> Vec<&'p str> {
+        self.sweep.together_with(axis)
     }
 
     /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
     pub fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
-        let on_axis: Vec<u32> = self.values(axis).filter_map(whole).collect();
+        let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
         let found: Vec<u32> = match on_axis.is_empty() {
             false => on_axis,
             true => self.scenarios.iter().map(|(_, scenario)| of(scenario)).collect(),
@@ -170,23 +170,20 @@ impl<'p> SweepView<'p> {
     }
 }
 
-fn values<'p>(sweep: &'p Sweep, axis: &str) -> impl Iterator<Item = &'p Scalar> + use<'p> {
-    sweep.matrix.get(axis).into_iter().flat_map(|values| &values.0)
-}
-
 /// The load points of a sweep. `qps` with `batch_size` is an open loop whose cap changes no rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
-    let axis = if values(sweep, "qps").next().is_some() { "qps" } else { "batch_size" };
+    let rates = sweep.written("qps");
+    let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };
     let load = |value: &Scalar| match axis {
         "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals, cap: None }),
         _ => Some(Load::Closed { batch_size: whole(value)? }),
     };
-    let rung = |(index, value): (usize, &Scalar)| {
-        let load = load(value)?;
+    let rung = |(value, place): (Scalar, Vec<Step>)| {
+        let load = load(&value)?;
         let phases = phases(&plan.phases, &sweep.phases, load).ok()?;
-        Some(Rung { load, phases, at: steps!["sweeps", name, "matrix", axis, index] })
+        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat() })
     };
-    values(sweep, axis).enumerate().filter_map(rung).collect()
+    points.into_iter().filter_map(rung).collect()
 }
 
 fn number(value: &Scalar) -> Option<crate::units::Decimal> {

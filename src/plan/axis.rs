@@ -1,8 +1,5 @@
 //! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
 
-use schemars::{Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
-
 use super::model::Scalar;
 use super::suggest;
 use crate::units::Decimal;
@@ -50,7 +47,13 @@ pub(super) const AXES: [(&str, Kind, &str); 17] = [
 ];
 
 /// Other names of axes, each with its first name.
-pub(super) const ALIASES: [(&str, &str); 2] = [("concurrency", "batch_size"), ("request_rate", "qps")];
+pub(super) const ALIASES: [(&str, &str); 3] =
+    [("concurrency", "batch_size"), ("request_rate", "qps"), ("max_tokens", "output_tokens")];
+
+/// Whether a matrix may have an axis of this (first) name.
+pub fn is_axis(name: &str) -> bool {
+    kind(name).is_some()
+}
 
 /// The first name of an axis.
 pub(super) fn first_name(key: &str) -> Option<&'static str> {
@@ -63,42 +66,10 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     AXES.iter().find(|(axis, ..)| *axis == name).map(|(_, kind, _)| *kind)
 }
 
-/// The schema of a matrix, so that an editor knows the axes.
-pub(super) fn matrix_schema(_: &mut SchemaGenerator) -> Schema {
-    let mut axes = Map::new();
-    for (name, kind, meaning) in AXES {
-        let names = ALIASES.iter().filter(|(_, first)| *first == name).map(|(alias, _)| *alias).chain([name]);
-        for name in names {
-            let one = kind.schema();
-            let many = json!({ "type": "array", "items": one, "minItems": 1 });
-            axes.insert(name.to_owned(), json!({ "description": meaning, "anyOf": [one, many] }));
-        }
-    }
-    let mut schema = Schema::default();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), Value::Object(axes));
-    schema.insert("additionalProperties".to_owned(), false.into());
-    schema
-}
-
-/// The schema of `exclude`: a list of tables with fields of the matrix.
-pub(super) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "array", "items": matrix_schema(generator) })
-}
-
 impl Kind {
-    /// What an editor may know of a value.
-    pub fn schema(self) -> Value {
-        match self {
-            Kind::Name(_) => json!({ "type": "string" }),
-            Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-            Kind::Rate(most) => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most }),
-            Kind::Flag => json!({ "type": "boolean" }),
-            Kind::Within(low, high) => {
-                json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
-            }
-            Kind::Choice(choices) => json!({ "enum": choices }),
-        }
+    /// Whether its values are numbers.
+    pub fn is_number(self) -> bool {
+        matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Within(..))
     }
 
     /// Whether a value is one of this kind (names are looked up elsewhere).

@@ -32,7 +32,8 @@ pub struct Compare {
 impl Compare {
     /// Whether a sweep has cells that this compares: the baseline and at least one other value on the axis.
     pub fn applies_to(&self, sweep: &Sweep) -> bool {
-        sweep.matrix.get(&self.by).is_some_and(|values| values.0.len() > 1 && values.0.contains(&self.baseline))
+        let values = sweep.values(&self.by);
+        values.len() > 1 && values.contains(&self.baseline)
     }
 }
 

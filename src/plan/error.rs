@@ -80,6 +80,16 @@ pub enum Code {
     NoEffect = 30,
     /// A path that leaves the plan's folder.
     PathOutside = 31,
+    /// Lists of a zip that differ in length.
+    UnequalZip = 32,
+    /// A `when` that matches no cell.
+    DeadCondition = 33,
+    /// An `extend` that gives an axis which the cell has already.
+    Overrides = 34,
+    /// An `add` of a cell that is there already.
+    CellTwice = 35,
+    /// More cells than `max_cells`.
+    TooManyCells = 36,
     /// A fragment that is not there or cannot be read.
     Fragment = 40,
     /// A template that cannot be computed.

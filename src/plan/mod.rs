@@ -16,6 +16,7 @@ mod files;
 mod foreign;
 mod load;
 mod mask;
+pub mod matrix;
 mod merge;
 mod mock_figures;
 pub mod model;
@@ -45,6 +46,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+pub use axis::is_axis;
 pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use files::{Disk, Files};
 pub use load::Options;

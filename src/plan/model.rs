@@ -11,6 +11,7 @@ use crate::units::{Decimal, Nanos, Seed};
 pub use super::allow::{Allow, LintCode};
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
+pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::scalar::{Fact, ModelId, Scalar};
@@ -96,6 +97,11 @@ pub struct Plan {
     /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,
+    /// The most cells that all sweeps may have together, each counted as often as it is repeated, before `when` and
+    /// `exclude`. A plan with more is refused. Default 1000000.
+    #[serde(default = "max_cells", skip_serializing_if = "is_max_cells")]
+    #[schemars(range(min = 1, max = 10_000_000), example = 5_000)]
+    pub max_cells: u32,
     /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
@@ -105,6 +111,15 @@ pub struct Plan {
     /// The sweeps, by name, in the order in which they run.
     #[schemars(schema_with = "super::schema::named::<Sweep>")]
     pub sweeps: Table<Sweep>,
+}
+
+/// What expands in seconds and in memory that every machine has; more is a slip of the pen.
+fn max_cells() -> u32 {
+    1_000_000
+}
+
+fn is_max_cells(value: &u32) -> bool {
+    *value == max_cells()
 }
 
 fn yes() -> bool {
@@ -390,15 +405,32 @@ pub enum EnvironmentPolicy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// The axes, each a list of values. `endpoint`, `model` and `scenario` name tables of the plan; `batch_size` alone is
-    /// a closed loop, `qps` alone an open loop, both an open loop with an in-flight cap; any field of a request is an
-    /// axis too. Axes multiply in the order written, the last one fastest.
-    #[schemars(schema_with = "super::axis::matrix_schema")]
-    pub matrix: Table<OneOrMany<Scalar>>,
-    /// Cells to leave out: every field given must match. A list matches any of its values.
+    /// The axes, each a list of values, a range like { from: 1, to: 256, times: 2 }, or several axes that go together
+    /// ({ zip: … } or a list of tables) under a name of your own. `endpoint`, `model` and `scenario` name tables of the
+    /// plan; `batch_size` alone is a closed loop, `qps` alone an open loop, both an open loop with an in-flight cap; any
+    /// field of a request is an axis too. Axes multiply in the order written, the last one fastest.
+    #[schemars(schema_with = "super::matrix::schema::matrix_schema")]
+    pub matrix: Table<Axis>,
+    /// The cells to keep: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
+    /// number within. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::matrix::schema::condition_schema")]
+    pub when: Option<Condition>,
+    /// Cells to leave out: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
+    /// number within.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "super::axis::excludes_schema")]
-    pub exclude: Vec<Table<OneOrMany<Scalar>>>,
+    #[schemars(schema_with = "super::matrix::schema::excludes_schema")]
+    pub exclude: Vec<Condition>,
+    /// Fields that matching cells get besides their own: { when: { endpoint: vllm }, with: { temperature: 0.7 } }. Makes
+    /// no cell and changes no value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "super::matrix::schema::extends_schema")]
+    pub extend: Vec<Extend>,
+    /// Further cells, each written out: { endpoint: vllm, batch_size: 512 }. They come after those of the matrix, which
+    /// they leave as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "super::matrix::schema::adds_schema")]
+    pub add: Vec<Table<Scalar>>,
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]

@@ -114,6 +114,8 @@ pub(super) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
                 format!("`{}` cannot be {}", Dotted(path), shown(at.node, text).trim_start_matches("the text "));
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         }
+        // A table that lacks a key of its own was wrong there.
+        Mistake::Other(_) if !at.node.holes.is_empty() => return None,
         Mistake::WrongType(expected) => wrong_type(at.node, path, expected, text),
         Mistake::Other(message) => other(message),
     };

@@ -210,6 +210,8 @@ impl Node {
                     (entry.map(|entry| (&entry.node, Some(&entry.key_span))), hole)
                 }
                 (Step::Index(index), Value::List(items)) => (items.get(*index).map(|node| (node, None)), false),
+                // The one value that stands for a list.
+                (Step::Index(0), _) => continue,
                 (Step::Index(_), _) => (None, false),
             };
             match next {

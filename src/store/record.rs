@@ -105,12 +105,12 @@ pub(super) fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
         run_id: id.to_owned(),
         attempt,
         endpoint: spec.endpoint.name.clone(),
-        model: spec.labels.model.clone(),
-        scenario: spec.labels.scenario.clone(),
+        model: spec.labels.model.to_string(),
+        scenario: spec.labels.scenario.to_string(),
         batch_size: spec.load.batch_size(),
         qps: spec.load.qps().map(|qps| qps.to_f64()),
         repeat: spec.repeat,
-        axes: spec.labels.axes.clone(),
+        axes: spec.labels.axes.to_map(),
     }
 }
 

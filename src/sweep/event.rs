@@ -52,7 +52,7 @@ pub fn load_name(load: Load) -> String {
 
 /// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0).
 pub fn name(spec: &RunSpec) -> String {
-    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.clone(), load_name(spec.load)];
+    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(spec.load)];
     parts.extend(spec.labels.axes.iter().map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {
         parts.push(format!("repeat {}", spec.repeat));

@@ -189,6 +189,7 @@ pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::Arc;
 
     use proptest::prelude::*;
     use serde_json::json;
@@ -284,7 +285,8 @@ mod tests {
         // With too many differences it is another run.
         let mut far = seeded(3, &[9]);
         let mut spec = (*far.runs[0].spec).clone();
-        (spec.endpoint.name, spec.model.id) = ("z".to_owned(), "y".to_owned());
+        Arc::make_mut(&mut spec.endpoint).name = "z".to_owned();
+        Arc::make_mut(&mut spec.model).id = "y".to_owned();
         (spec.scenario.prompt_tokens, spec.repeat) = (99, 4);
         far.runs[0].id = RunId::of(&spec);
         far.runs[0].spec = spec.into();

@@ -17,6 +17,9 @@ pub struct Decimal {
     scale: u8,
 }
 
+/// The most digits after the point.
+const MOST_SCALE: u8 = 30;
+
 impl Decimal {
     /// `mantissa × 10^-scale`, normalised.
     pub const fn new(mut mantissa: i64, mut scale: u8) -> Decimal {
@@ -40,6 +43,40 @@ impl Decimal {
     /// Whether the number is above zero.
     pub fn is_positive(self) -> bool {
         self.mantissa > 0
+    }
+
+    /// `self + other`, where that fits.
+    pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
+        let scale = self.scale.max(other.scale);
+        Decimal::fitting(self.widened(scale)?.checked_add(other.widened(scale)?)?, scale)
+    }
+
+    /// `self × other`, where that fits.
+    pub fn checked_mul(self, other: Decimal) -> Option<Decimal> {
+        let product = i128::from(self.mantissa).checked_mul(i128::from(other.mantissa))?;
+        Decimal::fitting(product, self.scale.checked_add(other.scale)?)
+    }
+
+    /// How often `step`, above zero, goes into the way from `self` up to `end`; where that fits.
+    pub fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
+        let scale = self.scale.max(end.scale).max(step.scale);
+        let way = end.widened(scale)?.checked_sub(self.widened(scale)?)?;
+        u128::try_from(way.checked_div(step.widened(scale)?)?).ok()
+    }
+
+    /// The mantissa that this number has at a larger `scale`.
+    fn widened(self, scale: u8) -> Option<i128> {
+        i128::from(self.mantissa).checked_mul(10i128.checked_pow(u32::from(scale - self.scale))?)
+    }
+
+    /// `mantissa × 10^-scale`, normalised, where that is a decimal that can be written.
+    fn fitting(mut mantissa: i128, mut scale: u8) -> Option<Decimal> {
+        while scale > 0 && mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale -= 1;
+        }
+        (scale <= MOST_SCALE).then_some(())?;
+        i64::try_from(mantissa).ok().map(|mantissa| Decimal { mantissa, scale })
     }
 
     /// `self × factor` where that is a whole, non-negative number that fits.
@@ -84,7 +121,7 @@ impl FromStr for Decimal {
             mantissa = mantissa.checked_mul(10).ok_or_else(wrong)?;
             scale += 1;
         }
-        let scale = u8::try_from(scale).ok().filter(|scale| *scale <= 30).ok_or_else(wrong)?;
+        let scale = u8::try_from(scale).ok().filter(|scale| *scale <= MOST_SCALE).ok_or_else(wrong)?;
         Ok(Decimal::new(mantissa, scale))
     }
 }

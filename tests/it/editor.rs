@@ -241,7 +241,7 @@ fn an_editor_underlines_mistakes_and_completes_keys_and_values() {
     let mut editor = Editor::start(&program, lab.path());
     let path = lab.write("plans/draft.yaml", DRAFT);
     let found = editor.open(&path);
-    for (line, word) in [(7, "vllm"), (9, "minimum"), (11, "sed"), (13, "string"), (17, "integer")] {
+    for (line, word) in [(7, "vllm"), (9, "minimum"), (11, "sed"), (13, "string"), (17, "write a whole number")] {
         assert!(found.iter().any(|(at, said)| *at == line && said.contains(word)), "{line} {word}: {found:#?}");
     }
     let offers = |found: &[(String, String)], label: &str| found.iter().find(|offer| offer.0 == label).cloned();

@@ -19,6 +19,8 @@ const REST: [(&str, &str); 5] = [
 /// An example of a page: the files it consists of, the plan last.
 struct Example {
     files: Vec<(String, String)>,
+    /// What is typed behind `check` and the plan.
+    flags: Vec<String>,
 }
 
 /// The examples under a heading of a page.
@@ -28,22 +30,29 @@ fn example(markdown: &str, heading: &str) -> Example {
     let blocks = section.split("```").skip(1).step_by(2).map(|block| {
         let (info, text) = block.split_once('\n').unwrap();
         let (language, file) = info.split_once(' ').unwrap_or((info, "plan.yaml"));
-        assert_eq!(language, "yaml");
-        (file.to_owned(), text.to_owned())
+        (language.to_owned(), file.to_owned(), text.to_owned())
     });
-    let mut files: Vec<(String, String)> = blocks.collect();
+    let (flags, files): (Vec<_>, Vec<_>) = blocks.partition(|(language, ..)| language == "sh");
+    assert!(files.iter().all(|(language, ..)| language == "yaml"));
+    let flags: Vec<String> = flags.iter().flat_map(|(.., text)| text.split_whitespace()).map(str::to_owned).collect();
+    let mut files: Vec<(String, String)> = files.into_iter().map(|(_, file, text)| (file, text)).collect();
+    if !flags.is_empty() && files.is_empty() {
+        files.push(("plan.yaml".to_owned(), String::new()));
+    }
     let (_, plan) = files.last_mut().expect("an example");
     let missing = REST.iter().filter(|(key, _)| !plan.lines().any(|line| line.starts_with(&format!("{key}:"))));
     let rest: String = missing.map(|(_, line)| format!("{line}\n")).collect();
     *plan = format!("{rest}{plan}");
-    Example { files }
+    Example { files, flags }
 }
 
 /// The codes that `check` finds in an example.
 fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
     let lab = Lab::new();
     example.files.iter().for_each(|(name, text)| drop(lab.write(name, text)));
-    let ended = lab.run(&["check", &example.files.last().unwrap().0, "--format", "json"]);
+    let mut args = vec!["check", &example.files.last().unwrap().0, "--format", "json"];
+    args.extend(example.flags.iter().map(String::as_str));
+    let ended = lab.run(&args);
     let found = ended.json()["diagnostics"].as_array().unwrap().clone();
     (found.iter().map(|one| one["code"].as_str().unwrap().to_owned()).collect(), ended)
 }

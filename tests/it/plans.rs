@@ -15,7 +15,7 @@ const PLANS: [(&str, &str, usize); 4] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
-    ("length-matrix", "qps == 4", 6),
+    ("length-matrix", "qps == 4", 5),
 ];
 
 fn folder() -> PathBuf {

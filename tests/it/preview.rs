@@ -46,6 +46,26 @@ fn filtered(text: &str) -> String {
     out
 }
 
+/// Without what a machine's speed decides: figures that are estimated from closed loops, and whether two runs were
+/// committed in one second.
+fn without_measured(text: &str) -> String {
+    let mut out = String::new();
+    let mut leaves_out = false;
+    for line in text.lines() {
+        let goes_on = line.starts_with(&" ".repeat(22));
+        leaves_out = if goes_on {
+            leaves_out
+        } else {
+            ["  to do", "  requests", "  tokens"].iter().any(|l| line.starts_with(l))
+        };
+        if !leaves_out {
+            out.push_str(&line.replace("[time] to [time]", "[time]"));
+            out.push('\n');
+        }
+    }
+    out
+}
+
 #[test]
 fn runs_with_one_reason_stand_together_unless_all_are_wanted() {
     let lab = Lab::new();
@@ -117,7 +137,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     assert!(told.iter().all(|reason| *reason == expected), "{told:?}");
     assert_eq!((entries(&edited, "orphan").len(), entries(&edited, "cached").len()), (3, 2));
     assert_eq!(entries(&edited, "orphan")[0]["cell"]["endpoint"], "fast");
-    insta::assert_snapshot!("preview_edited", filtered(&lab.ok(&["preview", "plan.yaml"]).stdout));
+    insta::assert_snapshot!("preview_edited", without_measured(&filtered(&lab.ok(&["preview", "plan.yaml"]).stdout)));
     // A value that came beside others changed none of them.
     lab.write("plan.yaml", &PLAN.replace("qps: [40]", "qps: [40, 60]"));
     let added = preview(&lab, &[]);
@@ -201,7 +221,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     let ended = running.end();
     let attempts =
         |lab: &Lab| -> Vec<u64> { lab.runs().values().map(|run| run.json["attempt"].as_u64().unwrap()).collect() };
-    if ended.code != Some(130) {
+    if ended.code != Some(130) || attempts(&lab).iter().sum::<u64>() > 3 {
         println!("skipped: the second run was over before the signal came");
         return;
     }

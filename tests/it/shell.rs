@@ -45,8 +45,8 @@ fn bash_completes_commands_flags_values_and_files() {
     lab.write("nightly.yaml", "");
     assert_eq!(completed(&lab, "sweepline pre"), ["preview"]);
     assert_eq!(completed(&lab, "sweepline verif"), ["verify"]);
-    let run = completed(&lab, "sweepline run --f");
-    assert_eq!(run, ["--force", "--fail-fast"]);
+    let run = completed(&lab, "sweepline run --fa");
+    assert_eq!(run, ["--fail-fast"]);
     assert_eq!(completed(&lab, "sweepline graph --format m"), ["mermaid"]);
     assert_eq!(completed(&lab, "sweepline export --output nigh"), ["nightly.yaml"]);
     // Plans are words without a flag: those are left to bash's own completion of file names.

@@ -97,7 +97,7 @@ type Replaced = HashMap<(String, String), HashMap<String, String>>;
 impl Key {
     fn of(run: &PlannedRun) -> Key {
         let mut cell: Vec<(String, String)> =
-            run.cell.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect();
+            run.cell.iter().map(|(axis, value)| (axis.to_owned(), value.to_string())).collect();
         cell.sort();
         Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
     }
@@ -124,8 +124,8 @@ impl Axes {
         let mut axes = Axes { sweeps: IndexMap::new(), repeats: HashMap::new() };
         for run in &side.expansion.runs {
             let sweep = axes.sweeps.entry(run.sweep.to_string()).or_default();
-            for (axis, value) in &run.cell {
-                sweep.entry(axis.clone()).or_default().insert(value.to_string());
+            for (axis, value) in run.cell.iter() {
+                sweep.entry(axis.to_owned()).or_default().insert(value.to_string());
             }
             let repeats = axes.repeats.entry(run.sweep.to_string()).or_default();
             *repeats = (*repeats).max(run.repeat + 1);
@@ -180,7 +180,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];
     let Some(other) = there.sweeps.get(sweep) else { return vec![both.one_sided(kind, &sweep_path, None)] };
     let mut edits = Vec::new();
-    for (axis, value) in &run.cell {
+    for (axis, value) in run.cell.iter() {
         let value = value.to_string();
         let mut path = axis_path(sweep, axis);
         if other.get(axis).is_some_and(|values| values.contains(&value)) {
@@ -196,7 +196,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         let path = [sweep_path.clone(), vec!["repeats".into()]].concat();
         edits.push(both.changed(&path, old.to_string(), new.to_string()));
     }
-    for axis in other.keys().filter(|axis| !run.cell.contains_key(*axis)) {
+    for axis in other.keys().filter(|axis| run.cell.get(axis).is_none()) {
         let opposite = if kind == Kind::Added { Kind::Removed } else { Kind::Added };
         edits.push(both.one_sided(opposite, &axis_path(sweep, axis), None));
     }

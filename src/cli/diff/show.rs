@@ -165,7 +165,7 @@ impl Run {
         Run {
             id: run.id.to_string(),
             sweep: run.sweep.to_string(),
-            cell: run.cell.iter().map(|(axis, scalar)| (axis.clone(), value(scalar))).collect(),
+            cell: run.cell.iter().map(|(axis, scalar)| (axis.to_owned(), value(scalar))).collect(),
             repeat: run.repeat,
             name: name(&run.spec),
         }

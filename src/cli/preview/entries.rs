@@ -255,7 +255,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
     Entry {
         id: run.id.to_string(),
         sweep: run.sweep.to_string(),
-        cell: run.cell.iter().map(|(axis, scalar)| (axis.clone(), value(scalar))).collect(),
+        cell: run.cell.iter().map(|(axis, scalar)| (axis.to_owned(), value(scalar))).collect(),
         repeat: run.repeat,
         state: decision.action,
         reason: reason(decision, &changed),
@@ -271,11 +271,11 @@ fn orphan(record: &RunRecord) -> Entry {
     let spec = &record.spec;
     let mut cell = Map::new();
     cell.insert("endpoint".to_owned(), spec.endpoint.name.as_str().into());
-    cell.insert("model".to_owned(), spec.labels.model.as_str().into());
-    cell.insert("scenario".to_owned(), spec.labels.scenario.as_str().into());
+    cell.insert("model".to_owned(), (*spec.labels.model).into());
+    cell.insert("scenario".to_owned(), (*spec.labels.scenario).into());
     cell.extend(spec.load.batch_size().map(|size| ("batch_size".to_owned(), size.into())));
     cell.extend(spec.load.qps().map(|qps| ("qps".to_owned(), serde_json::to_value(qps).unwrap_or(Value::Null))));
-    cell.extend(spec.labels.axes.iter().map(|(axis, value)| (axis.clone(), value.as_str().into())));
+    cell.extend(spec.labels.axes.iter().map(|(axis, value)| (axis.to_owned(), value.into())));
     Entry {
         id: record.id.clone(),
         sweep: String::new(),

@@ -59,7 +59,8 @@ proptest! {
     ) {
         let plan = plan(json!({ "s": sweep(&endpoints, &prompts, &batches, left_out) }));
         let expected = naive(&endpoints, &prompts, &batches, left_out);
-        let cells: Vec<(String, u32, u32)> = matrix::cells(&plan.sweeps["s"])
+        let cells: Vec<(String, u32, u32)> = matrix::cells("s", &plan.sweeps["s"])
+            .expect("cells")
             .iter()
             .map(|cell| {
                 let number = |axis: &str| cell[axis].to_string().parse().expect("a number");

@@ -1,8 +1,11 @@
 //! Specs written out whole, with the ids they must keep for ever: a change here is a change of every result on disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::expand::{EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, RunId, RunSpec, Shaping, canonical};
+use crate::expand::canonical::{Bytes, canonical};
+use crate::expand::{AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, RunId, RunSpec, Shaping};
+
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
@@ -79,8 +82,8 @@ fn content(reuse: Reuse, turns: u32) -> Content {
 /// A closed loop over chat on a declared server.
 pub(super) fn closed_chat() -> RunSpec {
     RunSpec {
-        labels: Labels { model: "small".into(), scenario: "B1".into(), axes: BTreeMap::new() },
-        endpoint: EndpointSpec {
+        labels: Labels { model: "small".into(), scenario: "B1".into(), axes: AxisLabels::default() },
+        endpoint: Arc::new(EndpointSpec {
             name: "vllm".into(),
             engine: Engine::Vllm,
             api: Api::Chat,
@@ -92,8 +95,8 @@ pub(super) fn closed_chat() -> RunSpec {
                 ("version".into(), Scalar::Text("0.33.0".into())),
             ]),
             mock: None,
-        },
-        model: ModelSpec { id: "org/small".into(), precision: Some("bf16".into()) },
+        }),
+        model: Arc::new(ModelSpec { id: "org/small".into(), precision: Some("bf16".into()) }),
         scenario: content(Reuse::None, 1),
         shaping: shaping(),
         load: Load::Closed { batch_size: 8 },
@@ -113,10 +116,10 @@ pub(super) fn closed_chat() -> RunSpec {
 
 /// An open loop with a cap over completions, every optional field set.
 pub(super) fn open_completions() -> RunSpec {
-    let axes = BTreeMap::from([("top_p".into(), "0.9".into())]);
+    let axes = AxisLabels::new([("top_p".into(), "0.9".into())]);
     RunSpec {
         labels: Labels { model: "small".into(), scenario: "B1".into(), axes },
-        endpoint: EndpointSpec {
+        endpoint: Arc::new(EndpointSpec {
             name: "other".into(),
             engine: Engine::Openai,
             api: Api::Completions,
@@ -124,8 +127,8 @@ pub(super) fn open_completions() -> RunSpec {
             gpus: None,
             server: BTreeMap::new(),
             mock: None,
-        },
-        model: ModelSpec { id: "org/small".into(), precision: None },
+        }),
+        model: Arc::new(ModelSpec { id: "org/small".into(), precision: None }),
         shaping: Shaping {
             ignore_eos: false,
             temperature: Decimal::new(7, 1),
@@ -152,8 +155,8 @@ pub(super) fn open_completions() -> RunSpec {
 /// Conversations on the embedded mock.
 pub(super) fn conversation_on_mock() -> RunSpec {
     RunSpec {
-        labels: Labels { model: "mock".into(), scenario: "D".into(), axes: BTreeMap::new() },
-        endpoint: EndpointSpec {
+        labels: Labels { model: "mock".into(), scenario: "D".into(), axes: AxisLabels::default() },
+        endpoint: Arc::new(EndpointSpec {
             name: "demo".into(),
             engine: Engine::Mock,
             api: Api::Chat,
@@ -169,8 +172,8 @@ pub(super) fn conversation_on_mock() -> RunSpec {
                 jitter: Share::percent(5),
                 seed: Seed(7),
             }),
-        },
-        model: ModelSpec { id: "mock".into(), precision: None },
+        }),
+        model: Arc::new(ModelSpec { id: "mock".into(), precision: None }),
         scenario: content(Reuse::Conversation, 5),
         between: Between { cooldown: Nanos::from_millis(1_500) },
         connections: Connections::Cold,
@@ -180,8 +183,13 @@ pub(super) fn conversation_on_mock() -> RunSpec {
 
 #[test]
 fn the_canonical_form_is_readable() {
-    let bytes = canonical(&closed_chat()).bytes();
-    assert_eq!(String::from_utf8(bytes).expect("text"), CLOSED_CHAT_FORM);
+    let mut bytes = Bytes::default();
+    assert_eq!(str::from_utf8(bytes.of(&closed_chat())).expect("text"), CLOSED_CHAT_FORM);
+    for spec in [closed_chat(), open_completions(), conversation_on_mock()] {
+        let canonical = canonical(&spec);
+        let paths: Vec<&String> = canonical.entries().iter().skip(2).map(|(path, _)| path).collect();
+        assert!(paths.is_sorted(), "each field is told at its place in the order of paths: {paths:?}");
+    }
 }
 
 #[test]

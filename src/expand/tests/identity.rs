@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::golden::{closed_chat, conversation_on_mock, open_completions};
+use crate::expand::canonical::Bytes;
 use crate::expand::{LoadEngine, RunId, RunSpec, canonical, differences};
 use crate::plan::{Scalar, Timer};
 use crate::units::{Decimal, Seed};
@@ -120,8 +122,9 @@ fn seeds_beyond_53_bits_stay_apart() {
 fn no_text_passes_for_other_entries() {
     let with = |facts: &[(&str, Scalar)]| {
         let mut spec = closed_chat();
-        spec.endpoint.server = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        canonical(&spec).bytes()
+        Arc::make_mut(&mut spec.endpoint).server =
+            facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        Bytes::default().of(&spec).to_vec()
     };
     let text = |value: &str| Scalar::Text(value.to_owned());
     let tricks = [

@@ -3,7 +3,9 @@
 mod expansion;
 mod golden;
 mod identity;
+mod naive;
 mod origin;
+mod properties;
 mod resolve;
 
 use serde_json::{Value, json};

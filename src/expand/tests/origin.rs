@@ -73,3 +73,34 @@ fn every_field_but_the_versions_has_a_place() {
         assert!(!origin(&plan, &expansion.runs[0], field).is_empty(), "{field}");
     }
 }
+
+#[test]
+fn values_of_every_form_have_their_place() {
+    let plan: Plan = serde_json::from_value(plan_json(json!({ "s": {
+        "matrix": {
+            "endpoint": "demo", "model": "small",
+            "lengths": { "zip": { "prompt_tokens": [16, { "from": 20, "to": 30, "step": 10 }], "output_tokens": [1, 2, 3] } },
+            "load": [{ "qps": 1 }, { "batch_size": 2, "qps": 3 }],
+            "top_p": [0.1, { "value": [0.2, 0.3], "when": { "qps": 3 } }],
+        },
+        "exclude": [{ "top_p": { "to": 0.2 } }],
+        "extend": [{ "when": { "prompt_tokens": 30 }, "with": { "temperature": 0.5 } }],
+        "add": [{ "endpoint": "other", "model": "small", "batch_size": 9 }],
+    } })))
+    .expect("a plan");
+    let runs = expand(&plan).expect("expands").runs;
+    let place = |find: &dyn Fn(&crate::expand::PlannedRun) -> bool, field: &str| {
+        let run = runs.iter().find(|run| find(run)).expect("a run");
+        origin(&plan, run, field).iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
+    };
+    let last =
+        |run: &crate::expand::PlannedRun| run.cell.get("prompt_tokens").is_some_and(|value| value.to_string() == "30");
+    assert_eq!(place(&last, "scenario.prompt_tokens"), "sweeps/s/matrix/lengths/zip/prompt_tokens/1");
+    assert_eq!(place(&last, "scenario.output_tokens"), "sweeps/s/matrix/lengths/zip/output_tokens/2");
+    assert_eq!(place(&last, "load.cap"), "sweeps/s/matrix/load/1/batch_size");
+    assert_eq!(place(&last, "shaping.top_p"), "sweeps/s/matrix/top_p/1/value/1");
+    assert_eq!(place(&last, "shaping.temperature"), "sweeps/s/extend/0/with/temperature");
+    let added = |run: &crate::expand::PlannedRun| run.spec.endpoint.name == "other";
+    assert_eq!(place(&added, "load.batch_size"), "sweeps/s/add/0/batch_size");
+    assert_eq!(place(&added, "endpoint.name"), "sweeps/s/add/0/endpoint");
+}

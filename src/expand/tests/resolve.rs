@@ -89,7 +89,7 @@ fn phases_merge_one_by_one() {
     assert_eq!(spec.phases.fill, Nanos(3_333_333_334), "10 slots at 3 per second, rounded up");
     assert_eq!(spec.phases.stabilize, Nanos::from_secs(7));
     assert_eq!(spec.phases.measure.at_most, Some(Nanos::from_secs(50)));
-    let mock = spec.endpoint.mock.expect("an embedded mock");
+    let mock = spec.endpoint.mock.clone().expect("an embedded mock");
     assert_eq!((mock.itl, mock.slots), (Nanos::from_millis(5), 8));
     assert_eq!(spec.model.id, "mock-large");
 }
@@ -100,7 +100,7 @@ fn fields_of_a_request_are_axes() {
     let spec = first(&plan);
     assert_eq!((spec.scenario.prompt_tokens, spec.scenario.output_tokens), (99, 64));
     assert_eq!((spec.shaping.temperature, spec.shaping.top_p), (Decimal::new(7, 1), Some(Decimal::new(9, 1))));
-    assert_eq!(spec.labels.axes.keys().collect::<Vec<_>>(), ["prompt_tokens", "top_p"]);
+    assert_eq!(spec.labels.axes.iter().map(|(axis, _)| axis).collect::<Vec<_>>(), ["prompt_tokens", "top_p"]);
 }
 
 #[test]

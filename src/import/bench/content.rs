@@ -25,17 +25,16 @@ struct Lengths {
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (String, Vec<Field>) {
     let default = if tool == Tool::Script { "sharegpt" } else { "random" };
     let said = arguments.text("dataset-name");
-    let dataset = said.unwrap_or_else(|| {
-        Said::default(default.to_owned(), format!("default --dataset-name {default} of {}", tool.name()))
-    });
+    let dataset =
+        said.unwrap_or_else(|| Said::default(default.to_owned(), format!("default --dataset-name {default}")));
     let lengths = lengths(&dataset, arguments);
     let mut fields = Vec::new();
     match lengths.prefix.filter(|prefix| prefix.value > 0) {
         Some(prefix) => {
-            fields.push(Field::new("base", "C", "one shared prefix, the rest differs"));
+            fields.push(Field::new("base", "C", format!("{}: one shared prefix, the rest differs", dataset.origin)));
             fields.push(length("system_tokens", prefix, 1, arguments));
         }
-        None => fields.push(Field::new("base", "B1", "prompts that differ")),
+        None => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
     fields.push(length("prompt_tokens", lengths.prompt, SHORTEST, arguments));
     let extra = extra_body(arguments);

@@ -114,8 +114,8 @@ fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
 fn arrivals(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("burstiness")?;
     match said.value.parse::<f64>() {
-        Ok(shape) if shape == 1.0 => Some(Said { value: "poisson", origin: said.origin }),
-        Ok(shape) if shape == f64::INFINITY => Some(Said { value: "constant", origin: said.origin }),
+        Ok(1.0) => Some(Said { value: "poisson", origin: said.origin }),
+        Ok(f64::INFINITY) => Some(Said { value: "constant", origin: said.origin }),
         _ => {
             arguments.missing(
                 &said.origin,

@@ -121,6 +121,12 @@ pub(super) struct Around {
     pub once: Vec<(&'static str, Field)>,
 }
 
+/// The names of all options, without their dashes.
+#[cfg(test)]
+pub(super) fn option_names() -> Vec<&'static str> {
+    options::OPTIONS.iter().map(|(name, ..)| *name).collect()
+}
+
 /// Whether a name is an option of `vllm bench serve`, without its dashes.
 pub(super) fn is_option(name: &str) -> bool {
     options::OPTIONS.iter().any(|(option, ..)| *option == name)

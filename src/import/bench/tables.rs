@@ -44,8 +44,8 @@ pub(in crate::import) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>)
     draft.head.push(name);
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    jobs.iter().for_each(|job| once(&mut draft, job));
     for (job, count) in counted(jobs) {
-        once(&mut draft, &job);
         let group = group(&mut draft, &job, count);
         let alike = known.entry(group.key(true)).or_default();
         // The same load twice, with other numbers of prompts: two sweeps.
@@ -255,7 +255,8 @@ impl Group {
         let measure = self.measure();
         fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));
         let name = self.label.as_deref().map_or_else(|| kind.to_owned(), |label| name_of(label, kind));
-        Sweep { name: unused(names, &name), matrix, fields }
+        let origin = self.label.map_or_else(String::new, |label| format!("--label {label}"));
+        Sweep { name: unused(names, &name), origin, matrix, fields }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
 //! `stabilize_seconds`, `max_tokens`, `output_dir`. Shapes are taken as they come; what is not understood is listed.
 
+mod endpoint;
 mod parts;
+mod table;
 
 use serde_json::{Map, Value};
 
@@ -61,9 +63,10 @@ pub(super) fn draft(
     name: Field,
     wishes: &Wishes,
 ) -> Result<(Draft, Secrets), ImportError> {
-    let mut reading = Reading { file, object, secrets: Secrets::default(), listed: Vec::new() };
-    let mut draft = Draft::default();
-    draft.head = reading.head(name)?;
+    let mut secrets = Secrets::default();
+    secrets.add_json(&Value::Object(object.clone()));
+    let mut reading = Reading { file, object, secrets, listed: Vec::new() };
+    let mut draft = Draft { head: reading.head(name)?, ..Draft::default() };
     let endpoints = reading.endpoints(&mut draft, wishes)?;
     let models = reading.models(&mut draft, wishes)?;
     let scenarios = reading.scenarios(&mut draft)?;
@@ -72,30 +75,11 @@ pub(super) fn draft(
         Field::new("model", list(&models), ""),
         Field::new("scenario", list(&scenarios.names), scenarios.origin),
     ];
-    if !scenarios.has_output
-        && let Some(tokens) = reading.numbers(&["max_tokens"], 1, 4_000_000)?
-    {
-        matrix.push(tokens.field("output_tokens"));
-    }
-    matrix.extend(reading.values(
-        "temperature",
-        |value| value.as_f64().is_some_and(|t| (0.0..=2.0).contains(&t)),
-        "a number from 0 to 2",
-    )?);
-    matrix.extend(reading.values("stream", Value::is_boolean, "true or false")?);
-    let Some(sizes) = reading.numbers(&["batch_sizes", "batch_size", "concurrencies", "concurrency"], 1, 100_000)?
-    else {
-        return Err(reading.wrong(
-            "batch_sizes",
-            "there are none, so there is no load",
-            "add \"batch_sizes\": [1, 2, 4, 8]",
-        ));
-    };
-    matrix.push(sizes.field("batch_size"));
+    matrix.extend(reading.axes(scenarios.has_output)?);
     let repeats = reading.numbers(&["repeats"], 1, 1000)?;
     let fields =
         repeats.map(|repeats| Field::new("repeats", repeats.values[0].clone(), "repeats")).into_iter().collect();
-    draft.sweeps.push(Sweep { name: "batches".to_owned(), matrix, fields });
+    draft.sweeps.push(Sweep { name: "batches".to_owned(), origin: String::new(), matrix, fields });
     reading.times(&mut draft)?;
     reading.rest();
     draft.listed = reading.listed;
@@ -189,6 +173,33 @@ impl Reading<'_> {
         }
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))
+    }
+
+    /// The axes that are no names.
+    fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
+        let mut axes = Vec::new();
+        let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
+        match tokens {
+            // Where a scenario has its own, the others were given this one.
+            Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
+            Some(tokens) if scenarios_have_output => {
+                self.list_missing(
+                    format!("max_tokens = [{}]", tokens.values.join(", ")),
+                    "scenarios say their own lengths",
+                );
+            }
+            tokens => axes.extend(tokens.map(|tokens| tokens.field("output_tokens"))),
+        }
+        let warm = |value: &Value| value.as_f64().is_some_and(|value| (0.0..=2.0).contains(&value));
+        axes.extend(self.values("temperature", warm, "a number from 0 to 2")?);
+        axes.extend(self.values("stream", Value::is_boolean, "true or false")?);
+        let keys = ["batch_sizes", "batch_size", "concurrencies", "concurrency"];
+        let Some(sizes) = self.numbers(&keys, 1, 100_000)? else {
+            let remedy = "add \"batch_sizes\": [1, 2, 4, 8]";
+            return Err(self.wrong("batch_sizes", "there are none, so there is no load", remedy));
+        };
+        axes.push(sizes.field("batch_size"));
+        Ok(axes)
     }
 
     fn head(&mut self, name: Field) -> Result<Vec<Field>, ImportError> {

@@ -10,7 +10,7 @@ pub(super) use expand::{marks, shown};
 
 use super::draft::Listed;
 use super::error::ImportError;
-use super::text::Secrets;
+use super::text::{Secrets, is_no_key};
 use crate::plan::is_secret_name;
 use expand::{Variable, Variables, expand, range, without_marks};
 use lex::Statement;
@@ -19,8 +19,6 @@ use lex::Statement;
 const MOST_COMMANDS: usize = 10_000;
 /// Loops inside each other.
 const DEEPEST: usize = 16;
-/// Values that mean "no key" to servers without one.
-const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
 /// Words of a shell that steer what is run, and are not run themselves.
 const STEERING: [&str; 16] =
     ["if", "then", "else", "elif", "fi", "case", "esac", "while", "until", "do", "{", "}", "function", "!", "[[", "["];
@@ -69,7 +67,9 @@ pub(super) fn command(words: &[String], secrets: &mut Secrets) -> Command {
     for (name, value) in words[..own].iter().filter_map(|word| assignment(word)) {
         walker.assign(name, value);
     }
-    Command { words: words[own..].to_vec(), line: 0, secrets: walker.keys }
+    let keys = walker.keys;
+    collect(&words[own..], secrets);
+    Command { words: words[own..].to_vec(), line: 0, secrets: keys }
 }
 
 struct Walker<'a> {
@@ -194,6 +194,7 @@ impl<'a> Walker<'a> {
         }
         if !command.is_empty() && !exported {
             let command = without_redirections(command);
+            collect(&command, self.secrets);
             self.script.commands.push(Command { words: command, line: *line, secrets: self.keys.clone() });
             // Set for this command alone.
             self.keys.truncate(before);
@@ -205,7 +206,7 @@ impl<'a> Walker<'a> {
     fn assign(&mut self, name: &str, value: &str) {
         if !is_secret_name(name) {
             self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));
-        } else if !NO_KEY.contains(&value.to_ascii_lowercase().as_str()) {
+        } else if !is_no_key(value) {
             if marks(value).is_empty() {
                 self.secrets.add(value);
             }
@@ -222,6 +223,31 @@ impl<'a> Walker<'a> {
     fn too_many(&self, what: &'static str, most: usize, line: usize) -> ImportError {
         let place = format!("{}:{line}", self.name);
         ImportError::TooMany { place, what, most, remedy: "import the benchmark commands alone" }
+    }
+}
+
+/// Takes the secrets that stand in the words of a command.
+fn collect(words: &[String], secrets: &mut Secrets) {
+    let mut option = "";
+    for word in words.iter().filter(|word| marks(word).is_empty()) {
+        secrets.add_address(word);
+        match word.strip_prefix("--") {
+            Some(name) => {
+                let (name, value) = name.split_once('=').unwrap_or((name, ""));
+                secrets.add_named(name, value);
+                option = name;
+            }
+            None => secrets.add_named(option, word),
+        }
+        if let Some((name, value)) = word.split_once('=') {
+            // Every header may be one.
+            secrets.add_named(if option == "header" { "key" } else { name }, value);
+        }
+        if word.starts_with('{')
+            && let Ok(value) = serde_json::from_str(word)
+        {
+            secrets.add_json(&value);
+        }
     }
 }
 

@@ -43,11 +43,11 @@ pub fn several_variables(view: &View) -> Vec<Finding> {
 }
 
 /// The first value that differs from the baseline in several variables, and these.
-fn differing<'p>(sweep: &SweepView<'p>, compare: &Compare) -> Option<(&'p Scalar, Vec<String>)> {
+fn differing(sweep: &SweepView, compare: &Compare) -> Option<(Scalar, Vec<String>)> {
     let together = sweep.together_with(&compare.by);
     let baseline = compare.baseline.to_string();
-    let others = sweep.values(&compare.by).filter(|value| **value != compare.baseline);
-    let several = |value: &'p Scalar| {
+    let mut others = sweep.values(&compare.by).into_iter().filter(|value| *value != compare.baseline);
+    let several = |value: Scalar| {
         let mut variables = match compare.by.as_str() {
             "endpoint" => endpoints(named(&sweep.endpoints, &baseline)?, named(&sweep.endpoints, &value.to_string())?),
             "model" => models(named(&sweep.models, &baseline)?, named(&sweep.models, &value.to_string())?),
@@ -57,7 +57,7 @@ fn differing<'p>(sweep: &SweepView<'p>, compare: &Compare) -> Option<(&'p Scalar
         variables.extend(together.iter().map(|field| (*field).to_owned()));
         (variables.len() > 1).then_some((value, variables))
     };
-    others.filter_map(several).next()
+    others.find_map(several)
 }
 
 fn named<'p, T>(entries: &[(&'p str, &'p T)], name: &str) -> Option<&'p T> {

@@ -37,9 +37,9 @@ impl Checker<'_> {
             return;
         }
         let inside = |field: &str| [at, &steps![field]].concat();
-        let axes = sweeps.iter().flat_map(|(_, sweep)| sweep.matrix.keys().map(String::as_str));
+        let axes = sweeps.iter().flat_map(|(_, sweep)| sweep.fields());
         let with: Vec<&Sweep> =
-            sweeps.iter().map(|(_, sweep)| *sweep).filter(|sweep| sweep.matrix.contains_key(by)).collect();
+            sweeps.iter().map(|(_, sweep)| *sweep).filter(|sweep| sweep.fields().contains(&by.as_str())).collect();
         if with.is_empty() {
             let message = format!("`{by}` is not an axis of any sweep that could be compared by it");
             let remedy = match suggest::nearest(by, axes.clone()) {
@@ -48,8 +48,8 @@ impl Checker<'_> {
             };
             return self.report(&inside("by"), Diagnostic::new(Code::UnknownAxis, message).remedy(remedy));
         }
-        let values: Vec<&Scalar> = with.iter().flat_map(|sweep| &sweep.matrix[by].0).collect();
-        if !values.contains(&baseline) {
+        let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
+        if !values.contains(baseline) {
             let shown: Vec<String> = values.iter().map(|value| value.to_string()).collect();
             let names = shown.iter().map(String::as_str);
             let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {

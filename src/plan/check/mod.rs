@@ -2,17 +2,27 @@
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
 mod compare;
+mod condition;
 mod endpoint;
-mod exclude;
 mod limits;
+mod names;
+mod pairs;
+mod rules;
 mod scenario;
 mod sweep;
+mod values;
 
-use super::error::{Code, Diagnostic};
+use std::collections::{HashMap, HashSet};
+
+use super::error::{Code, Diagnostic, MOST_MISTAKES};
 use super::model::Plan;
 use super::scenario::BUILT_IN;
 use super::suggest;
-use super::tree::{Node, Step, Value};
+use super::tree::{Node, Span, Step, Value};
+
+/// Steps that searches for cells may take, all together: a fraction of a second. What they do not decide by then is
+/// believed to be right, and found by the expansion.
+const MOST_STEPS: u64 = 5_000_000;
 
 /// A path into the plan from names and indices.
 macro_rules! steps {
@@ -23,7 +33,13 @@ use steps;
 /// Checks a plan that was read from `tree`, and gives its matrices their one form: axes under their first names, those
 /// that follow from the plan written out.
 pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
-    let mut checker = Checker { tree, found: Vec::new() };
+    let mut checker = Checker {
+        tree,
+        found: Vec::new(),
+        values_left: values::MOST_VALUES,
+        steps_left: MOST_STEPS,
+        names: Default::default(),
+    };
     checker.head(plan);
     checker.endpoints(plan);
     checker.models(plan);
@@ -38,6 +54,12 @@ pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
 struct Checker<'t> {
     tree: &'t Node,
     found: Vec<Diagnostic>,
+    /// How many more values the axes of the plan may have.
+    values_left: usize,
+    /// How many more steps searches for cells may take; no plan written by hand comes near.
+    steps_left: u64,
+    /// The names of tables, once looked up.
+    names: HashMap<&'static str, HashSet<&'t str>>,
 }
 
 impl<'t> Checker<'t> {
@@ -76,9 +98,24 @@ impl<'t> Checker<'t> {
         self.declared(table).into_iter().chain(built_in).collect()
     }
 
+    /// The same names, to be looked up.
+    fn known_names(&mut self, table: &'static str) -> &HashSet<&'t str> {
+        if !self.names.contains_key(table) {
+            let names = self.names(table).into_iter().collect();
+            self.names.insert(table, names);
+        }
+        &self.names[table]
+    }
+
+    /// Where the key of a path is, with what it is, to be shown beside a mistake.
+    fn key_of(&self, path: &[Step], what: &str) -> Option<(Span, String)> {
+        let found = self.tree.walk(path);
+        Some((found.key_span.cloned().unwrap_or_else(|| found.span()), what.to_owned()))
+    }
+
     /// Reports a name that is in no table.
     fn unknown_name(&mut self, path: &[Step], what: &str, name: &str, known: &[&str]) {
-        let remedy = if known.is_empty() {
+        let remedy = if known.is_empty() || self.found.len() > MOST_MISTAKES {
             format!("add {what} `{name}` to the plan")
         } else {
             let parts: Vec<&str> = name.split([',', ' ']).filter(|part| !part.is_empty()).collect();

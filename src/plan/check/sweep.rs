@@ -2,148 +2,76 @@
 
 use std::collections::HashSet;
 
-use super::scenario::has_no_turns;
+use super::condition::Asked;
+use super::names::fields;
 use super::{Checker, out_of_range, steps};
-use crate::plan::axis::{self, Kind};
+use crate::plan::axis;
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::foreign;
+use crate::plan::matrix::{Axis, Grid, GridError};
 use crate::plan::model::{Plan, Scalar, Sweep, Table};
-use crate::plan::shorthand::OneOrMany;
-use crate::plan::suggest;
 use crate::plan::tree::Step;
 
-/// More runs than this in one sweep, excludes not counted, are a slip of the pen.
-const MOST_RUNS: u128 = 1_000_000;
+/// No plan has more cells than this, whatever it allows itself: they are held in memory.
+const MOST_CELLS: u32 = 10_000_000;
 
 impl Checker<'_> {
     /// Checks every sweep and gives its matrix its one form.
     pub(super) fn sweeps(&mut self, plan: &mut Plan) {
+        let mut sizes: Vec<(String, u128)> = Vec::new();
         for name in plan.sweeps.keys().cloned().collect::<Vec<_>>() {
             let mut sweep = plan.sweeps[&name].clone();
-            let before = self.found.len();
+            let axes = sweep.matrix.len();
             self.first_names(&name, &mut sweep);
-            self.values(&name, &sweep);
-            self.imply(&name, &mut sweep);
-            self.load(&name, &sweep);
-            self.excludes(&name, &sweep);
-            if self.found.len() == before {
-                self.all_excluded(&name, &sweep);
-            }
-            self.pairs(plan, &name, &sweep);
+            self.values(&name, &mut sweep);
+            let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
+            let lacks_axes = sweep.matrix.len() < axes || damaged;
+            self.imply(&name, &mut sweep, lacks_axes);
+            self.load(&name, &sweep, lacks_axes);
+            self.grid(plan, &name, &sweep, lacks_axes);
             self.rest(&name, &sweep);
+            sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
             plan.sweeps[&name] = sweep;
         }
+        self.size(plan, &sizes);
         self.after(plan);
     }
 
-    /// Puts every axis under its first name; what is no axis is reported and left out.
-    fn first_names(&mut self, name: &str, sweep: &mut Sweep) {
-        let mut matrix = Table::new();
-        for (key, values) in std::mem::take(&mut sweep.matrix) {
-            let at = steps!["sweeps", name, "matrix", key.as_str()];
-            let Some(first) = axis::first_name(&key) else {
-                self.no_axis(&at, &key);
-                continue;
-            };
-            if first != key && self.is_given(&steps!["sweeps", name, "matrix"], first) {
-                let message = format!("`{key}` and `{first}` are the same axis");
-                let diagnostic = Diagnostic::new(Code::AxisTwice, message).remedy(format!("keep `{first}`"));
-                self.report_key(&at, diagnostic);
-                continue;
+    /// Checks what takes all axes at once.
+    fn grid(&mut self, plan: &Plan, name: &str, sweep: &Sweep, lacks_axes: bool) {
+        match Grid::new(sweep) {
+            Ok(grid) => {
+                let mut asked = Asked::new(name, sweep, &grid, lacks_axes);
+                self.rules(&mut asked);
+                self.pairs(plan, &asked);
             }
-            matrix.insert(first.to_owned(), values);
-        }
-        sweep.matrix = matrix;
-        for (index, exclude) in sweep.exclude.iter_mut().enumerate() {
-            let at = steps!["sweeps", name, "exclude", index];
-            let mut fields = Table::new();
-            for (key, values) in std::mem::take(exclude) {
-                let first = axis::first_name(&key).unwrap_or(&key).to_owned();
-                if fields.contains_key(&first) {
-                    let message = format!("`{key}` and another field of this exclude are the same axis");
-                    let diagnostic = Diagnostic::new(Code::AxisTwice, message).remedy(format!("keep `{first}`"));
-                    self.report_key(&[&at[..], &steps![key.as_str()]].concat(), diagnostic);
-                    continue;
-                }
-                fields.insert(first, values);
+            Err(GridError::Circle(axes)) => {
+                let message = format!("the `when`s of axes wait for each other in a circle: {}", axes.join(" → "));
+                let remedy = "let a `when` look at other axes only, and not at one that looks back";
+                let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
+                self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }
-            *exclude = fields;
-        }
-    }
-
-    fn no_axis(&mut self, at: &[Step], key: &str) {
-        let mut diagnostic = if key == "server" {
-            let message =
-                "a `server` axis needs an endpoint with `launch`: without one it would put two labels on one server";
-            Diagnostic::new(Code::AxisNotPossible, message)
-                .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
-        } else {
-            let names = axis::AXES.iter().map(|(name, ..)| *name).chain(axis::ALIASES.iter().map(|(name, _)| *name));
-            let remedy = match (foreign::axis_of(key), suggest::nearest(key, names.clone())) {
-                (Some(remedy), _) => remedy,
-                (_, Some(near)) => format!("did you mean `{near}`?"),
-                _ => format!("the axes are {}", suggest::choices(names).replace(" or ", " and ")),
-            };
-            Diagnostic::new(Code::UnknownAxis, format!("`{key}` is not an axis")).remedy(remedy)
-        };
-        diagnostic.covers = Some(self.tree.walk(at).node.extent());
-        self.report_key(at, diagnostic);
-    }
-
-    fn values(&mut self, name: &str, sweep: &Sweep) {
-        let matrix = steps!["sweeps", name, "matrix"];
-        let node = self.tree.walk(&matrix).node;
-        if node.keys().next().is_none() {
-            let remedy = "add axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }";
-            self.empty(&matrix, format!("sweep `{name}` has an empty matrix"), remedy);
-        }
-        for (axis, values) in &sweep.matrix {
-            let Some(kind) = axis::kind(axis) else { continue };
-            if values.is_empty() {
-                let at = [&matrix[..], &steps![axis.as_str()]].concat();
-                self.empty(&at, format!("axis `{axis}` has no values"), "write at least one value, or remove the axis");
-            }
-            let mut seen = HashSet::new();
-            for (index, value) in values.0.iter().enumerate() {
-                let at = [&matrix[..], &steps![axis.as_str(), index]].concat();
-                self.value(&at, axis, kind, value);
-                if !seen.insert(value) {
-                    let message = format!("`{value}` is twice on axis `{axis}`");
-                    let remedy = "remove one; to run a cell several times write `repeats`";
-                    self.report(&at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));
-                }
-            }
-        }
-    }
-
-    fn value(&mut self, at: &[Step], axis: &str, kind: Kind, value: &Scalar) {
-        if !kind.takes(value) {
-            let message = format!("a value of axis `{axis}` must be {}, not `{value}`", kind.wanted());
-            return self.report(at, Diagnostic::new(Code::AxisValue, message).remedy(kind.remedy(value)));
-        }
-        if let (Kind::Name(table), Scalar::Text(value)) = (kind, value) {
-            let known = self.names(table);
-            if !known.contains(&value.as_str()) {
-                self.unknown_name(at, axis, value, &known);
-            }
+            // Told where its values were looked at.
+            Err(GridError::UnequalZip { .. } | GridError::FieldTwice { .. } | GridError::InZip { .. }) => {}
         }
     }
 
     /// Writes out the axes that follow from the plan: its only endpoint, its only model, scenario B1.
-    fn imply(&mut self, name: &str, sweep: &mut Sweep) {
+    fn imply(&mut self, name: &str, sweep: &mut Sweep, lacks_axes: bool) {
         let mut matrix = Table::new();
         for (axis, table, default) in
             [("endpoint", "endpoints", None), ("model", "models", None), ("scenario", "scenarios", Some("B1"))]
         {
-            if self.has_axis(name, axis) {
-                continue;
-            }
             let declared = self.declared(table);
-            if let Some(only) = default.or(match declared[..] {
+            let only = default.or(match declared[..] {
                 [only] => Some(only),
                 _ => None,
-            }) {
-                matrix.insert(axis.to_owned(), OneOrMany(vec![Scalar::Text(only.to_owned())]));
+            });
+            self.imply_in_cells(name, sweep, axis, only);
+            if self.has_axis(name, sweep, axis) || (lacks_axes && self.has_group(name)) {
+                continue;
+            }
+            if let Some(only) = only {
+                matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
                 let message = format!("sweep `{name}` does not say which {axis}, and the plan has {}", declared.len());
                 let remedy = format!("add {axis}: [{}] to its matrix", declared.join(", "));
@@ -154,11 +82,42 @@ impl Checker<'_> {
         sweep.matrix = matrix;
     }
 
-    /// Whether the file gives a sweep this axis under any of its names, right or wrong.
-    fn has_axis(&self, name: &str, axis: &str) -> bool {
+    /// Writes out in the cells of `add` what follows from the plan.
+    fn imply_in_cells(&mut self, name: &str, sweep: &mut Sweep, axis: &str, only: Option<&str>) {
+        for (index, cell) in sweep.add.iter_mut().enumerate() {
+            let at = steps!["sweeps", name, "add", index];
+            if cell.contains_key(axis) || self.is_given(&at, axis) || !self.names_axes_only(&at) {
+                continue;
+            }
+            if let Some(only) = only {
+                cell.insert(axis.to_owned(), Scalar::Text(only.to_owned()));
+            } else {
+                let message = format!("this cell of `add` does not say which {axis}");
+                let remedy = format!("add {axis}: and its name; `add` writes whole cells");
+                self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
+            }
+        }
+    }
+
+    /// Whether a table has keys, all of them axes: one that is none was probably meant to be one that is missing.
+    fn names_axes_only(&self, at: &[Step]) -> bool {
+        let node = self.tree.walk(at).node;
+        node.keys().next().is_some() && node.keys().all(|key| axis::first_name(key).is_some())
+    }
+
+    /// Whether a sweep has this axis, or the file gives it under any of its names, right or wrong.
+    fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
         let matrix = steps!["sweeps", name, "matrix"];
-        self.is_given(&matrix, axis)
-            || crate::plan::tree::alias(axis).is_some_and(|alias| self.is_given(&matrix, alias))
+        sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))
+            || self.is_given(&matrix, axis)
+            || axis::ALIASES.iter().any(|(alias, first)| *first == axis && self.is_given(&matrix, alias))
+    }
+
+    /// Whether the file has an axis of several: where that is wrong, what it would have given is not known.
+    fn has_group(&self, name: &str) -> bool {
+        let node = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
+        let mut keys = node.keys().chain(node.holes.iter().map(String::as_str));
+        keys.any(|key| axis::first_name(key).is_none())
     }
 
     /// A key that is no axis was probably meant to be the one that is missing.
@@ -171,13 +130,18 @@ impl Checker<'_> {
         }
     }
 
-    fn load(&mut self, name: &str, sweep: &Sweep) {
-        let open = self.has_axis(name, "qps");
-        if !open && !self.has_axis(name, "batch_size") {
+    fn load(&mut self, name: &str, sweep: &Sweep, lacks_axes: bool) {
+        let extends = |axis: &str| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
+        let open = self.has_axis(name, sweep, "qps") || extends("qps");
+        self.load_of_cells(name, sweep);
+        if lacks_axes && self.has_group(name) {
+            return;
+        }
+        if !open && !self.has_axis(name, sweep, "batch_size") && !extends("batch_size") {
             let message = format!("sweep `{name}` says no load: neither `batch_size` nor `qps`");
             let remedy = "add batch_size: [1, 8] to its matrix for a closed loop, or qps: [1, 2] for an open one";
             self.missing_axis(name, Diagnostic::new(Code::NoLoad, message).remedy(remedy));
-        } else if !open {
+        } else if !open && !sweep.add.iter().any(|cell| cell.contains_key("qps")) {
             let message = "`arrivals` spaces the requests of an open loop, and this sweep has no `qps`";
             let remedy = "remove `arrivals`, or add qps: [1, 2] to the matrix";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy(remedy);
@@ -190,39 +154,10 @@ impl Checker<'_> {
         for field in ["arrivals", "connections", "stream"] {
             // Without `qps` the mistake about `arrivals` is another one, told above.
             let told = field == "arrivals" && !open;
-            if !told && sweep.matrix.contains_key(field) && self.is_given(&steps!["sweeps", name], field) {
+            if !told && sweep.fields().contains(&field) && self.is_given(&steps!["sweeps", name], field) {
                 let message = format!("`{field}` is given for the sweep and is an axis of its matrix");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
                 self.report_key(&steps!["sweeps", name, field], diagnostic);
-            }
-        }
-    }
-
-    /// What depends on two axes at once.
-    fn pairs(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
-        let axis = |axis: &str| sweep.matrix.get(axis).map_or(&[][..], |values| &values.0);
-        for endpoint in axis("endpoint") {
-            for model in axis("model") {
-                if !super::exclude::leaves_out(sweep, &[("endpoint", endpoint), ("model", model)]) {
-                    self.model_on(plan, &model.to_string(), &endpoint.to_string());
-                }
-            }
-        }
-        for (index, turns) in axis("turns").iter().enumerate() {
-            let single = matches!(turns, Scalar::Number(turns) if *turns <= 1u32.into());
-            let idle: Vec<String> = axis("scenario")
-                .iter()
-                .filter(|scenario| !single && has_no_turns(&scenario.to_string(), &plan.scenarios))
-                .filter(|scenario| !super::exclude::leaves_out(sweep, &[("scenario", scenario), ("turns", turns)]))
-                .map(Scalar::to_string)
-                .collect();
-            if !idle.is_empty() {
-                let idle = suggest::choices(idle.iter().map(String::as_str)).replace(" or ", " and ");
-                let message =
-                    format!("`turns: {turns}` does nothing with scenario {idle}: only conversations have turns");
-                let remedy = "use scenario: [D] or one based on it, or exclude the pair";
-                let at = steps!["sweeps", name, "matrix", "turns", index];
-                self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
         }
     }
@@ -231,15 +166,45 @@ impl Checker<'_> {
         if sweep.repeats == 0 {
             self.report(&steps!["sweeps", name, "repeats"], out_of_range("repeats", "1 or more", 0));
         }
-        let cells = sweep.matrix.values().map(|values| values.0.len() as u128).fold(1, u128::saturating_mul);
-        let runs = cells.saturating_mul(u128::from(sweep.repeats));
-        if runs > MOST_RUNS {
-            let message = format!("sweep `{name}` has {runs} runs, more than the {MOST_RUNS} that are taken");
-            let remedy = "shorten its axes, or lower `repeats`";
-            self.report(&steps!["sweeps", name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
-        }
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
         self.engine(&steps!["sweeps", name, "engine"], sweep.engine);
+    }
+
+    /// Reports cells of `add` without a load.
+    fn load_of_cells(&mut self, name: &str, sweep: &Sweep) {
+        for (index, cell) in sweep.add.iter().enumerate() {
+            let at = steps!["sweeps", name, "add", index];
+            let gives = |axis: &str| cell.contains_key(axis) || self.is_given(&at, axis);
+            if !gives("batch_size") && !gives("qps") && self.names_axes_only(&at) {
+                let message = "this cell of `add` says no load: neither `batch_size` nor `qps`";
+                let remedy = "add batch_size: 8 for a closed loop, or qps: 2 for an open one; `add` writes whole cells";
+                self.report_key(&at, Diagnostic::new(Code::NoLoad, message).remedy(remedy));
+            }
+        }
+    }
+
+    /// Reports a plan with more cells than it may have. They are counted, not made.
+    fn size(&mut self, plan: &Plan, sizes: &[(String, u128)]) {
+        let all = sizes.iter().fold(0u128, |sum, (_, size)| sum.saturating_add(*size));
+        let Some((largest, size)) = sizes.iter().max_by_key(|(_, size)| *size) else { return };
+        if plan.max_cells == 0 || plan.max_cells > MOST_CELLS {
+            let wanted = format!("a whole number from 1 to {MOST_CELLS}");
+            return self.report(&steps!["max_cells"], out_of_range("max_cells", &wanted, plan.max_cells));
+        }
+        if all > u128::from(plan.max_cells) {
+            let message = format!(
+                "the plan has {all} cells, repeats counted and before `when` and `exclude`, and `max_cells` is {}; sweep \
+                 `{largest}` alone has {size}",
+                plan.max_cells
+            );
+            let remedy = if all <= u128::from(MOST_CELLS) {
+                format!("shorten its axes, lower `repeats`, or write max_cells: {all} at the top of the plan")
+            } else {
+                format!("shorten its axes or lower `repeats`; no plan has more than {MOST_CELLS}")
+            };
+            let at = steps!["sweeps", largest.as_str()];
+            self.report_key(&at, Diagnostic::new(Code::TooManyCells, message).remedy(remedy));
+        }
     }
 
     fn after(&mut self, plan: &Plan) {
@@ -268,6 +233,12 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// How many cells a sweep has before `when` and `exclude`.
+fn cells(sweep: &Sweep) -> u128 {
+    let product = sweep.matrix.values().map(|axis| axis.len() as u128).fold(1, u128::saturating_mul);
+    product.saturating_add(sweep.add.len() as u128)
 }
 
 /// The shortest way along `after` from a sweep back to itself.

@@ -54,6 +54,7 @@ fn value_or_expression(schema: &mut Value) {
         },
     };
     if !types.contains(&json!("string")) {
+        fields.insert("patternErrorMessage".to_owned(), format!("write {}", wanted(&types)).into());
         types.push(json!("string"));
         fields.insert("type".to_owned(), types.into());
         fields.insert("pattern".to_owned(), EXPRESSION.into());
@@ -61,6 +62,18 @@ fn value_or_expression(schema: &mut Value) {
         let either = format!("{EXPRESSION}|{pattern}");
         fields.insert("pattern".to_owned(), either.into());
     }
+}
+
+/// What values of these types are, for people.
+fn wanted(types: &[Value]) -> String {
+    let words = types.iter().filter_map(Value::as_str).map(|one| match one {
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "object" => "a table",
+        _ => "a list",
+    });
+    words.collect::<Vec<_>>().join(" or ")
 }
 
 /// A plan that uses fragments may leave to them what it must otherwise say itself, down to the entries of its tables.

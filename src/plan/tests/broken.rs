@@ -3,13 +3,13 @@
 use super::*;
 
 /// The errors of a plan, as text.
-fn errors(text: &str, format: Format) -> String {
+pub(super) fn errors(text: &str, format: Format) -> String {
     let name = if format == Format::Yaml { "plans/x.yaml" } else { "plans/x.toml" };
     parse(Path::new(name), text, format).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
 /// A plan that is right but for the lines given: what stands before `sweeps`, and the sweeps.
-fn plan(head: &str, sweeps: &str) -> String {
+pub(super) fn plan(head: &str, sweeps: &str) -> String {
     format!(
         "sweepline: 1\nname: test\n{head}\nendpoints:\n  demo: {{ engine: mock }}\n  vllm: {{ url: \"http://h:1/v1\", engine: vllm }}\n\
          models: {{ small: {{ id: small }}, large: {{ id: {{ vllm: org/large }} }} }}\nsweeps:\n{sweeps}\n"
@@ -19,7 +19,7 @@ fn plan(head: &str, sweeps: &str) -> String {
 const SWEEP: &str = "  s: { matrix: { endpoint: demo, model: small, batch_size: [1, 8] } }";
 
 /// A sweep with these entries beside endpoint and model in its matrix, and these beside its matrix.
-fn sweep(axes: &str, rest: &str) -> String {
+pub(super) fn sweep(axes: &str, rest: &str) -> String {
     plan("", &format!("  s:\n    matrix: {{ endpoint: [demo, vllm], model: [small], {axes} }}\n    {rest}"))
 }
 
@@ -34,6 +34,7 @@ macro_rules! snapshots {
         }
     )*};
 }
+pub(super) use snapshots;
 
 snapshots! {
     empty_file: "";

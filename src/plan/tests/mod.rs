@@ -1,8 +1,10 @@
 //! Plans that are right: YAML and TOML mean the same, what is read comes back, places are found. `broken` has the others.
 
 mod broken;
+mod broken_matrix;
 mod compare;
 mod hostile;
+mod matrix;
 mod reuse;
 mod schema;
 
@@ -68,7 +70,7 @@ fn matrices_have_one_form() {
     let plan = good(least, Format::Yaml).plan;
     let matrix = &plan.sweeps["s"].matrix;
     assert_eq!(matrix.keys().collect::<Vec<_>>(), ["endpoint", "model", "scenario", "qps"]);
-    assert_eq!(matrix["scenario"].0, [Scalar::Text("B1".to_owned())]);
+    assert_eq!(matrix["scenario"], Axis::one(Scalar::Text("B1".to_owned())));
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn places_point_at_what_was_written() {
     assert_eq!(place("sweeps/ladder/matrix/scenario/0"), "plan.yaml:56:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
-    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:84:25");
+    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:85:25");
 }
 
 #[test]

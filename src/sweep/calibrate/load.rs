@@ -1,6 +1,7 @@
 //! The loads that a calibration measures: those of a plan, or one that flags say, as runs against the mock.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -173,7 +174,7 @@ impl CalibrationLoad {
         let figures = self.figures();
         RunSpec {
             labels: Labels::default(),
-            endpoint: EndpointSpec {
+            endpoint: Arc::new(EndpointSpec {
                 name: "mock".to_owned(),
                 engine: Engine::Mock,
                 api: self.api,
@@ -181,8 +182,8 @@ impl CalibrationLoad {
                 gpus: None,
                 server: Default::default(),
                 mock: Some(figures),
-            },
-            model: ModelSpec { id: "mock".to_owned(), precision: None },
+            }),
+            model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None }),
             scenario: self.content.clone(),
             shaping: Shaping {
                 stream: self.stream,

@@ -1,0 +1,263 @@
+//! The canonical form of a RunSpec: what is hashed, and what `why` prints.
+//!
+//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An optional field that is
+//! not set has no entry, so a new optional field leaves old ids as they are. In the bytes every path and every value
+//! carries its length, so that no text can pass for two entries. Numbers travel as decimal text: a float, or JSON's 53
+//! bits, would give two different specs one name.
+
+use std::fmt;
+use std::io::Write;
+
+use crate::plan::scenario::{Content, Reuse};
+use crate::plan::shorthand::DrainMode;
+use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
+use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
+
+use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+
+/// Version of the canonical form itself.
+const HASH: u32 = 1;
+
+/// Version of what the numbers mean. Bump it only when the same run would give other numbers: every id changes with it.
+/// 1: instants as the program read them, connections opened by the first request that needed one. 2: instants by the
+/// kernel's stamps, and `connections` says how they are opened.
+const MEASUREMENT: u32 = 2;
+
+/// A value of the canonical form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Int(u64),
+    /// An exact decimal.
+    Decimal(Decimal),
+    /// A duration.
+    Duration(Nanos),
+    /// A time per token.
+    PerToken(PerToken),
+    /// A share of a whole.
+    Share(Share),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// Writes the letter of the type, the length of the value as text, and that text; durations in nanoseconds.
+    fn write(&self, into: &mut Vec<u8>, text: &mut Vec<u8>) {
+        text.clear();
+        let (letter, written) = match self {
+            Value::Bool(value) => ('b', write!(text, "{value}")),
+            Value::Int(value) => ('i', write!(text, "{value}")),
+            Value::Decimal(value) => ('d', write!(text, "{value}")),
+            Value::Duration(Nanos(ns)) => ('n', write!(text, "{ns}")),
+            Value::PerToken(PerToken(Nanos(ns))) => ('p', write!(text, "{ns}")),
+            Value::Share(Share(value)) => ('s', write!(text, "{value}")),
+            Value::Text(value) => ('t', text.write_all(value.as_bytes())),
+        };
+        let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
+        written.expect("memory takes every byte");
+        into.extend_from_slice(text);
+    }
+}
+
+impl fmt::Display for Value {
+    /// As a plan would write it: `120s`, `5`, `1%`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Decimal(value) => write!(f, "{value}"),
+            Value::Duration(value) => write!(f, "{value}"),
+            Value::PerToken(value) => write!(f, "{value}"),
+            Value::Share(value) => write!(f, "{value}"),
+            Value::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// The canonical form of a RunSpec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Canonical {
+    entries: Vec<(String, Value)>,
+}
+
+impl Canonical {
+    /// Path and value of every field that is set: the two versions, then the rest sorted by path.
+    pub fn entries(&self) -> &[(String, Value)] {
+        &self.entries
+    }
+
+    /// The value at `path`.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        self.entries.iter().find(|(at, _)| at == path).map(|(_, value)| value)
+    }
+}
+
+/// The canonical form of `spec`.
+pub fn canonical(spec: &RunSpec) -> Canonical {
+    let mut entries = Vec::new();
+    each(spec, &mut |prefix, name, value| entries.push((format!("{prefix}{name}"), value)));
+    Canonical { entries }
+}
+
+/// Room to write canonical forms into, one after the other.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    all: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Bytes {
+    /// The bytes that are hashed: `length:path=`, type letter, `length:value`, newline, for each entry.
+    pub fn of(&mut self, spec: &RunSpec) -> &[u8] {
+        let Bytes { all, text } = self;
+        all.clear();
+        each(spec, &mut |prefix, name, value| {
+            write!(all, "{}:{prefix}{name}=", prefix.len() + name.len()).expect("memory takes every byte");
+            value.write(all, text);
+            all.push(b'\n');
+        });
+        all
+    }
+}
+
+/// Takes the entries of a form, one after the other: prefix and name of its path, and the value.
+type Put<'p> = &'p mut dyn FnMut(&'static str, &str, Value);
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+fn int(value: u32) -> Value {
+    Value::Int(u64::from(value))
+}
+
+/// Tells the entries of `spec` in their order, without sorting: a million of them are told in seconds. Every struct is
+/// taken apart field by field, so that a new field cannot be forgotten; a test holds the order.
+fn each(spec: &RunSpec, put: Put) {
+    let RunSpec {
+        // Names for people.
+        labels: _,
+        endpoint,
+        model,
+        scenario,
+        shaping,
+        load,
+        phases,
+        between: Between { cooldown },
+        timeouts: Timeouts { connect, request, stall },
+        connections,
+        // How the generator is built decides how much load it can make, and its own error is measured in every run: with
+        // other threads or another timer it is the same run, and its facts say how it was made.
+        engine: LoadEngine { threads: _, timer: _ },
+        seed: Seed(seed),
+        repeat,
+    } = spec;
+    put("", "hash", int(HASH));
+    put("", "measurement", int(MEASUREMENT));
+    put("between.", "cooldown", Value::Duration(*cooldown));
+    put("", "connections", text(connections.name()));
+    each_of_endpoint(endpoint, put);
+    each_of_load(load, put);
+    let ModelSpec { id, precision } = &**model;
+    put("model.", "id", text(id));
+    some(precision, |precision| put("model.", "precision", text(precision)));
+    each_of_phases(phases, put);
+    put("", "repeat", int(*repeat));
+    each_of_scenario(scenario, put);
+    put("", "seed", Value::Int(*seed));
+    each_of_shaping(shaping, put);
+    put("timeouts.", "connect", Value::Duration(*connect));
+    put("timeouts.", "request", Value::Duration(*request));
+    put("timeouts.", "stall", Value::Duration(*stall));
+}
+
+/// A field that is not set has no entry.
+fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
+    value.iter().for_each(put);
+}
+
+fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
+    let EndpointSpec { name, engine, api, gpu, gpus, server, mock } = spec;
+    put("endpoint.", "api", text(api.name()));
+    put("endpoint.", "engine", text(engine.name()));
+    some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
+    some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    if let Some(MockFigures { ttft, itl, slots, prefill, load, jitter, seed }) = mock {
+        put("endpoint.mock.", "itl", Value::Duration(*itl));
+        put("endpoint.mock.", "jitter", Value::Share(*jitter));
+        put("endpoint.mock.", "load", Value::Decimal(*load));
+        put("endpoint.mock.", "prefill", Value::PerToken(*prefill));
+        put("endpoint.mock.", "seed", Value::Int(seed.0));
+        put("endpoint.mock.", "slots", int(*slots));
+        put("endpoint.mock.", "ttft", Value::Duration(*ttft));
+    }
+    put("endpoint.", "name", text(name));
+    for (name, fact) in server {
+        let value = match fact {
+            Scalar::Bool(value) => Value::Bool(*value),
+            Scalar::Number(value) => Value::Decimal(*value),
+            Scalar::Text(value) => text(value),
+        };
+        put("endpoint.server.", name, value);
+    }
+}
+
+fn each_of_load(load: &Load, put: Put) {
+    match load {
+        Load::Closed { batch_size } => {
+            put("load.", "batch_size", int(*batch_size));
+            put("load.", "pattern", text("closed"));
+        }
+        Load::Open { qps, arrivals, cap } => {
+            put("load.", "arrivals", text(arrivals.name()));
+            some(cap, |cap| put("load.", "cap", int(*cap)));
+            put("load.", "pattern", text("open"));
+            put("load.", "qps", Value::Decimal(*qps));
+        }
+    }
+}
+
+fn each_of_phases(phases: &Phases, put: Put) {
+    let Phases { fill, stabilize, measure, drain } = phases;
+    let Drain { duration, mode } = drain;
+    put("phases.", "drain.for", Value::Duration(*duration));
+    let mode = match mode {
+        DrainMode::Keep => "keep",
+        DrainMode::Stop => "stop",
+    };
+    put("phases.", "drain.mode", text(mode));
+    put("phases.", "fill", Value::Duration(*fill));
+    let Measure { duration, min_requests, at_most } = measure;
+    some(at_most, |at_most| put("phases.", "measure.at_most", Value::Duration(*at_most)));
+    put("phases.", "measure.for", Value::Duration(*duration));
+    some(min_requests, |requests| put("phases.", "measure.min_requests", Value::Int(*requests)));
+    put("phases.", "stabilize", Value::Duration(*stabilize));
+}
+
+fn each_of_scenario(content: &Content, put: Put) {
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let reuse = match reuse {
+        Reuse::SamePrompt => "same_prompt",
+        Reuse::None => "none",
+        Reuse::SharedSystem => "shared_system",
+        Reuse::Conversation => "conversation",
+    };
+    put("scenario.", "output_tokens", int(*output_tokens));
+    put("scenario.", "prompt_tokens", int(*prompt_tokens));
+    put("scenario.", "reuse", text(reuse));
+    put("scenario.", "system_tokens", int(*system_tokens));
+    put("scenario.", "turns", int(*turns));
+}
+
+fn each_of_shaping(shaping: &Shaping, put: Put) {
+    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, nonce } = shaping;
+    some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
+    put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
+    put("shaping.", "nonce", Value::Bool(*nonce));
+    some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    put("shaping.", "stream", Value::Bool(*stream));
+    put("shaping.", "temperature", Value::Decimal(*temperature));
+    some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));
+}

@@ -1,0 +1,76 @@
+//! Names shown to people. They are shared by all runs of a plan: of a million runs only a few names differ.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Names shown to people.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Labels {
+    /// The plan's name of the model.
+    #[serde(with = "text")]
+    pub model: Arc<str>,
+    /// The plan's name of the scenario.
+    #[serde(with = "text")]
+    pub scenario: Arc<str>,
+    /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
+    pub axes: AxisLabels,
+}
+
+/// A shared text is written and read like any text.
+mod text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(deserializer).map(Into::into)
+    }
+}
+
+/// Values of axes as text, sorted by axis; a table of texts in files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisLabels(Arc<[(Arc<str>, Arc<str>)]>);
+
+impl AxisLabels {
+    /// Of axes and values in any order.
+    pub fn new(axes: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> AxisLabels {
+        let mut axes: Vec<_> = axes.into_iter().collect();
+        axes.sort();
+        AxisLabels(axes.into())
+    }
+
+    /// The axes and their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(axis, value)| (&**axis, &**value))
+    }
+
+    /// The axes and their values as texts of their own.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        self.iter().map(|(axis, value)| (axis.to_owned(), value.to_owned())).collect()
+    }
+}
+
+impl Default for AxisLabels {
+    fn default() -> AxisLabels {
+        AxisLabels(Arc::new([]))
+    }
+}
+
+impl Serialize for AxisLabels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for AxisLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let axes = BTreeMap::<String, String>::deserialize(deserializer)?;
+        Ok(AxisLabels::new(axes.into_iter().map(|(axis, value)| (axis.into(), value.into()))))
+    }
+}

@@ -1,0 +1,187 @@
+//! Conditions: fields that are axes, and values that are on them. Decided from the values of the axes, without cells.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Checker, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::matrix::{Condition, Filter, Grid, Pick, Query, Want};
+use crate::plan::model::{Scalar, Sweep};
+use crate::plan::suggest;
+use crate::plan::tree::Step;
+use crate::units::Decimal;
+
+/// More values than this are not listed in a remedy.
+const MOST_LISTED: usize = 20;
+
+/// What a condition is for, in the words of its mistakes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Purpose {
+    /// The kind of mistake.
+    pub code: Code,
+    /// What a condition does that matches nothing.
+    pub nothing: &'static str,
+    /// What it is.
+    pub name: &'static str,
+}
+
+/// Of a sweep and its values.
+pub(super) const WHEN: Purpose =
+    Purpose { code: Code::DeadCondition, nothing: "this `when` matches nothing", name: "`when`" };
+/// Of `exclude`.
+pub(super) const EXCLUDE: Purpose =
+    Purpose { code: Code::DeadExclude, nothing: "this exclude leaves nothing out", name: "exclude" };
+
+/// The values of one axis, to be looked up.
+#[derive(Debug, Default)]
+struct Known<'p> {
+    values: HashSet<&'p Scalar>,
+    /// In the order written.
+    listed: Vec<&'p Scalar>,
+    /// Sorted.
+    numbers: Vec<Decimal>,
+}
+
+impl Known<'_> {
+    fn has(&self, pick: &Pick) -> bool {
+        match pick {
+            Pick::One(value) => self.values.contains(value),
+            Pick::Within { from, to } => {
+                let at = from.map_or(0, |from| self.numbers.partition_point(|number| *number < from));
+                self.numbers.get(at).is_some_and(|number| to.is_none_or(|to| *number <= to))
+            }
+        }
+    }
+}
+
+/// A sweep with what is asked of it often.
+pub(super) struct Asked<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// The sweep, in its one form.
+    pub sweep: &'p Sweep,
+    /// Its grid.
+    pub grid: &'p Grid<'p>,
+    /// Whether an axis was wrong and is not there.
+    pub lacks_axes: bool,
+    /// Whether its own `when` keeps no cell, so that nothing is to be said of what others match.
+    pub keeps_nothing: bool,
+    known: HashMap<&'p str, Known<'p>>,
+}
+
+impl<'p> Asked<'p> {
+    /// Looks up the values of a sweep.
+    pub fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> Asked<'p> {
+        let mut known: HashMap<&str, Known> = HashMap::new();
+        let points = grid.axes.axes.iter().flat_map(|(_, points)| points);
+        for field in points.flat_map(|point| &point.fields) {
+            let of_axis = known.entry(grid.axes.names[field.name]).or_default();
+            if of_axis.values.insert(&field.value) {
+                of_axis.listed.push(&field.value);
+                of_axis.numbers.extend(match &field.value {
+                    Scalar::Number(number) => Some(*number),
+                    Scalar::Bool(_) | Scalar::Text(_) => None,
+                });
+            }
+        }
+        known.values_mut().for_each(|of_axis| of_axis.numbers.sort_unstable());
+        Asked { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
+    }
+
+    /// What a search must want for its cells to match `condition`.
+    pub fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
+        condition
+            .iter()
+            .filter_map(|(field, filter)| Some((self.grid.axes.field(field)?, Want::Matches(filter))))
+            .collect()
+    }
+}
+
+impl Checker<'_> {
+    /// Checks a condition, written at `at` from the sweep on; whether it may match something.
+    pub(super) fn condition(&mut self, asked: &Asked, at: &[Step], condition: &Condition, purpose: Purpose) -> bool {
+        let at = [&steps!["sweeps", asked.name], at].concat();
+        if condition.is_empty() {
+            let message = format!("this {} names no field", purpose.name);
+            self.empty(&at, message, "write one: { endpoint: NAME }, or remove it");
+            return false;
+        }
+        let before = self.found.len();
+        for (field, filter) in condition {
+            self.filter(asked, &[&at[..], &steps![field.as_str()]].concat(), field, filter, purpose);
+        }
+        if self.found.len() > before || asked.lacks_axes || asked.keeps_nothing || !asked.grid.is_entangled(condition) {
+            return self.found.len() == before;
+        }
+        let wants = asked.wants(condition);
+        let query = Query { wants: &wants, with_excludes: false };
+        let matches = asked.grid.any(query, &mut self.steps_left, &mut |_| true) != Some(false);
+        if !matches {
+            let message = format!("{}: no cell has all of this at once", purpose.nothing);
+            let remedy = "look at what goes together on its axes, and at their `when`s";
+            self.report_key(&at, Diagnostic::new(purpose.code, message).remedy(remedy));
+        }
+        matches
+    }
+
+    fn filter(&mut self, asked: &Asked, at: &[Step], field: &str, filter: &Filter, purpose: Purpose) {
+        let Some(known) = asked.known.get(field) else { return self.no_field(asked, at, field, purpose) };
+        if filter.0.is_empty() {
+            self.empty(at, format!("`{field}` lists no values"), "write at least one");
+        }
+        let matrix = steps!["sweeps", asked.name, "matrix"];
+        if self.tree.walk(&matrix).node.is_damaged() {
+            return;
+        }
+        for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick)) {
+            let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
+            let message = match pick {
+                Pick::One(_) => message,
+                Pick::Within { .. } => format!("{}: no value of axis `{field}` lies in `{pick}`", purpose.nothing),
+            };
+            let at = [at, &steps![place]].concat();
+            let remedy = self.on_axis(known, pick);
+            self.report(&at, Diagnostic::new(purpose.code, message).remedy(remedy));
+        }
+    }
+
+    /// What to write instead of a value that is not on an axis.
+    fn on_axis(&self, known: &Known, pick: &Pick) -> String {
+        let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
+        let names = shown.iter().map(String::as_str);
+        if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
+            return "write it as on the axis: a number without quotes, a name with them".to_owned();
+        }
+        let is_text = matches!(pick, Pick::One(Scalar::Text(_)));
+        match suggest::nearest(&pick.to_string(), names.clone()).filter(|_| is_text) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.listed.len() > shown.len() => {
+                let more = known.listed.len() - shown.len();
+                format!("the axis has {} and {more} more", suggest::choices(names).replace(" or ", ", "))
+            }
+            None => format!("the axis has {}", suggest::choices(names).replace(" or ", " and ")),
+        }
+    }
+
+    fn no_field(&mut self, asked: &Asked, at: &[Step], field: &str, purpose: Purpose) {
+        let name = asked.name;
+        let axes = asked.grid.axes.names.iter().copied();
+        let of_group: Vec<&str> =
+            asked.sweep.matrix.get(field).map(|axis| super::names::fields(field, axis)).unwrap_or_default();
+        let (message, remedy) = if of_group.is_empty() {
+            let remedy = match suggest::nearest(field, axes.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its axes are {}", suggest::choices(axes).replace(" or ", " and ")),
+            };
+            (format!("`{field}` is not an axis of sweep `{name}`"), remedy)
+        } else {
+            let remedy = format!("name {}", suggest::choices(of_group));
+            (format!("`{field}` is a name for several axes; cells have the axes"), remedy)
+        };
+        // An axis that is wrong itself was reported; the condition may well be right.
+        if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)
+            || asked.sweep.matrix.contains_key(field)
+        {
+            self.report_key(at, Diagnostic::new(purpose.code, message).remedy(remedy));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The rules over a matrix: `when`, `exclude`, `extend`, `add`. What they match is decided from the axes; where axes depend
+//! on each other, a search looks for one cell, with a bound on its steps. Cells are never built.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::condition::{Asked, EXCLUDE, WHEN};
+use super::{Checker, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::matrix::{Axis, Chosen, Condition, Query, Rule, Want};
+use crate::plan::model::{Extend, Scalar};
+use crate::plan::tree::Step;
+
+/// The axes that every cell needs, each with what is said of a cell without it.
+const NEEDED: [(&[&str], Code, &str); 3] = [
+    (&["endpoint"], Code::MissingAxis, "have no endpoint"),
+    (&["model"], Code::MissingAxis, "have no model"),
+    (&["batch_size", "qps"], Code::NoLoad, "have no load: neither `batch_size` nor `qps`"),
+];
+
+impl Checker<'_> {
+    /// Checks the rules of a sweep.
+    pub(super) fn rules(&mut self, asked: &mut Asked) {
+        let before = self.found.len();
+        if let Some(when) = &asked.sweep.when {
+            asked.keeps_nothing = !self.condition(asked, &steps!["when"], when, WHEN);
+        }
+        let asked = &*asked;
+        self.conditions_of_axes(asked);
+        for (index, exclude) in asked.sweep.exclude.iter().enumerate() {
+            self.condition(asked, &steps!["exclude", index], exclude, EXCLUDE);
+        }
+        for (index, extend) in asked.sweep.extend.iter().enumerate() {
+            self.extend(asked, index, extend);
+        }
+        // Where something is wrong already, that may be the cause of what would follow.
+        let damaged = self.tree.walk(&steps!["sweeps", asked.name]).node.is_damaged();
+        if self.found.len() == before && !damaged && !asked.lacks_axes && !asked.grid.axes.axes.is_empty() {
+            self.all_excluded(asked);
+            self.needed(asked);
+            self.added(asked);
+        }
+    }
+
+    fn conditions_of_axes(&mut self, asked: &Asked) {
+        for (key, axis) in &asked.sweep.matrix {
+            match axis {
+                Axis::Zip(zip) => {
+                    if let Some(when) = &zip.when {
+                        self.condition(asked, &steps!["matrix", key.as_str(), "when"], when, WHEN);
+                    }
+                }
+                Axis::Values(items) => {
+                    for (index, when) in
+                        items.iter().enumerate().filter_map(|(at, item)| Some((at, item.when.as_ref()?)))
+                    {
+                        self.condition(asked, &steps!["matrix", key.as_str(), index, "when"], when, WHEN);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports rules that leave no cell over.
+    fn all_excluded(&mut self, asked: &Asked) {
+        let (name, sweep) = (asked.name, asked.sweep);
+        if sweep.exclude.is_empty() && sweep.when.is_none() {
+            return;
+        }
+        let has_values = sweep.matrix.values().all(|axis| !axis.is_empty());
+        let query = Query { wants: &[], with_excludes: true };
+        if has_values && asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
+            let word = if sweep.exclude.is_empty() { "when" } else { "exclude" };
+            let message = format!("`{word}` leaves no cell of sweep `{name}` over");
+            let remedy = "remove a rule, or add the fields that tell which cells are meant";
+            self.report_key(&steps!["sweeps", name, word], Diagnostic::new(Code::AllExcluded, message).remedy(remedy));
+        }
+    }
+
+    fn extend<'q>(&mut self, asked: &Asked<'q>, index: usize, extend: &'q Extend) {
+        let at = steps!["extend", index];
+        if !self.condition(asked, &[&at[..], &steps!["when"]].concat(), &extend.when, WHEN)
+            || asked.lacks_axes
+            || asked.keeps_nothing
+        {
+            return;
+        }
+        let mut wants = asked.wants(&extend.when);
+        let query = Query { wants: &wants, with_excludes: true };
+        if asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
+            let message = "this `extend` matches nothing: every cell it means is excluded";
+            let at = [&steps!["sweeps", asked.name], &at[..]].concat();
+            return self.report_key(&at, Diagnostic::new(Code::DeadCondition, message).remedy("remove it"));
+        }
+        for field in extend.with.keys() {
+            self.overrides(asked, index, field, &mut wants);
+        }
+    }
+
+    /// Reports a field of an `extend` that a cell it matches has already, from an axis or from an `extend` before it.
+    fn overrides<'q>(&mut self, asked: &Asked<'q>, index: usize, field: &str, wants: &mut Vec<(usize, Want<'q>)>) {
+        let at = steps!["sweeps", asked.name, "extend", index, "with", field];
+        if let Some(id) = asked.grid.axes.field(field) {
+            wants.push((id, Want::Present));
+            if self.is_there(asked, wants) {
+                let message = format!("this `extend` gives `{field}`, which the cells it matches have already");
+                let remedy =
+                    format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
+                self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
+            }
+            wants.pop();
+        }
+        let others = asked.sweep.extend[..index].iter().enumerate();
+        for (first, other) in others.filter(|(_, other)| other.with.contains_key(field)) {
+            let both = [&wants[..], &asked.wants(&other.when)].concat();
+            if self.steps_left > 0 && self.is_there(asked, &both) {
+                let message = format!("two `extend`s give the same cells a `{field}`");
+                let remedy = "narrow the `when` of one of them";
+                let mut diagnostic = Diagnostic::new(Code::Overrides, message).remedy(remedy);
+                let path = steps!["sweeps", asked.name, "extend", first, "with", field];
+                diagnostic.related.extend(self.key_of(&path, "the first one"));
+                return self.report_key(&at, diagnostic);
+            }
+        }
+    }
+
+    /// Whether some cell meets `wants`, as far as the steps go.
+    pub(super) fn is_there(&mut self, asked: &Asked, wants: &[(usize, Want)]) -> bool {
+        asked.grid.any(Query { wants, with_excludes: true }, &mut self.steps_left, &mut |_| true) == Some(true)
+    }
+
+    /// Reports cells that lack what every run needs, where only some do.
+    fn needed(&mut self, asked: &Asked) {
+        let name = asked.name;
+        for (axes, code, what) in NEEDED {
+            let ids: Vec<usize> = axes.iter().filter_map(|axis| asked.grid.axes.field(axis)).collect();
+            let gives = |extend: &&Extend| axes.iter().any(|axis| extend.with.contains_key(*axis));
+            let extends: Vec<(&Condition, Rule)> = asked
+                .sweep
+                .extend
+                .iter()
+                .filter(gives)
+                .map(|extend| (&extend.when, Rule::new(&asked.grid.axes, &extend.when)))
+                .collect();
+            if ids.is_empty() && extends.is_empty() {
+                continue; // Nobody gives it: told where the axes are looked at.
+            }
+            let mut wants: Vec<(usize, Want)> = ids.iter().map(|id| (*id, Want::Absent)).collect();
+            // So that the search sees the fields on which an `extend` depends.
+            wants.extend(extends.iter().flat_map(|(when, _)| asked.wants(when)).map(|(id, _)| (id, Want::Any)));
+            let query = Query { wants: &wants, with_excludes: true };
+            let mut example = None;
+            let mut lacks = |cell: &Chosen| {
+                let lacks = !extends.iter().any(|(_, rule)| rule.matches(cell));
+                example = lacks.then(|| shown(asked, cell));
+                lacks
+            };
+            asked.grid.any(query, &mut self.steps_left, &mut lacks);
+            if let Some(example) = example {
+                let message = format!("some cells of sweep `{name}` {what}, such as {example}");
+                let axes = axes.join("` or `");
+                let remedy = format!("give these cells `{axes}` too, or leave them out with `exclude`");
+                let at = steps!["sweeps", name, "matrix"];
+                self.report_key(&at, Diagnostic::new(code, message).remedy(remedy));
+            }
+        }
+    }
+
+    /// Reports cells of `add` that are there already.
+    fn added(&mut self, asked: &Asked) {
+        let extends: Vec<Rule> =
+            asked.sweep.extend.iter().map(|extend| Rule::new(&asked.grid.axes, &extend.when)).collect();
+        let mut seen: HashSet<BTreeMap<&str, &Scalar>> = HashSet::new();
+        for (index, cell) in asked.sweep.add.iter().enumerate() {
+            let at = steps!["sweeps", asked.name, "add", index];
+            let whole: BTreeMap<&str, &Scalar> = cell.iter().map(|(axis, value)| (axis.as_str(), value)).collect();
+            if !seen.insert(whole.clone()) {
+                self.cell_twice(&at, "`add` has this cell already");
+            } else if self.is_cell(asked, &whole, &extends) {
+                self.cell_twice(&at, "the matrix has this cell already");
+            }
+        }
+    }
+
+    fn cell_twice(&mut self, at: &[Step], message: &str) {
+        let remedy = "remove it; to give a cell further fields write `extend`, to run it several times `repeats`";
+        self.report_key(at, Diagnostic::new(Code::CellTwice, message).remedy(remedy));
+    }
+
+    /// Whether the matrix, extended, has exactly this cell; with every step used up: no.
+    fn is_cell(&mut self, asked: &Asked, whole: &BTreeMap<&str, &Scalar>, extends: &[Rule]) -> bool {
+        let names = &asked.grid.axes.names;
+        let mut wants: Vec<(usize, Want)> = Vec::with_capacity(names.len());
+        for (id, name) in names.iter().enumerate() {
+            let is_extended = asked.sweep.extend.iter().any(|extend| extend.with.contains_key(*name));
+            wants.push(match whole.get(name) {
+                _ if is_extended => (id, Want::Any),
+                Some(value) => (id, Want::Is(value)),
+                None => (id, Want::Absent),
+            });
+        }
+        let mut is_it = |cell: &Chosen| {
+            let own = cell.fields.iter().flatten().map(|field| (names[field.name], &field.value));
+            let with = extends.iter().zip(&asked.sweep.extend).filter(|(rule, _)| rule.matches(cell));
+            let given = with.flat_map(|(_, extend)| extend.with.iter().map(|(axis, value)| (axis.as_str(), value)));
+            let made: BTreeMap<&str, &Scalar> = own.chain(given).collect();
+            made == *whole
+        };
+        asked.grid.any(Query { wants: &wants, with_excludes: true }, &mut self.steps_left, &mut is_it) == Some(true)
+    }
+}
+
+/// A cell in words, as far as a search has chosen it.
+fn shown(asked: &Asked, cell: &Chosen) -> String {
+    let mut fields: Vec<String> = Vec::new();
+    for field in cell.fields.iter().flatten() {
+        fields.push(format!("{}: {}", asked.grid.axes.names[field.name], field.value));
+    }
+    if fields.is_empty() { "the first".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+}

@@ -1,0 +1,225 @@
+//! The axes of a sweep with every value written out.
+
+use std::collections::HashMap;
+
+use super::{Axis, Condition, Item, What};
+use crate::plan::model::{Scalar, Sweep};
+use crate::plan::tree::Step;
+
+/// Why a matrix has no cells.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GridError {
+    /// Lists of a zip of different lengths.
+    #[error("the lists of `{axis}` differ in length: {lists}")]
+    UnequalZip {
+        /// The axis.
+        axis: String,
+        /// The lists and their lengths, in words.
+        lists: String,
+    },
+    /// A field that two axes give.
+    #[error("`{field}` is given by axis `{first}` and by axis `{second}`")]
+    FieldTwice {
+        /// The field.
+        field: String,
+        /// The axis that gives it first.
+        first: String,
+        /// The axis that gives it again.
+        second: String,
+    },
+    /// Something in a zip that is no plain value.
+    #[error("`{field}` in the zip of `{axis}` holds a `when` or a table of axes")]
+    InZip {
+        /// The axis.
+        axis: String,
+        /// The list.
+        field: String,
+    },
+    /// Axes whose `when`s wait for each other.
+    #[error("`when` goes round in a circle: {}", .0.join(" → "))]
+    Circle(Vec<String>),
+}
+
+/// One value of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// The field, as an index into the names.
+    pub name: usize,
+    /// The value.
+    pub value: Scalar,
+    /// Which element of the list it is written in.
+    item: usize,
+    /// Which value of that element's own list.
+    inside: Option<usize>,
+}
+
+/// One point of an axis: a value, or several that go together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point<'p> {
+    /// Its values.
+    pub fields: Vec<Field>,
+    /// Cells to which it applies; absent: all.
+    pub when: Option<&'p Condition>,
+}
+
+/// The axes of a sweep with every value written out.
+#[derive(Debug, Clone)]
+pub struct Axes<'p> {
+    /// Names of the fields.
+    pub names: Vec<&'p str>,
+    /// For each field, the axis that gives it.
+    pub given_by: Vec<usize>,
+    /// Axes by name, in declared order, each with its points.
+    pub axes: Vec<(&'p str, Vec<Point<'p>>)>,
+}
+
+impl<'p> Axes<'p> {
+    /// Writes the axes of `sweep` out.
+    pub fn new(sweep: &'p Sweep) -> Result<Axes<'p>, GridError> {
+        let mut axes = Axes { names: Vec::new(), given_by: Vec::new(), axes: Vec::new() };
+        let mut ids = HashMap::new();
+        for (name, axis) in &sweep.matrix {
+            let points = match axis {
+                Axis::Values(items) => axes.points(name, items, &mut ids)?,
+                Axis::Zip(zip) => {
+                    let lists = zip.lists.iter().map(|(field, list)| (field.as_str(), &list.0[..]));
+                    axes.zipped(name, lists, zip.when.as_ref(), &mut ids)?
+                }
+            };
+            axes.axes.push((name, points));
+        }
+        Ok(axes)
+    }
+
+    /// The id of a field that the axis under way gives.
+    fn id(&mut self, field: &'p str, ids: &mut HashMap<&'p str, usize>) -> Result<usize, GridError> {
+        let axis = self.axes.len();
+        let next = self.names.len();
+        let id = *ids.entry(field).or_insert(next);
+        if id == next {
+            self.names.push(field);
+            self.given_by.push(axis);
+        }
+        Ok(id)
+    }
+
+    fn claim(&mut self, axis: &str, field: &'p str, ids: &mut HashMap<&'p str, usize>) -> Result<usize, GridError> {
+        let id = self.id(field, ids)?;
+        match self.axes.get(self.given_by[id]) {
+            None => Ok(id),
+            Some((first, _)) => Err(GridError::FieldTwice {
+                field: field.to_owned(),
+                first: (*first).to_owned(),
+                second: axis.to_owned(),
+            }),
+        }
+    }
+
+    fn points(
+        &mut self,
+        axis: &'p str,
+        items: &'p [Item],
+        ids: &mut HashMap<&'p str, usize>,
+    ) -> Result<Vec<Point<'p>>, GridError> {
+        let mut points = Vec::new();
+        for (item, written) in items.iter().enumerate() {
+            let when = written.when.as_ref();
+            if let What::Fields(table) = &written.what {
+                let mut fields = Vec::with_capacity(table.len());
+                for (field, value) in table {
+                    let name = self.claim(axis, field, ids)?;
+                    fields.push(Field { name, value: value.clone(), item, inside: None });
+                }
+                points.push(Point { fields, when });
+                continue;
+            }
+            let name = self.claim(axis, axis, ids)?;
+            let point = |(value, inside)| Point { fields: vec![Field { name, value, item, inside }], when };
+            points.extend(values(written).map(point));
+        }
+        Ok(points)
+    }
+
+    fn zipped(
+        &mut self,
+        axis: &str,
+        lists: impl Iterator<Item = (&'p str, &'p [Item])>,
+        when: Option<&'p Condition>,
+        ids: &mut HashMap<&'p str, usize>,
+    ) -> Result<Vec<Point<'p>>, GridError> {
+        let mut points: Vec<Point> = Vec::new();
+        let mut lengths: Vec<(&str, usize)> = Vec::new();
+        for (field, items) in lists {
+            let name = self.claim(axis, field, ids)?;
+            let mut length = 0;
+            for (item, written) in items.iter().enumerate() {
+                if written.when.is_some() || matches!(written.what, What::Fields(_)) {
+                    return Err(GridError::InZip { axis: axis.to_owned(), field: field.to_owned() });
+                }
+                for (value, inside) in values(written) {
+                    if length == points.len() && lengths.is_empty() {
+                        points.push(Point { fields: Vec::new(), when });
+                    }
+                    if let Some(point) = points.get_mut(length) {
+                        point.fields.push(Field { name, value, item, inside });
+                    }
+                    length += 1;
+                }
+            }
+            lengths.push((field, length));
+        }
+        if lengths.iter().any(|(_, length)| *length != points.len()) {
+            let shown: Vec<String> = lengths.iter().map(|(field, length)| format!("`{field}` has {length}")).collect();
+            return Err(GridError::UnequalZip { axis: axis.to_owned(), lists: shown.join(", ") });
+        }
+        Ok(points)
+    }
+
+    /// The id of a field.
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == name)
+    }
+
+    /// Every value of a field, in the order written.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &Scalar> {
+        self.fields(name).map(|(_, field)| &field.value)
+    }
+
+    /// Every value of a field as it stands in its point, with the axis that gives it.
+    pub fn fields(&self, name: &str) -> impl Iterator<Item = (usize, &Field)> {
+        let id = self.field(name);
+        let axis = id.map(|id| self.given_by[id]);
+        let points = axis.into_iter().flat_map(|axis| self.axes[axis].1.iter().map(move |point| (axis, point)));
+        let fields = points.flat_map(|(axis, point)| point.fields.iter().map(move |field| (axis, field)));
+        fields.filter(move |(_, field)| Some(field.name) == id)
+    }
+
+    /// Where a value of an axis is written, from `matrix` on.
+    pub fn place(&self, axis: usize, field: &Field, written: &Axis) -> Vec<Step> {
+        let name = self.names[field.name];
+        let mut steps = vec![Step::from("matrix"), Step::from(self.axes[axis].0)];
+        let of_fields = match written {
+            Axis::Zip(_) => {
+                steps.extend([Step::from("zip"), Step::from(name)]);
+                false
+            }
+            Axis::Values(items) => matches!(items[field.item].what, What::Fields(_)),
+        };
+        steps.push(Step::from(field.item));
+        steps.extend(of_fields.then(|| Step::from(name)));
+        steps.extend(field.inside.into_iter().flat_map(|inside| [Step::from("value"), Step::from(inside)]));
+        steps
+    }
+}
+
+/// The values of an element of a list, each with its place in the element.
+fn values(item: &Item) -> Box<dyn Iterator<Item = (Scalar, Option<usize>)> + '_> {
+    let is_plain = item.when.is_none() && item.len() == 1;
+    match &item.what {
+        What::Values(values) => {
+            Box::new(values.iter().cloned().enumerate().map(move |(at, value)| (value, (!is_plain).then_some(at))))
+        }
+        What::Range(range) => Box::new(range.values().map(|value| (Scalar::Number(value), None))),
+        What::Fields(_) => Box::new(std::iter::empty()),
+    }
+}

@@ -1,0 +1,237 @@
+//! What the axes of a sweep are made of, as they are written: lists, ranges, zips, values that hold under a condition,
+//! and the rules that take cells out, extend them and add them. `read` reads them, `grid` makes cells of them.
+
+mod axes;
+mod grid;
+mod range;
+mod read;
+pub(super) mod schema;
+
+use serde::Serialize;
+
+use super::model::{Scalar, Sweep, Table};
+use super::tree::Step;
+use crate::units::Decimal;
+
+pub use axes::{Axes, Field, GridError, Point};
+pub use grid::{Chosen, Grid, Query, Rule, Want};
+pub use range::{By, Range};
+
+/// One axis of a matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Axis {
+    /// Values, one after the other; one that stands alone is a list of one.
+    Values(Vec<Item>),
+    /// Several equally long lists that go together: the first value of each, the second of each, and so on.
+    Zip(Zip),
+}
+
+/// Several equally long lists as one axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Zip {
+    /// The lists, each under the name of its axis.
+    #[serde(rename = "zip")]
+    pub lists: Table<List>,
+    /// Cells to which the axis applies; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+}
+
+/// A list of a zip: one value that stands alone is a list of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List(pub Vec<Item>);
+
+/// A value of an axis, or several that are written as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What it stands for.
+    pub what: What,
+    /// Cells to which it applies; absent: all.
+    pub when: Option<Condition>,
+}
+
+/// What an element of an axis stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// One value, or a list of them under one condition.
+    Values(Vec<Scalar>),
+    /// The numbers of a range.
+    Range(Range),
+    /// One point of several axes, by their names.
+    Fields(Table<Scalar>),
+}
+
+/// Which cells are meant: every field given must match. A field that a cell lacks never matches.
+pub type Condition = Table<Filter>;
+
+/// Which values of an axis are meant: any of these.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter(pub Vec<Pick>);
+
+/// One value, or those within bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pick {
+    /// This value.
+    One(Scalar),
+    /// Every number from one bound to the other, both included.
+    Within {
+        /// The least; absent: no bound.
+        from: Option<Decimal>,
+        /// The greatest; absent: no bound.
+        to: Option<Decimal>,
+    },
+}
+
+/// Fields that matching cells get besides their own.
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extend {
+    /// The cells that are extended: every field given must match.
+    pub when: Condition,
+    /// The fields that they get.
+    pub with: Table<Scalar>,
+}
+
+impl Axis {
+    /// An axis of one value.
+    pub fn one(value: Scalar) -> Axis {
+        Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
+    }
+
+    /// How many values it has at most, without making any.
+    pub fn len(&self) -> usize {
+        let sum = |items: &[Item]| items.iter().map(Item::len).sum();
+        match self {
+            Axis::Values(items) => sum(items),
+            Axis::Zip(zip) => zip.lists.values().map(|list| sum(&list.0)).max().unwrap_or_default(),
+        }
+    }
+
+    /// Whether it has no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many values must be held to go through it, without making any.
+    pub fn weight(&self) -> usize {
+        let sum = |items: &[Item]| -> usize { items.iter().map(Item::weight).sum() };
+        match self {
+            Axis::Values(items) => sum(items),
+            Axis::Zip(zip) => zip.lists.values().map(|list| sum(&list.0)).sum(),
+        }
+    }
+}
+
+impl Item {
+    /// How many points of the axis it stands for.
+    pub fn len(&self) -> usize {
+        match &self.what {
+            What::Values(values) => values.len(),
+            What::Range(range) => range.len(),
+            What::Fields(_) => 1,
+        }
+    }
+
+    /// Whether it stands for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn weight(&self) -> usize {
+        match &self.what {
+            What::Fields(fields) => fields.len(),
+            What::Values(_) | What::Range(_) => self.len(),
+        }
+    }
+}
+
+impl Filter {
+    /// Whether a value is one of those meant.
+    pub fn matches(&self, value: &Scalar) -> bool {
+        self.0.iter().any(|pick| pick.matches(value))
+    }
+}
+
+impl Pick {
+    /// Whether a value is meant.
+    pub fn matches(&self, value: &Scalar) -> bool {
+        match (self, value) {
+            (Pick::One(one), value) => one == value,
+            (Pick::Within { from, to }, Scalar::Number(number)) => {
+                from.is_none_or(|from| from <= *number) && to.is_none_or(|to| *number <= to)
+            }
+            (Pick::Within { .. }, Scalar::Bool(_) | Scalar::Text(_)) => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Pick {
+    /// As a plan writes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pick::One(value) => value.fmt(f),
+            Pick::Within { from: Some(from), to: Some(to) } => write!(f, "{{ from: {from}, to: {to} }}"),
+            Pick::Within { from: Some(from), to: None } => write!(f, "{{ from: {from} }}"),
+            Pick::Within { from: None, to: Some(to) } => write!(f, "{{ to: {to} }}"),
+            Pick::Within { from: None, to: None } => f.write_str("{}"),
+        }
+    }
+}
+
+impl Sweep {
+    /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` name it; each once, in
+    /// the order in which they are written.
+    pub fn values(&self, field: &str) -> Vec<Scalar> {
+        self.written(field).into_iter().map(|(value, _)| value).collect()
+    }
+
+    /// The same values, each with the place where it is first written, from the sweep on.
+    pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
+        let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
+        if let Ok(axes) = Axes::new(self) {
+            let places =
+                axes.fields(field).map(|(axis, one)| (one.value.clone(), axes.place(axis, one, &self.matrix[axis])));
+            written.extend(places);
+        }
+        let steps = |word: &str, index: usize| vec![Step::from(word), Step::from(index)];
+        for (index, extend) in self.extend.iter().enumerate() {
+            let place = || [steps("extend", index), vec!["with".into(), field.into()]].concat();
+            written.extend(extend.with.get(field).map(|value| (value.clone(), place())));
+        }
+        for (index, cell) in self.add.iter().enumerate() {
+            let place = || [steps("add", index), vec![field.into()]].concat();
+            written.extend(cell.get(field).map(|value| (value.clone(), place())));
+        }
+        let mut seen = std::collections::HashSet::new();
+        written.retain(|(value, _)| seen.insert(value.clone()));
+        written
+    }
+
+    /// The fields that change together with `field`, because one axis gives them all.
+    pub fn together_with(&self, field: &str) -> Vec<&str> {
+        let Ok(axes) = Axes::new(self) else { return Vec::new() };
+        let Some(id) = axes.field(field) else { return Vec::new() };
+        let axis = axes.given_by[id];
+        let others = axes.names.iter().zip(&axes.given_by).filter(|(name, by)| **by == axis && **name != field);
+        others.map(|(name, _)| *name).collect()
+    }
+
+    /// Every field that some cell may have, in the order in which they are written.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = Vec::new();
+        for (name, axis) in &self.matrix {
+            match axis {
+                Axis::Zip(zip) => fields.extend(zip.lists.keys().map(String::as_str)),
+                Axis::Values(items) => items.iter().for_each(|item| match &item.what {
+                    What::Fields(table) => fields.extend(table.keys().map(String::as_str)),
+                    What::Values(_) | What::Range(_) => fields.push(name),
+                }),
+            }
+        }
+        fields.extend(self.extend.iter().flat_map(|extend| extend.with.keys()).map(String::as_str));
+        fields.extend(self.add.iter().flat_map(Table::keys).map(String::as_str));
+        let mut seen = std::collections::HashSet::new();
+        fields.retain(|field| seen.insert(*field));
+        fields
+    }
+}

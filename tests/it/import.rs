@@ -1,0 +1,375 @@
+//! `sweepline import`: what people have becomes a plan that passes `check`, says where every value came from, and lists what
+//! is not in it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::lab::{DEADLINE, Ended, Lab, Server};
+
+/// The fixtures that are imported, with what is typed beside the file. The others are files that these name.
+const FIXTURES: [(&str, &[&str]); 15] = [
+    ("closed_loop.json", &[]),
+    ("closed_loop_objects.json", &[]),
+    ("bench_serve.sh", &[]),
+    ("rates.sh", &[]),
+    ("concurrency.sh", &[]),
+    ("sharegpt.sh", &[]),
+    ("burst.sh", &[]),
+    ("shapes.sh", &[]),
+    ("repeats.sh", &[]),
+    ("sweep.sh", &[]),
+    ("sla.sh", &[]),
+    ("bench_hparams.json", &["--", "vllm", "bench", "serve", "--model", "m", "--request-rate", "3"]),
+    ("named_params.json", &["--model", "facebook/opt-125m", "--url", "http://gpu-7:8000/v1"]),
+    ("serve_hparams.json", &["--", "vllm", "bench", "serve", "--model", "m", "--max-concurrency", "16"]),
+    ("documented_options.sh", &[]),
+];
+
+/// Secrets that stand in fixtures.
+const SECRETS: [&str; 3] = ["sk-proj-verysecret0123456789", "abcdef0123456789", "sk-live-0123456789abcdef0123"];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
+}
+
+/// A laboratory with all fixtures in its folder.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for entry in std::fs::read_dir(fixtures()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, lab.path().join(path.file_name().unwrap())).unwrap();
+    }
+    lab
+}
+
+fn import(lab: &Lab, args: &[&str]) -> Ended {
+    lab.run(&[&["import"], args].concat())
+}
+
+#[test]
+fn every_fixture_becomes_a_plan_that_says_where_it_came_from() {
+    let lab = lab();
+    for (file, more) in FIXTURES {
+        let ended = import(&lab, &[&[file], more].concat());
+        assert_eq!(ended.code, Some(0), "{file}: {}", ended.stderr);
+        lab.write("plan.yaml", &ended.stdout);
+        lab.ok(&["check", "plan.yaml"]);
+        lab.ok(&["preview", "plan.yaml", "--format", "json"]);
+        for text in [&ended.stdout, &ended.stderr] {
+            assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{file} shows a secret");
+        }
+        let again = import(&lab, &[&[file], more].concat());
+        assert_eq!((again.stdout, again.stderr), (ended.stdout.clone(), ended.stderr.clone()), "{file}");
+        every_value_has_an_origin(file, &ended.stdout);
+        if file != "documented_options.sh" {
+            let name = format!("import_{}", file.replace('.', "_"));
+            insta::assert_snapshot!(name, format!("{}---- stderr\n{}", ended.stdout, ended.stderr));
+        }
+    }
+}
+
+/// Behind every value stands a comment, but for what names entries of the plan itself.
+fn every_value_has_an_origin(file: &str, plan: &str) {
+    let body = plan.split("sweepline: 1\n").nth(1).unwrap();
+    for line in body.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        let (key, value) = line.split_once(':').unwrap();
+        let own = ["endpoint", "model", "scenario"].contains(&key.trim());
+        let is_table = value.split("  #").next().unwrap().trim().is_empty();
+        assert!(own || is_table || line.contains("  # "), "{file}: no origin in `{line}`");
+    }
+}
+
+#[test]
+fn every_fixture_file_is_used() {
+    let scripts: String = FIXTURES.map(|(file, _)| std::fs::read_to_string(fixtures().join(file)).unwrap()).concat();
+    for entry in std::fs::read_dir(fixtures()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(FIXTURES.iter().any(|(file, _)| *file == name) || scripts.contains(&name), "{name} is in no test");
+    }
+}
+
+#[test]
+fn every_documented_option_is_mapped_or_listed() {
+    let lab = Lab::new();
+    let documented = std::fs::read_to_string(fixtures().join("documented_options.sh")).unwrap();
+    let lines: Vec<&str> = documented.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.len() > 90, "{}", lines.len());
+    for (number, line) in lines.iter().enumerate() {
+        let file = format!("{number}.sh");
+        lab.write(&file, line);
+        let plan = lab.ok(&["import", &file]).stdout;
+        for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
+            let named = plan
+                .match_indices(option)
+                .any(|(at, _)| !plan[at + option.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
+            assert!(named, "{option} of `{line}` is nowhere in:\n{plan}");
+        }
+        assert!(!plan.contains("this option is not known here"), "{line}\n{plan}");
+    }
+}
+
+#[test]
+fn a_command_may_stand_on_the_command_line() {
+    let lab = Lab::new();
+    let command = "vllm bench serve --model m --request-rate 10 --num-prompts 1000 --random-input-len 100";
+    let words: Vec<&str> = command.split(' ').collect();
+    let typed = import(&lab, &[&["--"], &words[..]].concat());
+    assert_eq!(typed.code, Some(0), "{}", typed.stderr);
+    assert!(
+        typed.stdout.contains("qps: [10]") && typed.stdout.contains("phases: { measure: 100s }"),
+        "{}",
+        typed.stdout
+    );
+    let secret = import(&lab, &[&["--", "OPENAI_API_KEY=opensesame1"], &words[..]].concat());
+    assert!(secret.stdout.contains("api_key: { secret: env:OPENAI_API_KEY }"), "{}", secret.stdout);
+    assert!(!secret.stdout.contains("opensesame1"));
+}
+
+#[test]
+fn parameter_files_go_with_a_command_or_with_flags() {
+    let lab = lab();
+    let nameless = import(&lab, &["named_params.json"]);
+    assert_eq!(nameless.code, Some(2));
+    assert!(
+        nameless.stderr.contains("names no model") && nameless.stderr.contains("--model ID"),
+        "{}",
+        nameless.stderr
+    );
+    let plan = import(&lab, &["named_params.json", "--model", "a/b", "--url", "http://h:1/v1"]).stdout;
+    assert!(plan.contains("id: a/b") && plan.contains("url: http://h:1/v1"), "{plan}");
+    lab.write("bare.json", "{\"batch_sizes\": [1], \"measure_seconds\": 9}");
+    let bare = import(&lab, &["bare.json", "--model", "a/b", "--url", "http://h:1/v1"]).stdout;
+    assert!(bare.contains("id: a/b") && bare.contains("url: http://h:1/v1"), "{bare}");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place_and_remedy() {
+    let lab = Lab::new();
+    let bench = "vllm bench serve --model m";
+    let cases: [(&str, &str, &[&str]); 17] = [
+        ("a.json", "{\"endpoints\": [\"http://h/v1\"],\n \"models\": [\"m\"]]", &["a.json:2:", "not JSON"]),
+        (
+            "b.json",
+            "{\"endpoints\": [], \"models\": [\"m\"], \"batch_sizes\": [1]}",
+            &["b.json: endpoints", "there are none", "--url URL"],
+        ),
+        (
+            "c.json",
+            "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"]}",
+            &["c.json: batch_sizes", "no load", "[1, 2, 4, 8]"],
+        ),
+        (
+            "d.json",
+            "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [1, -4]}",
+            &["d.json: batch_sizes[1]", "`-4`", "from 1 to 100000"],
+        ),
+        (
+            "e.json",
+            "{\"endpoints\": [5], \"models\": [\"m\"], \"batch_sizes\": [1]}",
+            &["e.json: endpoints[0]", "a URL, a name or an object"],
+        ),
+        (
+            "f.json",
+            "{\"endpoints\": [\"ftp://h:1\"], \"models\": [\"m\"], \"batch_sizes\": [1]}",
+            &["f.json: endpoints[0]", "neither http nor https"],
+        ),
+        ("g.json", "{\"foo\": 1, \"bar\": 2}", &["g.json: not known", "the keys foo, bar", "`vllm bench serve`"]),
+        ("h.json", "[1, 2]", &["h.json: not known", "--format"]),
+        (
+            "i.json",
+            "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [1], \"measure_seconds\": \"soon\"}",
+            &["i.json: measure_seconds", "number of seconds"],
+        ),
+        ("j.sh", "echo hi\nls -l\n", &["j.sh: not known", "no benchmark among 2 commands (echo, ls)"]),
+        ("k.sh", "x\nvllm bench serve --model 'm\n", &["k.sh:2: the quote is not closed"]),
+        ("l.sh", "\nvllm bench serve --request-rate 3\n", &["l.sh:2: the command names no model", "--model ID"]),
+        (
+            "m.sh",
+            &format!("{bench} --request-rate $QPS"),
+            &["m.sh:1: --request-rate $QPS; `QPS` has no value", "write it there"],
+        ),
+        ("n.sh", &format!("{bench} --request-rate fast"), &["n.sh:1: --request-rate fast is not a rate", "or inf"]),
+        (
+            "o.sh",
+            &format!("{bench} --base-url ftp://h"),
+            &["o.sh:1: `ftp://h` is no base URL", "--base-url http://HOST:PORT"],
+        ),
+        (
+            "p.sh",
+            "vllm bench sweep serve --serve-cmd 'vllm serve m' --bench-cmd 'vllm bench serve --model m' --bench-params no.json",
+            &["p.sh:1: --bench-params: no.json cannot be read"],
+        ),
+        ("q.sh", "for r in 1 2; do\n vllm bench serve --model m\n", &["q.sh:1: the loop is not closed"]),
+    ];
+    for (file, text, words) in cases {
+        lab.write(file, text);
+        let ended = import(&lab, &[file]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{file}: {}", ended.stderr);
+        for word in words {
+            assert!(ended.stderr.contains(word), "{file}: no `{word}` in: {}", ended.stderr);
+        }
+    }
+    // Told what it is, a file is read as that.
+    let ended = import(&lab, &["g.json", "--format", "closed-loop", "--model", "m", "--url", "http://h"]);
+    assert!(ended.stderr.contains("g.json: batch_sizes"), "{}", ended.stderr);
+    let ended = import(&lab, &["j.sh", "--format", "vllm-sweep-params"]);
+    assert!(ended.stderr.contains("j.sh:1:1: this is not JSON"), "{}", ended.stderr);
+    assert_eq!(import(&lab, &["absent.sh"]).code, Some(2));
+    assert_eq!(import(&lab, &[]).code, Some(2));
+}
+
+#[test]
+fn hostile_files_are_refused_in_bounded_time_and_words() {
+    let lab = Lab::new();
+    let mut garbage = String::new();
+    let mut state = 7u64;
+    while garbage.len() < 1 << 20 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        garbage.push(char::from(b' ' + (state >> 58) as u8 % 95));
+    }
+    let endpoints = |count: usize| {
+        let all: Vec<String> = (0..count).map(|number| format!("\"http://h:{number}\"")).collect();
+        format!("{{\"endpoints\": [{}], \"models\": [\"m\"], \"batch_sizes\": [1]}}", all.join(","))
+    };
+    let mut scenarios =
+        String::from("{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [1], \"scenarios\": [");
+    (0..9_999).for_each(|number| write!(scenarios, "{{\"input_tokens\": {}}},", number + 16).unwrap());
+    scenarios.push_str("\"B1\"]}");
+    let bench = "vllm bench serve --model m";
+    let cases = [
+        ("garbage.sh", garbage[..1 << 20].to_owned()),
+        ("garbage.json", format!("{{{}", &garbage[..1 << 19])),
+        ("large.sh", "x".repeat((1 << 20) + 1)),
+        ("deep.json", format!("{}{}", "[".repeat(200_000), "]".repeat(200_000))),
+        ("deep_object.json", format!("{{\"endpoints\": {}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_001))),
+        ("endpoints.json", endpoints(20_000)),
+        ("scenarios.json", scenarios),
+        (
+            "sizes.json",
+            format!(
+                "{{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [{}1]}}",
+                "1,".repeat(100_000)
+            ),
+        ),
+        ("records.json", format!("[{}{{}}]", "{\"num_prompts\": 1},".repeat(40_000))),
+        ("loops.sh", format!("{}{bench}\n{}", "for a in {1..1000}; do\n".repeat(5), "done\n".repeat(5))),
+        ("doubling.sh", format!("A=aaaaaaaaaaaaaaaa\n{}{bench} --label $A\n", "A=$A$A\n".repeat(60))),
+        ("nested.sh", format!("{bench} {}", "$(".repeat(50_000))),
+        ("quote.sh", format!("{bench} '{}", "a\n".repeat(400_000))),
+        ("not_utf8.sh", "\u{0}\u{1}".repeat(1000)),
+    ];
+    for (file, text) in cases {
+        lab.write(file, &text);
+        let start = std::time::Instant::now();
+        let ended = import(&lab, &[file]);
+        assert!(
+            matches!(ended.code, Some(0 | 2)),
+            "{file}: {:?} {}",
+            ended.code,
+            &ended.stderr[..ended.stderr.len().min(2000)]
+        );
+        assert!(start.elapsed() < DEADLINE, "{file}");
+        assert!(ended.stderr.len() < 100_000 && !ended.stderr.contains("panicked"), "{file}: {}", ended.stderr.len());
+        println!("{file}: exit {:?} after {:?}", ended.code, start.elapsed());
+    }
+    std::fs::write(lab.path().join("bytes.sh"), [b'a', b'\n', 0xff]).unwrap();
+    let bytes = import(&lab, &["bytes.sh"]);
+    assert!(bytes.code == Some(2) && bytes.stderr.contains("bytes.sh:2: this line is not UTF-8"), "{}", bytes.stderr);
+}
+
+#[test]
+fn no_secret_of_any_shape_gets_into_a_plan() {
+    let lab = Lab::new();
+    let key = "qwertz98765zxcvb";
+    let bench = "vllm bench serve --model m --request-rate 1";
+    let object = |field: &str| {
+        format!("{{\"endpoints\": [{{\"url\": \"http://h\", {field}}}], \"models\": [\"m\"], \"batch_sizes\": [1]}}")
+    };
+    let cases = [
+        ("a.sh", format!("export OPENAI_API_KEY={key}\n{bench}\n")),
+        ("b.sh", format!("OPENAI_API_KEY='{key}' {bench} --label $OPENAI_API_KEY\n")),
+        ("c.sh", format!("{bench} --header 'Authorization=Bearer {key}' --request-id-prefix {key}\n")),
+        ("d.sh", format!("{bench} --header Authorization={key} api-key={key}\n")),
+        ("e.sh", format!("{bench} --base-url https://me:{key}@host:1\n")),
+        ("f.sh", format!("{bench} --base-url 'https://host/v1?api_key={key}'\n")),
+        ("g.sh", format!("vllm serve m --api-key {key}\n{bench} --api-key {key}\n")),
+        ("h.sh", format!("{bench} --metadata token={key} --extra-body '{{\"api_key\": \"{key}\"}}'\n")),
+        ("i.json", object(&format!("\"api_key\": \"{key}\""))),
+        ("j.json", object(&format!("\"api_key\": \"{key}\", \"note\": \"use {key}\""))),
+        ("k.json", object(&format!("\"password\": \"{key}\", \"headers\": {{\"authorization\": \"{key}\"}}"))),
+        (
+            "l.json",
+            format!(
+                "{{\"endpoints\": [\"http://u:{key}@h/v1\"], \"models\": [\"m\"], \"batch_sizes\": [1], \"api_key\": \"{key}\"}}"
+            ),
+        ),
+    ];
+    for (file, text) in cases {
+        lab.write(file, &text);
+        let ended = import(&lab, &[file]);
+        assert_eq!(ended.code, Some(0), "{file}: {}", ended.stderr);
+        for said in [&ended.stdout, &ended.stderr] {
+            assert!(!said.contains(key), "{file}: {said}");
+        }
+        if ["a.sh", "b.sh", "c.sh", "i.json"].contains(&file) {
+            assert!(ended.stdout.contains("secret: env:"), "{file}: {}", ended.stdout);
+        }
+    }
+}
+
+#[test]
+fn an_imported_plan_runs() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--model", "tiny"]);
+    let config = format!(
+        "{{\"endpoints\": [{{\"name\": \"a\", \"url\": \"{}\", \"engine\": \"vllm\"}}], \"models\": [\"tiny\"], \"scenarios\": [\"B1\"], \
+         \"batch_sizes\": [1, 2], \"fill_seconds\": 0.02, \"stabilize_seconds\": 0.02, \"measure_seconds\": 0.3, \
+         \"drain_seconds\": 5, \"max_tokens\": 4}}",
+        server.url()
+    );
+    lab.write("config.json", &config);
+    lab.ok(&["import", "config.json", "-o", "closed.yaml"]);
+    let script = "for r in 20 40; do\n  vllm bench serve --base-url URL --endpoint /v1/chat/completions --backend openai-chat \
+                  --model tiny --random-input-len 40 --random-output-len 4 --request-rate $r --num-prompts 10\ndone\n";
+    lab.write("script.sh", &script.replace("URL", server.url().trim_end_matches("/v1")));
+    let plan = import(&lab, &["script.sh"]).stdout;
+    // A tool's windows are long: a test's are not.
+    let short = plan
+        .replace("fill: 30s", "fill: 20ms")
+        .replace("stabilize: 60s", "stabilize: 20ms")
+        .replace("measure: 60s", "measure: 300ms");
+    assert!(short.contains("qps: [20, 40]") && short.contains("measure: 300ms"), "{plan}");
+    lab.write("open.yaml", &short);
+    for plan in ["closed.yaml", "open.yaml"] {
+        let ended = lab.run(&["run", plan]);
+        // On a busy machine a run may be judged invalid.
+        assert!(matches!(ended.code, Some(0 | 3)), "{plan}: {}{}", ended.stdout, ended.stderr);
+    }
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 4);
+    for run in runs.values() {
+        assert!(run.records.iter().any(|record| record.row.outcome.is_ok()), "{}", run.json["spec"]);
+        assert_eq!(run.json["spec"]["scenario"]["output_tokens"], 4);
+    }
+}
+
+#[test]
+fn files_are_not_overwritten_unasked() {
+    let lab = lab();
+    lab.write("mine.yaml", "mine");
+    for command in [&["import", "rates.sh", "-o", "mine.yaml"][..], &["new", "--output", "mine.yaml"]] {
+        let ended = lab.run(command);
+        assert_eq!(ended.code, Some(2), "{command:?}");
+        assert!(
+            ended.stderr.contains("mine.yaml is there already") && ended.stderr.contains("--force"),
+            "{}",
+            ended.stderr
+        );
+        assert_eq!(std::fs::read_to_string(lab.path().join("mine.yaml")).unwrap(), "mine");
+    }
+    for command in [&["import", "rates.sh", "-o", "mine.yaml", "--force"][..], &["new", "-o", "mine.yaml", "--force"]] {
+        let ended = lab.ok(command);
+        assert!(ended.stdout.is_empty() && ended.stderr.contains("wrote mine.yaml"), "{ended:?}");
+        lab.ok(&["check", "mine.yaml"]);
+    }
+}

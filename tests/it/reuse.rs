@@ -1,0 +1,236 @@
+//! Fragments, variables, `--set` and frozen plans, through the program.
+
+use crate::lab::{Ended, Lab};
+
+/// A plan that takes its hardware from a fragment and its times from variables.
+const PLAN: &str = r#"sweepline: 1
+name: reuse
+use: [parts/site.yaml]
+vars: { quick: 100ms, n: 2 }
+models: { m: { id: m-7b } }
+scenarios: { short: { output_tokens: 4 } }
+phases: { fill: 10ms, stabilize: "{{ quick }}", measure: "{{ quick }}", drain: 2s }
+sweeps:
+  closed: { matrix: { scenario: short, batch_size: [1, "{{ n * 2 }}"] } }
+  open: { matrix: { scenario: [A1], qps: 20 } }
+"#;
+
+const SITE: &str = "endpoints:\n  demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } }\n";
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("plans/p.yaml", PLAN);
+    lab.write("plans/parts/site.yaml", SITE);
+    lab
+}
+
+/// The full ids of a plan's runs, sorted.
+fn ids(lab: &Lab, args: &[&str]) -> Vec<String> {
+    let preview = lab.ok(&[&["preview", "--format", "json"], args].concat()).json();
+    let runs = preview["runs"].as_array().unwrap();
+    let mut ids: Vec<String> = runs.iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+fn refused(ended: &Ended, wanted: &[&str]) {
+    assert_eq!(ended.code, Some(2), "{}{}", ended.stdout, ended.stderr);
+    for words in wanted {
+        assert!(ended.stderr.contains(words), "`{words}` is not in\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_plan_of_fragments_and_variables_runs() {
+    let lab = lab();
+    let ended = lab.ok(&[
+        "run",
+        "plans/p.yaml",
+        "--only",
+        "sweep == 'closed' and batch_size == 4",
+        "--set",
+        "vars.quick=150ms",
+    ]);
+    let run = lab.only_run();
+    assert_eq!(run.json["spec"]["phases"]["measure"]["for"], "150ms");
+    assert_eq!(run.json["spec"]["load"]["closed"]["batch_size"], 4, "{}", run.json["spec"]["load"]);
+    // What to type next repeats what was set.
+    assert!(ended.stderr.contains("--set vars.quick=150ms"), "{}", ended.stderr);
+    let id = run.json["id"].as_str().unwrap();
+    let why = lab.ok(&["why", &id[..12], "--plan", "plans/p.yaml", "--set", "vars.quick=150ms"]);
+    assert!(why.stdout.contains("cached"), "{}", why.stdout);
+    // Without it the plan asks for another run, and the reason names where its values are.
+    let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml"]);
+    assert!(why.stdout.contains("quick at plans/p.yaml:4:16"), "{}", why.stdout);
+    let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml", "--set", "vars.quick=1s"]);
+    assert!(why.stdout.contains("plans/p.yaml:7:46, quick at --set:1:12"), "{}", why.stdout);
+}
+
+#[test]
+fn a_fragment_is_the_same_as_its_text_in_the_plan() {
+    let lab = lab();
+    lab.write("plans/one.yaml", &PLAN.replace("use: [parts/site.yaml]\n", SITE));
+    lab.write(
+        "plans/parts/site.toml",
+        "[endpoints.demo]\nengine = \"mock\"\nmock = { ttft = \"1ms\", itl = \"1ms\" }\n",
+    );
+    lab.write("plans/two.yaml", &PLAN.replace("site.yaml", "site.toml"));
+    let all = ids(&lab, &["plans/p.yaml"]);
+    assert_eq!(all, ids(&lab, &["plans/one.yaml"]));
+    assert_eq!(all, ids(&lab, &["plans/two.yaml"]));
+    assert_eq!(all.len(), 3);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_its_place() {
+    let lab = lab();
+    lab.write("outside.yaml", SITE);
+    lab.write("plans/parts/round.yaml", "use: back.yaml\n");
+    lab.write("plans/parts/back.yaml", "use: round.yaml\n");
+    std::os::unix::fs::symlink("../../outside.yaml", lab.path().join("plans/parts/link.yaml")).unwrap();
+    let plan = |name: &str| lab.write("plans/q.yaml", &PLAN.replace("parts/site.yaml", name));
+    for (name, words) in [
+        ("parts/sight.yaml", ["error[E040]", "plans/q.yaml:3:7", "did you mean `parts/site.yaml`?"]),
+        ("../outside.yaml", ["error[E031]", "plans/q.yaml:3:7", "--allow-outside"]),
+        ("parts/link.yaml", ["error[E031]", "plans/q.yaml:3:7", "--allow-outside"]),
+        (
+            "parts/round.yaml",
+            ["error[E022]", "plans/parts/back.yaml:1:6", "round.yaml → plans/parts/back.yaml → plans/parts/round.yaml"],
+        ),
+    ] {
+        plan(name);
+        refused(&lab.run(&["check", "plans/q.yaml"]), &words);
+    }
+    for name in ["../outside.yaml", "parts/link.yaml"] {
+        plan(name);
+        lab.ok(&["check", "plans/q.yaml", "--allow-outside"]);
+    }
+}
+
+#[test]
+fn every_command_with_a_plan_takes_values() {
+    let lab = lab();
+    for command in [
+        &["check", "plans/p.yaml"][..],
+        &["preview", "plans/p.yaml"],
+        &["run", "plans/p.yaml"],
+        &["graph", "plans/p.yaml"],
+        &["export", "plans/p.yaml"],
+        &["probe", "plans/p.yaml"],
+        &["calibrate", "plans/p.yaml"],
+        &["freeze", "plans/p.yaml"],
+        &["why", "qps == 1", "--plan", "plans/p.yaml"],
+        &["show", "00", "--plan", "plans/p.yaml"],
+    ] {
+        let wrong = [command, &["--set", "phases.measure=5s", "--set", "sweeps.opn.repeats=2"]].concat();
+        refused(&lab.run(&wrong), &["--set:2:8", "sweeps.opn.repeats=2", "did you mean `open`?"]);
+    }
+    refused(&lab.run(&["export", "--set", "vars.n=1"]), &["--set changes a plan"]);
+    let json = lab.run(&["check", "plans/p.yaml", "--format", "json", "--set", "vars.quick=5"]).json();
+    let found = &json["diagnostics"][0];
+    assert_eq!((found["file"].as_str(), found["line"].as_u64()), (Some("plans/p.yaml"), Some(7)), "{json}");
+}
+
+#[test]
+fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
+    let lab = lab();
+    let plans = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
+    let mut files: Vec<String> = std::fs::read_dir(plans)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml" || ending == "toml"))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    files.push("plans/p.yaml".to_owned());
+    for file in &files {
+        lab.ok(&["freeze", file, "-o", "a.lock"]);
+        assert_eq!(ids(&lab, &[file]), ids(&lab, &["a.lock"]), "{file}");
+        lab.ok(&["freeze", "a.lock", "-o", "b.lock"]);
+        let values = |name: &str| -> Vec<String> {
+            let text = std::fs::read_to_string(lab.path().join(name)).unwrap();
+            let without = |line: &str| line.split("  # ").next().unwrap().trim_end().to_owned();
+            text.lines().skip(1).map(without).collect()
+        };
+        assert_eq!(values("a.lock"), values("b.lock"), "{file}");
+        lab.ok(&["preview", file, "--frozen", "a.lock"]);
+    }
+}
+
+#[test]
+fn a_lock_says_where_every_value_comes_from() {
+    let lab = lab();
+    let lock = lab.ok(&["freeze", "plans/p.yaml", "--set", "vars.n=4", "--set", "phases.drain=3s"]).stdout;
+    for (value, origin) in [
+        ("      engine: mock", "plans/parts/site.yaml:2"),
+        ("    ttft: 1ms", "plans/parts/site.yaml:2"),
+        ("    slots: ", "default"),
+        ("      for: 100ms", "plans/p.yaml:7, quick at plans/p.yaml:4"),
+        ("    for: 3s", "--set:2"),
+        ("    mode: keep", "default"),
+        ("      batch_size: [1, 8]", "plans/p.yaml:9"),
+        ("      endpoint: [demo]", "default"),
+        ("    arrivals: poisson", "default"),
+        ("name: reuse", "plans/p.yaml:2"),
+        ("    prompt_tokens: 50", "default"),
+    ] {
+        let has =
+            |line: &&str| line.trim_start().starts_with(value.trim_start()) && line.ends_with(&format!("# {origin}"));
+        assert!(lock.lines().any(|line| has(&line)), "no line `{value} # {origin}` in\n{lock}");
+    }
+    assert!(!lock.contains("vars:") && !lock.contains("use:"), "{lock}");
+    assert!(lock.starts_with(&format!("# frozen by sweepline {}", env!("CARGO_PKG_VERSION"))), "{lock}");
+    for id in ids(&lab, &["plans/p.yaml", "--set", "vars.n=4", "--set", "phases.drain=3s"]) {
+        assert!(lock.contains(&format!("# run {id} ")), "{id} is not in\n{lock}");
+    }
+}
+
+#[test]
+fn secrets_stay_references_when_frozen() {
+    let lab = lab();
+    let key = "{ engine: vllm, url: \"http://127.0.0.1:9/v1\", api_key: { secret: env:THE_KEY } }";
+    lab.write("plans/parts/site.yaml", &format!("endpoints: {{ demo: {key} }}\n"));
+    let mut command = lab.command(&["freeze", "plans/p.yaml"]);
+    let lock = Ended::from(command.env("THE_KEY", "canary-4f9a1c").output().unwrap());
+    assert!(lock.stdout.contains("env:THE_KEY") && !lock.stdout.contains("canary"), "{}", lock.stdout);
+}
+
+#[test]
+fn a_plan_that_differs_from_its_lock_is_refused() {
+    let lab = lab();
+    lab.ok(&["freeze", "plans/p.yaml", "-o", "plan.lock"]);
+    // What leaves the runs alone is no difference.
+    lab.write("plans/p.yaml", &PLAN.replace("name: reuse", "name: other # name"));
+    lab.ok(&["preview", "plans/p.yaml", "--frozen", "plan.lock"]);
+    lab.write("plans/p.yaml", &PLAN.replace("quick: 100ms", "quick: 120ms"));
+    for command in ["run", "preview"] {
+        let ended = lab.run(&[command, "plans/p.yaml", "--frozen", "plan.lock"]);
+        refused(&ended, &["the runs of plans/p.yaml are not those of plan.lock", "phases.measure", "100ms", "120ms"]);
+    }
+    assert!(!lab.results().exists(), "a refused run leaves nothing behind");
+    // Setting the old value is as good as writing it.
+    lab.ok(&["preview", "plans/p.yaml", "--frozen", "plan.lock", "--set", "vars.quick=100ms"]);
+
+    let lock = std::fs::read_to_string(lab.path().join("plan.lock")).unwrap();
+    lab.write("edited.lock", &lock.replace("batch_size: [1, 4]", "batch_size: [1, 8]"));
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "edited.lock"]), &["edited.lock", "it was edited"]);
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is no lock"]);
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]), &["none.lock cannot be read"]);
+}
+
+#[test]
+fn a_difference_against_a_revision_takes_its_fragments_from_there() {
+    let lab = lab();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"];
+        let output =
+            std::process::Command::new("git").current_dir(lab.path()).args(identity).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "a"]);
+    assert!(lab.ok(&["diff", "plans/p.yaml@HEAD"]).stdout.contains("3 stay"));
+    lab.write("plans/parts/site.yaml", &SITE.replace("ttft: 1ms", "ttft: 2ms"));
+    let diff = lab.ok(&["diff", "plans/p.yaml@HEAD"]).stdout;
+    assert!(diff.contains("1ms") && diff.contains("2ms") && diff.contains("plans/parts/site.yaml:2"), "{diff}");
+}
