@@ -26,8 +26,8 @@ pub fn exercise(text: &str) {
 
 fn expands(plan: &Plan) {
     let runs = |sweep: &sweepline::plan::Sweep| {
-        let cells = sweep.matrix.values().map(|values| values.0.len()).fold(1, usize::saturating_mul);
-        cells.saturating_mul(sweep.repeats as usize)
+        let cells = sweep.matrix.values().map(|axis| axis.len()).fold(1, usize::saturating_mul);
+        cells.saturating_add(sweep.add.len()).saturating_mul(sweep.repeats as usize)
     };
     if plan.sweeps.values().map(runs).fold(0, usize::saturating_add) <= MOST_RUNS {
         // What only the expansion can see is an error of its own; what must not happen is a panic.
