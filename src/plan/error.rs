@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer};
 use serde::Serialize;
 
 use super::mask::Mask;
-use super::source::{Source, Sources, shifted};
+use super::snippet;
+use super::source::{Sources, shifted};
 use super::tree::Span;
 
 /// A file with more mistakes than this is not a plan; the rest is not worth the reader's time.
@@ -281,7 +282,13 @@ impl PlanErrors {
     fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
         let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.code.to_string());
         let mut group = match &diagnostic.span {
-            Some(span) => self.snippets(diagnostic, span).into_iter().fold(Group::with_title(title), Group::element),
+            Some(span) => {
+                let primary = (AnnotationKind::Primary, span, diagnostic.label.as_deref());
+                let related = diagnostic.related.iter();
+                let related = related.map(|(span, what)| (AnnotationKind::Context, span, Some(what.as_str())));
+                let marks = std::iter::once(primary).chain(related);
+                snippet::elements(&self.sources, marks).into_iter().fold(Group::with_title(title), Group::element)
+            }
             None => title.element(Origin::path(self.sources.first_name().display().to_string())),
         };
         if let Some(remedy) = &diagnostic.remedy {
@@ -289,35 +296,6 @@ impl PlanErrors {
         }
         group
     }
-
-    /// The mistake's own text, then those of related places in other texts.
-    fn snippets<'a>(&'a self, diagnostic: &'a Diagnostic, span: &Span) -> Vec<Snippet<'a, Annotation<'a>>> {
-        let primary = (AnnotationKind::Primary, span, diagnostic.label.as_deref());
-        let related =
-            diagnostic.related.iter().map(|(span, what)| (AnnotationKind::Context, span, Some(what.as_str())));
-        let mut by_source: Vec<(usize, Snippet<'a, Annotation<'a>>)> = Vec::new();
-        for (kind, span, label) in std::iter::once(primary).chain(related) {
-            let source = self.sources.of(span.start);
-            let annotation = kind.span(first_line(span, source)).label(label);
-            match by_source.iter_mut().find(|(start, _)| *start == source.start) {
-                Some((_, snippet)) => *snippet = snippet.clone().annotation(annotation),
-                None => {
-                    let snippet = Snippet::source(source.text).path(source.name.display().to_string());
-                    by_source.push((source.start, snippet.annotation(annotation)));
-                }
-            }
-        }
-        by_source.into_iter().map(|(_, snippet)| snippet).collect()
-    }
-}
-
-/// Carets go under one line only, and under one character at least. The range is of the bytes of `source`.
-fn first_line(span: &Span, source: Source<'_>) -> Span {
-    let text = source.text;
-    let span = clamp(span.start.saturating_sub(source.start)..span.end.saturating_sub(source.start), text);
-    let line_end = text[span.start..].find('\n').map_or(text.len(), |at| span.start + at);
-    let end = span.end.min(line_end).max((span.start + 1).min(line_end));
-    clamp(span.start..end, text)
 }
 
 impl fmt::Display for PlanErrors {

@@ -31,6 +31,7 @@ mod schema;
 mod secret;
 mod set;
 pub mod shorthand;
+mod snippet;
 mod source;
 mod suggest;
 mod template;

@@ -69,12 +69,19 @@ impl Sources {
     /// Where a byte of the common string stands, for people.
     pub fn place(&self, byte: usize) -> Place {
         let source = self.of(byte);
-        Place::of(source.name, source.text, byte.saturating_sub(source.start))
+        source.place(byte.saturating_sub(source.start))
     }
 
     /// The name of the first text: the plan's.
     pub fn first_name(&self) -> &Path {
         self.files.first().map_or(Path::new(""), |file| &file.name)
+    }
+}
+
+impl Source<'_> {
+    /// Where a byte of this text stands, for people.
+    pub fn place(&self, byte: usize) -> Place {
+        Place::of(self.name, self.text, byte)
     }
 }
 

@@ -10,6 +10,7 @@ mod defaults;
 mod diff;
 mod editor;
 mod explain;
+mod fuzz_smoke;
 mod hostile_plans;
 mod identity;
 mod import;
