@@ -1,6 +1,6 @@
 //! Takes out what the plan allows, and says which of its allowances allow nothing.
 
-use crate::plan::{Allow, LintCode, Plan, Step};
+use crate::plan::{Allow, LintCode, Plan, Severity, Step};
 
 use super::view::steps;
 use super::{Calibrated, Finding, Scope};
@@ -29,22 +29,24 @@ impl Entry<'_> {
 /// What is left of `found`, and a note for every allowance that was not needed.
 pub fn apply(
     plan: &Plan,
-    found: Vec<(LintCode, Finding)>,
+    found: Vec<(LintCode, Severity, Finding)>,
     calibrated: Option<&Calibrated>,
-) -> Vec<(LintCode, Finding)> {
+) -> Vec<(LintCode, Severity, Finding)> {
     let mut entries = entries(plan);
-    let codes: Vec<LintCode> = found.iter().map(|(code, _)| *code).collect();
+    let codes: Vec<LintCode> = found.iter().map(|(code, ..)| *code).collect();
     let mut kept = Vec::new();
-    for (code, finding) in found {
+    for (code, severity, finding) in found {
         match entries.iter_mut().find(|entry| entry.is_for(code, &finding)) {
             Some(entry) => entry.used = true,
-            None => kept.push((code, finding)),
+            None => kept.push((code, severity, finding)),
         }
     }
     // On a host without a calibration nothing can be beyond it, and the plan is right all the same.
     let unknown = |code| code == LintCode::BeyondCalibration && calibrated.is_none();
     let idle = entries.iter().filter(|entry| !entry.used && !unknown(entry.allow.code));
-    kept.extend(idle.map(|entry| (LintCode::IdleAllow, note(entry, codes.contains(&entry.allow.code)))));
+    kept.extend(
+        idle.map(|entry| (LintCode::IdleAllow, Severity::Note, note(entry, codes.contains(&entry.allow.code)))),
+    );
     kept
 }
 

@@ -114,24 +114,20 @@ pub struct Calibrated {
 /// Every lint of a plan, by what it is about. `calibrated` is none where no calibration applies to this host.
 pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let view = View::new(&loaded.plan, calibrated);
-    let mut found: Vec<(LintCode, Finding)> = Vec::new();
+    let mut found: Vec<(LintCode, Severity, Finding)> = Vec::new();
     for rule in &RULES {
-        found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, finding)));
+        found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
+        found.extend((rule.notes)(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
     let kept = allow::apply(&loaded.plan, found, calibrated);
     /// What is said once: code, message and remedy.
     type Said = (LintCode, String, String);
-    let mut merged: IndexMap<Said, (Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
-    for (code, Finding { scope, at, message, remedy }) in kept {
-        merged.entry((code, message, remedy)).or_insert_with(|| (at, IndexSet::new())).1.insert(scope);
+    let mut merged: IndexMap<Said, (Severity, Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
+    for (code, severity, Finding { scope, at, message, remedy }) in kept {
+        merged.entry((code, message, remedy)).or_insert_with(|| (severity, at, IndexSet::new())).2.insert(scope);
     }
-    let one = |((code, message, remedy), (at, scopes)): ((LintCode, _, _), (Vec<Step>, IndexSet<Scope>))| Lint {
-        code,
-        severity: rule::of(code).severity,
-        scopes: scopes.into_iter().collect(),
-        place: loaded.place(&at),
-        message,
-        remedy,
+    let one = |((code, message, remedy), (severity, at, scopes)): (Said, (Severity, Vec<Step>, IndexSet<Scope>))| {
+        Lint { code, severity, scopes: scopes.into_iter().collect(), place: loaded.place(&at), message, remedy }
     };
     let mut lints: Vec<Lint> = merged.into_iter().map(one).collect();
     let places: Places = places(&loaded.plan);

@@ -36,14 +36,23 @@ pub struct Rule {
     pub words: Words,
     /// Looks at a plan.
     pub(super) check: fn(&View) -> Vec<Finding>,
+    /// Looks for what is worth a note only, whatever the rule weighs.
+    pub(super) notes: fn(&View) -> Vec<Finding>,
 }
 
 const fn warning(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Warning, words, check }
+    Rule { code, name, severity: Severity::Warning, words, check, notes: rules::nothing }
 }
 
 const fn note(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Note, words, check }
+    Rule { code, name, severity: Severity::Note, words, check, notes: rules::nothing }
+}
+
+impl Rule {
+    /// The same rule, with what it says as a note.
+    const fn noting(self, notes: fn(&View) -> Vec<Finding>) -> Rule {
+        Rule { notes, ..self }
+    }
 }
 
 /// Every rule, by code.
@@ -63,9 +72,12 @@ pub static RULES: [Rule; LintCode::ALL.len()] = [
     ),
     note(LintCode::MixedCache, "mixed-cache", table::MIXED_CACHE, rules::cache::mixed_cache),
     warning(LintCode::SamePrompts, "same-prompts", table::SAME_PROMPTS, rules::cache::same_prompts),
-    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", table::HARDWARE, rules::disclosure::hardware),
-    warning(LintCode::ServerUndisclosed, "server-undisclosed", table::SERVER, rules::disclosure::server),
-    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", table::PRECISION, rules::disclosure::precision),
+    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", table::HARDWARE, rules::disclosure::hardware)
+        .noting(rules::disclosure::unknown_hardware),
+    warning(LintCode::ServerUndisclosed, "server-undisclosed", table::SERVER, rules::disclosure::server)
+        .noting(rules::disclosure::unknown_server),
+    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", table::PRECISION, rules::disclosure::precision)
+        .noting(rules::disclosure::unknown_precision),
     warning(LintCode::UnequalTuning, "unequal-tuning", table::UNEQUAL_TUNING, rules::equal::unequal_tuning),
     warning(
         LintCode::UnequalAccelerators,

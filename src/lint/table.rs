@@ -146,10 +146,11 @@ sweeps:
 
 pub const SEVERAL_VARIABLES: Words = Words {
     title: "compared cells differ in several things",
-    when: "`compare` sets a value beside the baseline that differs in more than the axis: endpoints in engine, api, gpu, gpus \
-           or server facts (of another engine its own facts do not count, of another number of accelerators its \
-           parallelism does not); models in parameters and precision; scenarios in what requests share, lengths and \
-           sampling; and whatever is zipped with the axis.",
+    when: "`compare` sets a value beside the baseline that differs in more than the axis: endpoints in engine, api, hardware, \
+           server facts and flags (of another engine its own do not count, parallelism, quantization, dtype and context \
+           length do; of another number of accelerators its parallelism does not) and in the id of a model for each engine \
+           (owner, case and punctuation aside); models in parameters and precision; scenarios in what requests share, \
+           lengths and sampling; and cells in whatever a zip, a `when` or `extend` gives one side only.",
     reason: "When two things change at once, no number of repeats tells which of them made the difference.",
     source: "R. Jain: The Art of Computer Systems Performance Analysis, 1991, part IV, on confounded effects.",
     wrong: "\
@@ -211,7 +212,7 @@ sweeps:
 pub const HARDWARE: Words = Words {
     title: "the hardware is not disclosed",
     when: "An endpoint that is no mock does not say gpu, gpus, memory, interconnect (with more than one accelerator), network \
-           or storage.",
+           or storage. As a note: it says `unknown`, which is disclosed, and equal to nothing.",
     reason: "Nobody can repeat a result, or divide it by anything, without knowing what it was measured on; the memory \
              decides how many requests fit, the network is in every latency.",
     source: "MLPerf Inference, system description of a submission (accelerator_model_name, accelerators_per_node, \
@@ -235,7 +236,8 @@ endpoints:
 pub const SERVER: Words = Words {
     title: "how the server runs is not disclosed",
     when: "An endpoint that is no mock does not say version, tensor_parallel, pipeline_parallel, attention_backend, scheduler \
-           or flags. The engines' own names of these count too, at the top of `server` or among its flags.",
+           or flags. The engines' own names of these count too, at the top of `server` or among its flags. As a note: \
+           one is `unknown`.",
     reason: "The version and a handful of settings can change a result more than the axes of a sweep do, and in half a year \
              nobody remembers them. They are part of a run's identity: with them a restarted server gets results of its own.",
     source: "guidellm issue 166: server configuration not recorded with the result.",
@@ -261,7 +263,7 @@ endpoints:
 
 pub const PRECISION: Words = Words {
     title: "the precision of the weights is not disclosed",
-    when: "A model that is measured on an endpoint that is no mock has no `precision`.",
+    when: "A model that is measured on an endpoint that is no mock has no `precision`. As a note: it is `unknown`.",
     reason: "Weights of half the size are read in half the time: fp8 beside bf16 is another model, not another server.",
     source: "T. Hoefler, R. Belli: Scientific Benchmarking of Parallel Computing Systems, SC 2015, on documenting all factors.",
     wrong: "\
@@ -326,7 +328,8 @@ compare: { by: endpoint, baseline: a, metrics: [output_throughput_per_gpu] }
 pub const VERBOSE_LOGS: Words = Words {
     title: "the server logs every request",
     when: "Server facts or flags set a log level of debug or trace, switch request logs on (enable_log_requests, log_requests, \
-           verbose, …) or leave them on (disable_log_requests: false; a vLLM before 0.10 without disable_log_requests).",
+           verbose, …) or leave them on (disable_log_requests: false; a vLLM before 0.10 without disable_log_requests). The \
+           version counts only as a text: as a number \"0.10\" would be 0.1, so write it in quotes.",
     reason: "A line for each request, with its prompt, is work of the same process that answers, and it grows with the load.",
     source: "vLLM issue 1240 and pull request 21739, which made request logs an option that is off by default.",
     wrong: "\

@@ -2,9 +2,10 @@
 
 use super::super::view::{View, steps};
 use super::super::{Finding, Scope};
+use super::differ::is_unknown;
 use super::equal::facts;
 use super::listed;
-use crate::plan::{Endpoint, Engine};
+use crate::plan::{Endpoint, Engine, Model};
 
 /// An example for each field of `hardware`, as one would type it.
 const HARDWARE: [(&str, &str); 6] = [
@@ -84,21 +85,74 @@ fn missing(
     })
 }
 
+/// What of an endpoint's table is `unknown`: it is disclosed, and it is not known to be equal to anything.
+fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| Finding {
+        scope: Scope::Endpoint(endpoint.to_owned()),
+        at: steps!["endpoints", endpoint, table],
+        message: format!("{} of `{table}` {verb} unknown", listed(names)),
+        remedy: UNKNOWN.to_owned(),
+    })
+}
+
+const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
+
+/// M011, as a note: hardware that is said to be unknown.
+pub fn unknown_hardware(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let hardware = endpoint.hardware.as_ref()?;
+        let fields = [
+            ("gpu", &hardware.gpu),
+            ("memory", &hardware.memory),
+            ("memory_bandwidth", &hardware.memory_bandwidth),
+            ("interconnect", &hardware.interconnect),
+            ("network", &hardware.network),
+            ("storage", &hardware.storage),
+        ];
+        let named = fields.into_iter().filter(|(_, value)| value.as_deref().is_some_and(is_unknown));
+        unknown(name, "hardware", &named.map(|(field, _)| field.to_owned()).collect::<Vec<_>>())
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
+/// M012, as a note: facts of a server that are said to be unknown.
+pub fn unknown_server(view: &View) -> Vec<Finding> {
+    let finding = |(name, endpoint): (&str, &Endpoint)| {
+        let named = facts(endpoint).into_iter().filter(|(_, value)| is_unknown(&value.to_string()));
+        unknown(name, "server", &named.map(|(fact, _)| fact).collect::<Vec<_>>())
+    };
+    view.real_endpoints().into_iter().filter_map(finding).collect()
+}
+
 /// M013: the number format of a model's weights is not disclosed.
 pub fn precision(view: &View) -> Vec<Finding> {
-    let finding = |(name, model): (&String, &crate::plan::Model)| {
-        let measured = view.sweeps.iter().any(|sweep| {
-            sweep.models.iter().any(|(used, _)| used == name)
+    let missing = |model: &Model| model.precision.is_none();
+    of_models(view, missing, "its precision is not said", "write precision: bf16, or fp8, int4, …, or `unknown`")
+}
+
+/// M013, as a note: a precision that is said to be unknown.
+pub fn unknown_precision(view: &View) -> Vec<Finding> {
+    let unknown = |model: &Model| model.precision.as_deref().is_some_and(is_unknown);
+    of_models(view, unknown, "its precision is unknown", UNKNOWN)
+}
+
+/// A finding for each of `is_meant` among the models that are measured on endpoints that are no mocks.
+fn of_models(view: &View, is_meant: impl Fn(&Model) -> bool, message: &str, remedy: &str) -> Vec<Finding> {
+    let measured = |name: &str| {
+        view.sweeps.iter().any(|sweep| {
+            sweep.models.iter().any(|(used, _)| *used == name)
                 && sweep.endpoints.iter().any(|(_, endpoint)| endpoint.engine != Engine::Mock)
-        });
-        (measured && model.precision.is_none()).then(|| Finding {
-            scope: Scope::Model(name.clone()),
-            at: steps!["models", name.as_str()],
-            message: "its precision is not said".to_owned(),
-            remedy: "write precision: bf16, or fp8, int4, …".to_owned(),
         })
     };
-    view.plan.models.iter().filter_map(finding).collect()
+    let meant = view.plan.models.iter().filter(|(name, model)| is_meant(model) && measured(name));
+    let finding = |(name, _): (&String, &Model)| Finding {
+        scope: Scope::Model(name.clone()),
+        at: steps!["models", name.as_str()],
+        message: message.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    meant.map(finding).collect()
 }
 
 #[cfg(test)]

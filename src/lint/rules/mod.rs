@@ -2,12 +2,14 @@
 
 pub mod cache;
 pub mod compare;
+pub mod differ;
 pub mod disclosure;
 pub mod equal;
 pub mod host;
 pub mod load;
 pub mod phases;
 pub mod samples;
+pub mod sides;
 
 use super::Finding;
 use super::view::View;

@@ -7,6 +7,7 @@ use super::{count, rate_above, time_for};
 use crate::analysis::quantile;
 use crate::expand::Load;
 use crate::plan::{Percentile, Plan, Step};
+use crate::units::Nanos;
 
 /// The percentile that is meant where a plan names none.
 const DEFAULT: Percentile = Percentile::P99;
@@ -15,9 +16,7 @@ const DEFAULT: Percentile = Percentile::P99;
 pub fn few_requests(view: &View) -> Vec<Finding> {
     let promised = promised(view.plan);
     let finding = |sweep: &SweepView| {
-        let compared =
-            sweep.compare.iter().flat_map(|compare| &compare.metrics.0).filter_map(|metric| metric.percentile);
-        let percentile = compared.chain(promised.iter().map(|(percentile, _)| *percentile)).max().unwrap_or(DEFAULT);
+        let percentile = percentile(view, sweep);
         let need = quantile::need(percentile) as f64;
         // Of a promise that cannot even be decided another rule speaks.
         let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
@@ -29,7 +28,7 @@ pub fn few_requests(view: &View) -> Vec<Finding> {
             scope: Scope::Sweep(sweep.name.to_owned()),
             at: short.rung.at.clone(),
             message: format!("{} needs {need} requests, {}", percentile.name(), short.says()),
-            remedy: short.remedy(need),
+            remedy: remedy(view, sweep),
         })
     };
     view.sweeps.iter().filter_map(finding).collect()
@@ -53,8 +52,7 @@ pub fn undecidable_slo(view: &View) -> Vec<Finding> {
                 percentile.name(),
                 short.says()
             ),
-            // Enough for its interval too.
-            remedy: short.remedy(quantile::need(percentile) as f64),
+            remedy: remedy(view, sweep),
         })
     };
     view.sweeps.iter().filter_map(finding).collect()
@@ -102,22 +100,38 @@ impl<'v> Short<'v> {
         let expected = count(self.expect.measured(self.rung));
         format!("`{}` expects {expected} in {window}{}{others}", self.rung.written(), self.expect.assumption(self.rung))
     }
+}
 
-    /// What makes them enough.
-    fn remedy(&self, need: f64) -> String {
-        let duration = self.rung.phases.measure.duration;
-        let time = time_for(need, self.expect.rate(self.rung)).max(duration);
-        match self.rung.load {
-            Load::Open { .. } => {
-                let rate = rate_above(need / duration.secs());
-                format!("write phases: {{ measure: {time} }}, or qps of {rate} and more")
-            }
-            // How long it takes is an assumption, so the window is told what it is for.
-            Load::Closed { .. } => {
-                // Twice the time, because the server may be slower than assumed.
-                let at_most = time_for(2.0 * need, self.expect.rate(self.rung)).max(duration);
-                format!("write phases: {{ measure: {{ for: {duration}, min_requests: {need}, at_most: {at_most} }} }}")
-            }
+/// What makes a sweep's runs enough, for its percentile and for those of all sweeps under the same `measure`: M005 and M019
+/// say the same, and whoever types it is done.
+fn remedy(view: &View, sweep: &SweepView) -> String {
+    let own = |sweep: &SweepView| sweep.sweep.phases.measure.is_some();
+    let together = |other: &&SweepView| other.name == sweep.name || (!own(sweep) && !own(other));
+    let (mut duration, mut time, mut at_most) = (Nanos::from_secs(0), Nanos::from_secs(0), Nanos::from_secs(0));
+    let (mut most, mut is_closed) = (0.0_f64, false);
+    for one in view.sweeps.iter().filter(together) {
+        let (expect, need) = (Expect::of(one), quantile::need(percentile(view, one)) as f64);
+        for rung in one.rungs.iter().filter(|rung| expect.measured(rung) < need) {
+            let rate = expect.rate(rung);
+            let closed = matches!(rung.load, Load::Closed { .. });
+            duration = duration.max(rung.phases.measure.duration);
+            time = time.max(time_for(need, rate));
+            // Twice the time of a closed loop, because the server may be slower than assumed.
+            at_most = at_most.max(time_for(if closed { 2.0 * need } else { need }, rate));
+            (most, is_closed) = (most.max(need), is_closed || closed);
         }
     }
+    let (time, at_most) = (time.max(duration), at_most.max(duration));
+    if is_closed {
+        // How long it takes is an assumption, so the window is told what it is for.
+        return format!("write phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}");
+    }
+    format!("write phases: {{ measure: {time} }}, or qps of {} and more", rate_above(most / duration.secs()))
+}
+
+/// The highest percentile that the plan's `slo` and the sweep's `compare` ask for.
+fn percentile(view: &View, sweep: &SweepView) -> Percentile {
+    let compared = sweep.compare.iter().flat_map(|compare| &compare.metrics.0).filter_map(|metric| metric.percentile);
+    let promised = promised(view.plan);
+    compared.chain(promised.iter().map(|(percentile, _)| *percentile)).max().unwrap_or(DEFAULT)
 }

@@ -194,6 +194,92 @@ fn several_variables() {
 }
 
 #[test]
+fn what_one_side_of_a_comparison_has_alone() {
+    let found = |endpoints: &str, sweep: &str| {
+        let text = format!(
+            "endpoints:\n  vllm: {{ url: \"http://a:8000/v1\", engine: vllm }}\n  sglang: {{ url: \"http://b:8000/v1\", engine: sglang }}\n\
+             compare: {{ by: endpoint, baseline: vllm }}\n{endpoints}sweeps: {{ load: {{ repeats: 3, {sweep} }} }}\n"
+        );
+        let message = one(&text, "M008").map(|lint| lint.message);
+        message.map(|message| message.replace("`sglang` differs from the baseline `vllm` in ", ""))
+    };
+    let two = "endpoint: [vllm, sglang], scenario: [B1, B2]";
+    let matrix = |axes: &str| found("", &format!("matrix: {{ {two}, {axes} }}"));
+    let extended = |with: &str, when: &str| {
+        found("", &format!("matrix: {{ {two}, qps: [5, 10] }}, extend: [{{ when: {{ {when} }}, with: {{ {with} }} }}]"))
+    };
+    assert_eq!(matrix("qps: [5, 10]"), None);
+    assert_eq!(
+        extended("connections: cold", "endpoint: vllm").as_deref(),
+        Some("engine and connections (cold and warm)")
+    );
+    assert_eq!(extended("connections: warm", "endpoint: vllm"), None, "what it is anyway");
+    assert_eq!(extended("connections: cold", "qps: 5"), None, "both have it");
+    assert_eq!(
+        matrix("qps: [5, 10], ignore_eos: { value: false, when: { endpoint: vllm } }").as_deref(),
+        Some("engine and ignore_eos (false and true)")
+    );
+    assert_eq!(
+        matrix("qps: [5, { value: 10, when: { endpoint: vllm } }, 20]").as_deref(),
+        Some("engine and qps (10 only with `vllm`)")
+    );
+    assert_eq!(matrix("qps: [5, { value: 10, when: { scenario: B1 } }, 20]"), None, "both have it");
+    // Each value is on both sides, and no cell has its counterpart.
+    let crossed = "qps: [5, 10], temperature: [{ value: 0, when: { endpoint: vllm, qps: 5 } }, { value: 0, when: { endpoint: sglang, qps: 10 } }, \
+                   { value: 1, when: { endpoint: vllm, qps: 10 } }, { value: 1, when: { endpoint: sglang, qps: 5 } }]";
+    assert!(matrix(crossed).is_some_and(|found| found.contains("temperature (0 and 1)")));
+    let zip = |endpoints: &str, qps: &str| {
+        found("", &format!("matrix: {{ pair: {{ zip: {{ endpoint: [{endpoints}], qps: [{qps}] }} }} }}"))
+    };
+    assert_eq!(zip("vllm, sglang", "5, 10").as_deref(), Some("engine and qps (5 and 10)"));
+    assert_eq!(zip("vllm, vllm, sglang, sglang", "5, 10, 5, 10"), None, "the same pairs on both sides");
+    let models = "models: { m: { id: org/m, precision: bf16 }, m8: { id: org/m8, precision: fp8 } }\n";
+    let model = format!("matrix: {{ {two}, qps: [5, 10], model: [m, {{ value: m8, when: {{ endpoint: sglang }} }}] }}");
+    assert_eq!(found(models, &model).as_deref(), Some("engine and model (m8 only with `sglang`)"));
+    let id = |sglang: &str| {
+        let models = format!("models: {{ m: {{ id: {{ vllm: org/Some-8B, sglang: {sglang} }}, precision: bf16 }} }}\n");
+        found(&models, &format!("matrix: {{ {two}, qps: [5, 10] }}"))
+    };
+    assert_eq!(id("other/fp8-model").as_deref(), Some("engine and the id of model `m`"));
+    assert_eq!(id("other/some-8b"), None, "owner and case aside");
+    let wide = found(
+        "",
+        &format!(
+            "matrix: {{ {two}, qps: {{ from: 1, to: 90000, step: 1 }}, batch_size: {{ from: 1, to: 9, step: 1 }} }}"
+        ),
+    );
+    assert_eq!(wide, None, "axes that decide nothing are not gone through");
+}
+
+#[test]
+fn facts_of_two_engines_side_by_side() {
+    let found = |a: &str, b: &str| {
+        let text = pair(&format!("engine: vllm, {a}"), &format!("engine: sglang, {b}"));
+        let lint = one(&format!("compare: {{ by: endpoint, baseline: a }}\n{text}"), "M008");
+        lint.map(|lint| lint.message.replace("`b` differs from the baseline `a` in ", ""))
+    };
+    let hardware = |fields: &str| format!("hardware: {{ gpu: H100, {fields} }}");
+    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 25gbe")), None);
+    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 1GbE")).as_deref(), Some("engine and network"));
+    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: unknown")), None, "a note says it");
+    assert_eq!(
+        found(&hardware("memory: 80GB, storage: NVMe"), &hardware("memory: 96GB, storage: NFS")).as_deref(),
+        Some("engine, memory and storage")
+    );
+    let flags = |flags: &str| format!("server: {{ version: 1, flags: {flags} }}");
+    for (a, b, variable) in [
+        ("unknown", "{ quantization: fp8 }", Some("engine and quantization")),
+        ("{ quantization: fp8 }", "{}", Some("engine and quantization")),
+        ("{ quantization: none }", "{}", None),
+        ("{ --quantization: fp8 }", "{ quantize: fp8 }", None),
+        ("{ tensor_parallel_size: 2 }", "{ tp-size: 4 }", Some("engine and tensor_parallel")),
+        ("{ max_num_seqs: 2 }", "{ max_num_seqs: 4 }", None),
+    ] {
+        assert_eq!(found(&flags(a), &flags(b)).as_deref(), variable, "{a} beside {b}");
+    }
+}
+
+#[test]
 fn caches() {
     let scenarios = |nonce: &str, names: &str| {
         format!("nonce: {nonce}\nsweeps: {{ s: {{ matrix: {{ scenario: [{names}], qps: [5, 10] }} }} }}\n")
@@ -228,7 +314,19 @@ fn disclosure() {
     assert_eq!(remedy, "write what is true, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
     let model = |precision: &str| format!("{}models: {{ m: {{ id: m{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
-    assert!(codes(&lints(&model(", precision: unknown"))).is_empty());
+    assert_eq!(words("M013", &model("")).1, "write precision: bf16, or fp8, int4, …, or `unknown`");
+    // What is unknown is disclosed, and noted all the same.
+    let noted = |text: &str, code: &str, message: &str| {
+        let found = lints(text);
+        assert_eq!(codes(&found), [code], "{text}");
+        assert_eq!((found[0].severity, found[0].message.as_str()), (Severity::Note, message));
+    };
+    noted(&model(", precision: unknown"), "M013", "its precision is unknown");
+    noted(&real(&whole.replace("network: n", "network: Unknown")), "M011", "network of `hardware` is unknown");
+    let server = whole.replace("scheduler: s", "scheduler: unknown").replace("flags: {}", "flags: unknown");
+    noted(&real(&server), "M012", "scheduler and flags of `server` are unknown");
+    let allowed = format!("{}allow: [{{ code: M012, because: rented }}]\n", real(&server));
+    assert!(codes(&lints(&allowed)).is_empty());
     // Who has nothing to disclose: mocks, and what is not measured.
     let mock = "endpoints: { mock: { engine: mock, url: \"http://127.0.0.1:1/v1\" }, vllm: { url: \"http://node:8000/v1\" } }\n\
                 models: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: mock, scenario: [B1, B2], qps: [5, 10] } } }\n";
@@ -347,6 +445,19 @@ fn undecidable_slo() {
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.3 and more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
     assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "nothing is promised");
+    // M005 and M019 of one plan say the same to type, whatever each found, and it ends both.
+    let text = |measure: &str| {
+        format!(
+            "slo: {{ ttft: {{ p99: 1s }} }}\nphases: {{ measure: {measure} }}\nsweeps:\n  a: {{ matrix: {{ scenario: [B1, B2], qps: [1, 30] }} }}\n  \
+             b: {{ matrix: {{ scenario: [B1, B2], qps: [2, 300] }} }}\n"
+        )
+    };
+    let found: Vec<Lint> =
+        lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
+    assert_eq!(codes(&found), ["M005", "M019", "M019"]);
+    let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
+    assert_eq!(remedies, ["write phases: { measure: 368s }, or qps of 37 and more"; 3]);
+    assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
 }
 
 #[test]

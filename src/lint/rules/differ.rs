@@ -1,0 +1,144 @@
+//! What two endpoints, models or scenarios differ in by themselves. What one does not say, or calls `unknown`, is not
+//! known to differ; that it is not known to be equal either, the rules of disclosure say.
+
+use super::equal::facts;
+use crate::plan::scenario::Resolved;
+use crate::plan::{Endpoint, Engine, Model, Scalar};
+
+/// Settings that every engine has, so that they count between two engines too, with their other names.
+const SHARED: [(&str, &[&str]); 6] = [
+    ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard"]),
+    ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
+    ("quantization", &["quantize"]),
+    ("kv_cache_dtype", &[]),
+    ("dtype", &["torch_dtype"]),
+    ("max_model_len", &["context_length"]),
+];
+
+/// Of these, the ones that follow the number of accelerators.
+const PARALLEL: [&str; 2] = ["tensor_parallel", "pipeline_parallel"];
+/// Of these, the ones that are off where nobody sets them: said on one side only, they differ.
+const QUANTIZED: [&str; 2] = ["quantization", "kv_cache_dtype"];
+
+/// Whether a text says that a thing is not known.
+pub fn is_unknown(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("unknown")
+}
+
+/// Whether two texts are both known, and differ.
+fn differ(a: Option<&str>, b: Option<&str>) -> bool {
+    let known = |text: Option<&str>| text.map(|text| text.trim().to_lowercase()).filter(|text| !is_unknown(text));
+    known(a).zip(known(b)).is_some_and(|(a, b)| a != b)
+}
+
+/// Things that two endpoints differ in, each named once: what follows from another engine, another accelerator or another
+/// number of them is no variable of its own.
+pub fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
+    // A mock's figures are all there is to it.
+    if a.engine == Engine::Mock && b.engine == Engine::Mock {
+        return Vec::new();
+    }
+    let own = [("engine", a.engine != b.engine), ("api", a.api != b.api)];
+    let own = own.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
+    own.chain(hardware(a, b)).chain(settings(a, b)).collect()
+}
+
+fn hardware(a: &Endpoint, b: &Endpoint) -> Vec<String> {
+    let (Some(left), Some(right)) = (&a.hardware, &b.hardware) else { return Vec::new() };
+    let text = |a: &Option<String>, b: &Option<String>| differ(a.as_deref(), b.as_deref());
+    let other_gpu = text(&left.gpu, &right.gpu);
+    let other_count = left.gpus.zip(right.gpus).is_some_and(|(a, b)| a != b);
+    let found = [
+        ("gpu", other_gpu),
+        ("gpus", other_count),
+        ("memory", !other_gpu && text(&left.memory, &right.memory)),
+        ("memory_bandwidth", !other_gpu && text(&left.memory_bandwidth, &right.memory_bandwidth)),
+        ("interconnect", !other_gpu && !other_count && text(&left.interconnect, &right.interconnect)),
+        ("network", text(&left.network, &right.network)),
+        ("storage", text(&left.storage, &right.storage)),
+    ];
+    found.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Server facts in which two endpoints differ; of two engines only those that both have.
+fn settings(a: &Endpoint, b: &Endpoint) -> Vec<String> {
+    let (left, right) = (named(a), named(b));
+    let count = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus);
+    let scaled = count(a) != count(b);
+    let is_shared = |name: &str| SHARED.iter().any(|(shared, _)| *shared == name);
+    let of = |facts: &[(String, Scalar)], name: &str| {
+        facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_string())
+    };
+    let mut found: Vec<String> = Vec::new();
+    for (name, value) in left.iter().chain(&right) {
+        let follows = (scaled && PARALLEL.contains(&name.as_str())) || (a.engine != b.engine && !is_shared(name));
+        let (own, other) = (of(&left, name), of(&right, name));
+        let is_other = if QUANTIZED.contains(&name.as_str()) {
+            quantized(own.as_deref()) != quantized(other.as_deref()) && !is_unknown(&value.to_string())
+        } else {
+            differ(own.as_deref(), other.as_deref())
+        };
+        if is_other && !follows && !found.contains(name) {
+            found.push(name.clone());
+        }
+    }
+    found
+}
+
+/// The facts of an endpoint, shared settings under their first names.
+fn named(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
+    let first = |name: String| {
+        let shared = SHARED.iter().find(|(_, others)| others.contains(&name.as_str()));
+        shared.map_or(name, |(first, _)| (*first).to_owned())
+    };
+    facts(endpoint).into_iter().map(|(name, value)| (first(name), value)).collect()
+}
+
+/// How something is quantized; nothing where it is not, or where the checkpoint decides.
+fn quantized(value: Option<&str>) -> Option<String> {
+    let value = value?.trim().to_lowercase();
+    (!["none", "auto", "no", "false", "off"].contains(&value.as_str())).then_some(value)
+}
+
+/// The models that two engines know under ids of different weights.
+pub fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String> {
+    if a == Engine::Mock || b == Engine::Mock {
+        return Vec::new();
+    }
+    let other = |(_, model): &&(&str, &Model)| {
+        model.id.for_engine(a).zip(model.id.for_engine(b)).is_some_and(|(a, b)| weights(a) != weights(b))
+    };
+    models.iter().filter(other).map(|(name, _)| format!("the id of model `{name}`")).collect()
+}
+
+/// What an id says of the weights: registries and engines write owner, case and punctuation in their own ways.
+fn weights(id: &str) -> String {
+    let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or(id);
+    last.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Things that two models differ in beside their weights.
+pub fn models(a: &Model, b: &Model) -> Vec<String> {
+    let size = a.parameters.zip(b.parameters).is_some_and(|(a, b)| a != b).then(|| "parameters".to_owned());
+    let precision = differ(a.precision.as_deref(), b.precision.as_deref()).then(|| "precision".to_owned());
+    size.into_iter().chain(precision).collect()
+}
+
+/// Things that two scenarios differ in.
+pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
+    let (left, right) = (&a.content, &b.content);
+    // A system prompt or turns are how text is shared.
+    let shared = |content: &crate::plan::scenario::Content| (content.reuse, content.system_tokens, content.turns);
+    let differ = [
+        (shared(left) != shared(right), "what requests share"),
+        (left.prompt_tokens != right.prompt_tokens, "prompt_tokens"),
+        (left.output_tokens != right.output_tokens, "output_tokens"),
+        (a.stream != b.stream, "stream"),
+        (a.ignore_eos != b.ignore_eos, "ignore_eos"),
+        (a.temperature != b.temperature, "temperature"),
+        (a.top_p != b.top_p, "top_p"),
+        (a.presence_penalty != b.presence_penalty, "presence_penalty"),
+        (a.frequency_penalty != b.frequency_penalty, "frequency_penalty"),
+    ];
+    differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
+}

@@ -1,0 +1,169 @@
+//! What the cells on two sides of a comparison differ in beside the axis that is compared: values of a zip, of `when`, of
+//! `extend`. Only axes that decide such a thing are gone through, and within a bound; where it does not suffice nothing
+//! is said.
+
+use std::collections::{BTreeMap, HashSet};
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::super::view::SweepView;
+use crate::plan::matrix::{Chosen, Grid, Query, Rule, Want};
+use crate::plan::scenario::{Resolved, resolve};
+use crate::plan::{Extend, Plan, Scalar};
+use crate::units::Decimal;
+
+/// Steps of the search on each side: far above any plan that a person writes, a moment for the machine.
+const STEPS: u64 = 200_000;
+/// Different cells that are held for each side.
+const MOST: usize = 2_000;
+/// Cells without a counterpart that are looked at; they show the same few fields.
+const FEW: usize = 16;
+
+/// What a cell has beside the axis that is compared, as far as that may depend on the axis.
+type Rest<'p> = BTreeMap<&'p str, Scalar>;
+
+/// Two values of one axis, the baseline first.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides<'a> {
+    /// The axis.
+    pub by: &'a str,
+    /// Its values.
+    pub values: [&'a Scalar; 2],
+}
+
+/// Fields in which cells on one side have no counterpart on the other, each with the values that show it.
+pub fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
+    let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
+    let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };
+    let mut fields: IndexMap<&str, String> = IndexMap::new();
+    for (mine, theirs, [here, there]) in
+        [(&left, &right, sides.values), (&right, &left, [sides.values[1], sides.values[0]])]
+    {
+        for cell in mine.difference(theirs).take(FEW) {
+            // A cell that lacks its counterpart too is the likelier one.
+            let Some(near) = theirs.iter().min_by_key(|other| (apart(cell, other).len(), mine.contains(*other))) else {
+                continue;
+            };
+            for field in apart(cell, near) {
+                let is_alone = mine.contains(near);
+                let shown = || match (cell.get(field), near.get(field)) {
+                    (Some(own), Some(other)) if !is_alone => format!("{field} ({own} and {other})"),
+                    (Some(own), _) => format!("{field} ({own} only with `{here}`)"),
+                    (None, other) => {
+                        let other = other.map(Scalar::to_string).unwrap_or_default();
+                        format!("{field} ({other} only with `{there}`)")
+                    }
+                };
+                fields.entry(field).or_insert_with(shown);
+            }
+        }
+    }
+    fields.into_values().collect()
+}
+
+/// The fields in which two cells differ.
+fn apart<'p>(a: &Rest<'p>, b: &Rest<'p>) -> Vec<&'p str> {
+    let only = |these: &Rest<'p>, those: &Rest<'p>| -> Vec<&'p str> {
+        these.keys().filter(|field| !those.contains_key(*field)).copied().collect()
+    };
+    let other = a.iter().filter(|(field, value)| b.get(*field).is_some_and(|other| other != *value));
+    other.map(|(field, _)| *field).chain(only(a, b)).chain(only(b, a)).collect()
+}
+
+/// The cells of a sweep, as far as its rules make them depend on an axis.
+struct Search<'p> {
+    grid: Grid<'p>,
+    extends: Vec<(Rule<'p>, &'p Extend)>,
+    /// The axis that is compared.
+    by: usize,
+    /// Other fields that may depend on it.
+    deciding: Vec<usize>,
+    /// What a cell has where no axis says it.
+    usual: Rest<'p>,
+}
+
+impl<'p> Search<'p> {
+    fn new(plan: &Plan, sweep: &SweepView<'p>, by: &str) -> Option<Search<'p>> {
+        let grid = Grid::new(sweep.sweep).ok()?;
+        let by = grid.axes.field(by)?;
+        let extends: Vec<(Rule, &Extend)> =
+            sweep.sweep.extend.iter().map(|extend| (Rule::new(&grid.axes, &extend.when), extend)).collect();
+        let deciding = deciding(sweep, &grid, by);
+        let of_axes = deciding.iter().map(|field| grid.axes.names[*field]);
+        let of_extends = extends.iter().flat_map(|(_, extend)| extend.with.keys()).map(String::as_str);
+        let usual = of_axes.chain(of_extends).filter_map(|field| Some((field, usual(plan, sweep, field)?))).collect();
+        Some(Search { grid, extends, by, deciding, usual })
+    }
+
+    /// The different cells where the axis has this value; none where they are too many to hold.
+    fn cells(&self, side: &Scalar) -> Option<IndexSet<Rest<'p>>> {
+        let any = self.deciding.iter().map(|field| (*field, Want::Any));
+        let wants: Vec<(usize, Want)> = [(self.by, Want::Is(side))].into_iter().chain(any).collect();
+        let mut cells = IndexSet::new();
+        let mut hold = |chosen: &Chosen| {
+            cells.insert(self.rest(chosen));
+            cells.len() > MOST
+        };
+        let query = Query { wants: &wants, with_excludes: false };
+        (self.grid.any(query, &mut STEPS.clone(), &mut hold) == Some(false)).then_some(cells)
+    }
+
+    fn rest(&self, chosen: &Chosen) -> Rest<'p> {
+        let mut rest = self.usual.clone();
+        let given = |field: &usize| Some((self.grid.axes.names[*field], chosen.fields[*field]?.value.clone()));
+        rest.extend(self.deciding.iter().filter_map(given));
+        for (_, extend) in self.extends.iter().filter(|(rule, _)| rule.matches(chosen)) {
+            rest.extend(extend.with.iter().map(|(field, value)| (field.as_str(), value.clone())));
+        }
+        rest
+    }
+}
+
+/// The fields beside `by` that may depend on it: of its own axis, of axes with values under a condition, and those that
+/// conditions name.
+fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
+    let axes = &grid.axes;
+    let of_points = axes.axes.iter().flat_map(|(_, points)| points).filter_map(|point| point.when);
+    let of_sweep = sweep.sweep.when.iter().chain(sweep.sweep.extend.iter().map(|extend| &extend.when));
+    let named: HashSet<&str> = of_points.chain(of_sweep).flat_map(|when| when.keys()).map(String::as_str).collect();
+    let conditional: Vec<bool> =
+        axes.axes.iter().map(|(_, points)| points.iter().any(|point| point.when.is_some())).collect();
+    let decides = |field: &usize| {
+        let axis = axes.given_by[*field];
+        *field != by && (axis == axes.given_by[by] || conditional[axis] || named.contains(axes.names[*field]))
+    };
+    (0..axes.names.len()).filter(decides).collect()
+}
+
+/// What a cell has in a field that no axis gives it, where that is one value for all of the sweep.
+fn usual(plan: &Plan, sweep: &SweepView, field: &str) -> Option<Scalar> {
+    let text = |name: &str| Some(Scalar::Text(name.to_owned()));
+    match field {
+        "connections" => return text(sweep.sweep.connections.unwrap_or(plan.connections).name()),
+        "arrivals" => return text(sweep.sweep.arrivals.name()),
+        _ => {}
+    }
+    let without = sweep.scenarios.is_empty().then(|| resolve("B1", &plan.scenarios)).flatten();
+    let streams = sweep.sweep.stream.unwrap_or(plan.stream);
+    let mut values = sweep.scenarios.iter().map(|(_, one)| one).chain(&without).map(|one| sent(one, field, streams));
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)?
+}
+
+/// What a scenario says of a field of its requests.
+fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
+    let tokens = |count: u32| Some(Scalar::Number(Decimal::from(count)));
+    match field {
+        "prompt_tokens" => tokens(scenario.content.prompt_tokens),
+        "output_tokens" => tokens(scenario.content.output_tokens),
+        "system_tokens" => tokens(scenario.content.system_tokens),
+        "turns" => tokens(scenario.content.turns),
+        "stream" => Some(Scalar::Bool(scenario.stream.unwrap_or(streams))),
+        "ignore_eos" => Some(Scalar::Bool(scenario.ignore_eos.unwrap_or(true))),
+        "temperature" => Some(Scalar::Number(scenario.temperature)),
+        "top_p" => scenario.top_p.map(Scalar::Number),
+        "presence_penalty" => scenario.presence_penalty.map(Scalar::Number),
+        "frequency_penalty" => scenario.frequency_penalty.map(Scalar::Number),
+        _ => None,
+    }
+}
