@@ -185,7 +185,9 @@ fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnos
 /// What serde's derives expect, in a user's words.
 fn in_words(expected: &str, found: &Value) -> String {
     match expected {
-        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => "0 or a positive number".to_owned(),
+        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => {
+            "a whole number without a sign".to_owned()
+        }
         "u32" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u32::MAX),
         "u64" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u64::MAX),
         "u32" | "u64" => "a whole number".to_owned(),

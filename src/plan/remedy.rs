@@ -95,8 +95,14 @@ pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
             format!("put quotes around it: \"{}\"", quoted(node, text))
         }
+        (Value::Map(entries), "a value or a list of values") if entries.iter().any(|entry| entry.key == "from") => {
+            "write `when` beside the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
+        }
         (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
         (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
+        _ if wanted.starts_with("a whole number") && quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
+            "write a smaller number".to_owned()
+        }
         _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
         (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
         (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),

@@ -307,3 +307,26 @@ fn a_list_says_how_connections_were_made() {
     let at = lines.next().unwrap().find("connections").unwrap();
     assert!(lines.next().unwrap()[at..].starts_with("cold "), "{list}");
 }
+
+#[test]
+fn endpoints_of_one_server_are_never_measured_side_by_side() {
+    let lab = Lab::new();
+    let seconds = |second: &str| {
+        let plan = PLAN
+            .replace("fast: { engine: mock,", "fast: { url: \"http://127.0.0.1:9/v1\", engine: vllm,")
+            .replace("slow: { engine: mock,", &format!("slow: {{ {second}, engine: vllm,"))
+            .replace(", mock: { ttft: 1ms, itl: 1ms }", "")
+            .replace(", mock: { ttft: 1ms, itl: 2ms }", "");
+        lab.write("plan.yaml", &plan);
+        let side_by_side = preview(&lab, &["--jobs", "2"])["totals"]["to_do"]["seconds"].as_f64().unwrap();
+        (side_by_side, preview(&lab, &[])["totals"]["to_do"]["seconds"].as_f64().unwrap())
+    };
+    for (second, shared) in [
+        ("url: \"http://127.0.0.1:9/other/v1\"", true),
+        ("url: \"http://127.0.0.1:10/v1\"", false),
+        ("url: \"http://127.0.0.1:9/v1\", resource: own", false),
+    ] {
+        let (side_by_side, one_after_another) = seconds(second);
+        assert_eq!(side_by_side == one_after_another, shared, "{second}: {side_by_side} of {one_after_another}");
+    }
+}

@@ -163,8 +163,11 @@ fn totals(preview: &Preview) -> String {
     }
     let states = &preview.totals.states;
     let shared = states.new + states.redo - cost.runs;
-    let shared =
-        if shared > 0 { format!("; {shared} more are shared by sweeps and count once") } else { String::new() };
+    let shared = match shared {
+        0 => String::new(),
+        1 => "; 1 more is the same run as one of these and counts once".to_owned(),
+        more => format!("; {more} more are the same runs as some of these and count once"),
+    };
     let mut out = labelled("to do", &format!("{}{shared}", runs(cost.runs)));
     let with_rule = |label: &str, figure: String, rule: &str| labelled(label, &format!("{figure}: {rule}"));
     out.push_str(&with_rule("requests", requests(cost), rules.requests));

@@ -192,12 +192,21 @@ impl Evaluator {
 
     fn unknown(&self, name: &str, expression: &str) -> Mistake {
         let known = self.variables.keys().map(String::as_str);
+        let at = word(expression, name).unwrap_or(0..expression.len());
+        let after = expression[at.end..].trim_start();
+        if after.starts_with('(') {
+            let message = format!("there are no functions in expressions, and no `{name}`");
+            return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
+        }
+        let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
         let remedy = match suggest::nearest(name, known.clone()) {
+            _ if name == "vars" && part.as_ref().is_some_and(|part| self.variables.contains_key(part)) => {
+                format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None if self.variables.is_empty() => format!("add it to the plan: vars: {{ {name}: … }}"),
             None => format!("`vars` has {}", suggest::choices(known).replace(" or ", " and ")),
         };
-        let at = word(expression, name).unwrap_or(0..expression.len());
         Mistake { code: Code::UnknownName, ..Mistake::new(at, format!("there is no variable `{name}`"), remedy) }
     }
 }
@@ -279,6 +288,10 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
             (detail, format!("the filters are {filters}"))
         }
         ErrorKind::OutOfFuel => ("the expression takes too many steps".to_owned(), "make it shorter".to_owned()),
+        _ if expression.contains(['/', '%']) => {
+            let remedy = format!("look for a division by zero; {formula}");
+            (format!("the expression cannot be computed: {detail}"), remedy)
+        }
         _ => (format!("the expression cannot be computed: {detail}"), formula.to_owned()),
     };
     Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
