@@ -52,7 +52,7 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
     fn of<'p>(allowed: &'p [Allow], sweep: Option<&'p str>) -> impl Iterator<Item = Entry<'p>> {
         let parents = sweep.map_or_else(Vec::new, |name| steps!["sweeps", name]);
         allowed.iter().enumerate().map(move |(index, allow)| {
-            let at = [&parents[..], &steps!["allow", index]].concat();
+            let at = parents.iter().cloned().chain(steps!["allow", index]).collect::<Vec<_>>();
             Entry { allow, sweep, at, used: false }
         })
     }

@@ -119,7 +119,9 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, finding)));
     }
     let kept = allow::apply(&loaded.plan, found, calibrated);
-    let mut merged: IndexMap<(LintCode, String, String), (Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
+    /// What is said once: code, message and remedy.
+    type Said = (LintCode, String, String);
+    let mut merged: IndexMap<Said, (Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
     for (code, Finding { scope, at, message, remedy }) in kept {
         merged.entry((code, message, remedy)).or_insert_with(|| (at, IndexSet::new())).1.insert(scope);
     }

@@ -179,7 +179,7 @@ impl<'f> Loader<'f> {
         let canonical = match self.find(path, written, seen) {
             Ok(canonical) => canonical,
             Err(diagnostic) => {
-                self.found.push(mistake(diagnostic));
+                self.found.push(mistake(*diagnostic));
                 return None;
             }
         };
@@ -198,7 +198,7 @@ impl<'f> Loader<'f> {
                 tree
             }
             Err(diagnostic) => {
-                self.found.push(mistake(diagnostic));
+                self.found.push(mistake(*diagnostic));
                 None
             }
         };
@@ -207,46 +207,48 @@ impl<'f> Loader<'f> {
     }
 
     /// The one path of a fragment that may be used here.
-    fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Diagnostic> {
-        let canonical = self.files.canonical(path).map_err(|error| self.not_found(path, written, &error))?;
+    fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
+        let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
         let inside = self.root.as_ref().is_some_and(|root| canonical.starts_with(root));
         if !inside && !self.options.allow_outside {
             let message = format!("the fragment `{written}` is outside of the plan's folder");
             let remedy = "put it into the plan's folder, or allow it with --allow-outside";
-            return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy));
+            return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
         }
         if let Some(at) = self.chain.iter().position(|(other, _)| *other == canonical) {
             let names = self.chain[at..].iter().map(|(_, name)| name.as_path()).chain([path]);
             let circle: Vec<String> = names.map(|name| name.display().to_string()).collect();
             let message = format!("files use each other in a circle: {}", circle.join(" → "));
-            return Err(Diagnostic::new(Code::Circle, message).remedy("remove one `use` of the circle"));
+            return Err(Diagnostic::new(Code::Circle, message).remedy("remove one `use` of the circle").into());
         }
         if seen.contains(&canonical) {
             let message = format!("the fragment `{written}` is used twice here");
-            return Err(Diagnostic::new(Code::DuplicateValue, message).remedy("keep the last one, which wins"));
+            return Err(Diagnostic::new(Code::DuplicateValue, message).remedy("keep the last one, which wins").into());
         }
         Ok(canonical)
     }
 
     /// The text of a fragment.
-    fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Diagnostic> {
+    fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Box<Diagnostic>> {
         let Some(format) = Format::of(path) else {
             let message = format!("`{written}` is no fragment by its name");
-            return Err(Diagnostic::new(Code::Fragment, message).remedy("a fragment is a .yaml, .yml or .toml file"));
+            return Err(Diagnostic::new(Code::Fragment, message)
+                .remedy("a fragment is a .yaml, .yml or .toml file")
+                .into());
         };
         if self.done.len() >= MOST_FRAGMENTS {
             let message = format!("a plan uses at most {MOST_FRAGMENTS} fragments");
-            return Err(Diagnostic::new(Code::TooLarge, message).remedy("put several fragments into one file"));
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy("put several fragments into one file").into());
         }
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
-        let bytes = self.files.read(path, most + 1).map_err(|error| cannot_read(written, &error))?;
+        let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(written, &error)))?;
         if bytes.len() > most {
             let message = format!("with the fragment `{written}` the plan has more than {MOST_BYTES} bytes");
-            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller fragments"));
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller fragments").into());
         }
         String::from_utf8(bytes).map(|text| (text, format)).map_err(|error| {
             let message = format!("line {} of the fragment `{written}` is not UTF-8 text", bad_line(&error));
-            Diagnostic::new(Code::Fragment, message).remedy("save the file as UTF-8")
+            Diagnostic::new(Code::Fragment, message).remedy("save the file as UTF-8").into()
         })
     }
 
@@ -284,7 +286,7 @@ impl<'f> Loader<'f> {
         self.mask.join(read.mask, start);
         self.found.extend(read.found.into_iter().map(|diagnostic| diagnostic.shift(start)));
         for change in read.changes {
-            self.found.extend(set::apply(tree, change.shift(start)).err());
+            self.found.extend(set::apply(tree, change.shift(start)).err().map(|diagnostic| *diagnostic));
         }
     }
 

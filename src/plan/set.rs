@@ -104,8 +104,11 @@ fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {
     }
 }
 
+/// Steps with their places in the argument, and where the value begins.
+type Way = (Vec<(Step, Span)>, usize);
+
 /// The steps of `sweeps.a.matrix.batch_size[0]="a.b".c=`, and where the value begins.
-fn path(argument: &str) -> Result<(Vec<(Step, Span)>, usize), (Range<usize>, String)> {
+fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
     let mut steps = Vec::new();
     let mut at = 0;
     loop {
@@ -149,14 +152,14 @@ impl Change {
 }
 
 /// Puts the value of a change into the tree.
-pub(super) fn apply(tree: &mut Node, change: Change) -> Result<(), Diagnostic> {
+pub(super) fn apply(tree: &mut Node, change: Change) -> Result<(), Box<Diagnostic>> {
     refuse_new_names(tree, &change.steps)?;
     let path: Vec<Step> = change.steps.iter().map(|(step, _)| step.clone()).collect();
     let mut node = tree;
     let last = change.steps.len() - 1;
     for (at, (step, span)) in change.steps.into_iter().enumerate() {
         if let Some(mistake) = leads_nowhere(&path[..at], &step, &node.value) {
-            return Err(mistake.at(Some(span)));
+            return Err(mistake.at(Some(span)).into());
         }
         node.spread();
         let in_matrix = at > 0 && path[at - 1] == Step::from("matrix");
@@ -188,12 +191,12 @@ fn enter(entries: &mut Vec<Entry>, key: String, span: Span, in_matrix: bool, is_
 }
 
 /// A name that the plan does not have, where only its own names make sense.
-fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Diagnostic> {
+fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Box<Diagnostic>> {
     let [(Step::Key(table), first), rest @ ..] = steps else { return Ok(()) };
     if table == "use" {
         let message = "`use` cannot be set: fragments are read before anything is set";
         let remedy = "write it into the plan";
-        return Err(Diagnostic::new(Code::Set, message).at(Some(first.clone())).remedy(remedy));
+        return Err(Diagnostic::new(Code::Set, message).at(Some(first.clone())).remedy(remedy).into());
     }
     let (Some((_, what)), [(Step::Key(name), span), ..]) = (NAMES.iter().find(|(name, _)| name == table), rest) else {
         return Ok(());
@@ -208,7 +211,7 @@ fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Diagnosti
         None => format!("the plan has {}", suggest::choices(known).replace(" or ", " and ")),
     };
     let message = format!("there is no {what} `{name}` to set");
-    Err(Diagnostic::new(Code::UnknownName, message).at(Some(span.clone())).remedy(remedy))
+    Err(Diagnostic::new(Code::UnknownName, message).at(Some(span.clone())).remedy(remedy).into())
 }
 
 /// What is wrong with a step into a value; nothing where it leads somewhere.

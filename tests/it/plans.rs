@@ -1,10 +1,10 @@
-//! The plans that come with the repository: each is right, explains itself, and is run here at small scale, its servers
-//! replaced by one mock.
+//! The plans that come with the repository: each is right, explains itself, and is run here as it is, at small scale: --set
+//! shortens its windows and leads its endpoints to one mock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use sweepline::rows::Outcome;
 
 use super::lab::{Lab, Server};
@@ -22,35 +22,19 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("plans")
 }
 
-fn text(name: &str) -> String {
-    std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap()
-}
-
-/// The plan with windows of a moment, short texts, and every server at `url`; nothing else is changed.
-fn small(text: &str, url: &str) -> Value {
-    let mut plan: Value = serde_yaml::from_str(text).unwrap();
-    let moment = json!({ "fill": "20ms", "stabilize": "50ms", "measure": "400ms", "drain": "20s" });
-    plan["phases"] = moment;
-    plan["between"] = json!({ "cooldown": "0s" });
-    for endpoint in plan["endpoints"].as_object_mut().unwrap().values_mut() {
-        endpoint["url"] = url.into();
-    }
-    let shorter = |fields: &mut Map<String, Value>| {
-        for (field, most) in [("output_tokens", 8), ("system_tokens", 100)] {
-            if let Some(Value::Number(_)) = fields.get(field) {
-                fields.insert(field.to_owned(), most.into());
-            }
-        }
-    };
-    if let Some(Value::Object(scenarios)) = plan.get_mut("scenarios") {
-        scenarios.values_mut().for_each(|scenario| shorter(scenario.as_object_mut().unwrap()));
-    }
-    plan
+/// What makes a run of a plan as it is a matter of a moment, with every server at `url`.
+fn changes(text: &str, url: &str) -> Vec<String> {
+    let plan: Value = serde_yaml::from_str(text).unwrap();
+    let endpoints = plan["endpoints"].as_object().unwrap().keys();
+    let moment = ["phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
+    let set = moment.into_iter().chain(["between.cooldown=0s"]).map(str::to_owned);
+    let set = set.chain(endpoints.map(|endpoint| format!("endpoints.{endpoint}.url={url}")));
+    set.flat_map(|set| ["--set".to_owned(), set]).collect()
 }
 
 /// The runs of a preview by state.
-fn states(lab: &Lab, only: &str) -> BTreeMap<String, usize> {
-    let preview = lab.ok(&["preview", "plan.yaml", "--only", only, "--format", "json"]).json();
+fn states(lab: &Lab, plan: &[&str]) -> BTreeMap<String, usize> {
+    let preview = lab.ok(&[&["preview", "--format", "json"], plan].concat()).json();
     let mut states = BTreeMap::new();
     for run in preview["runs"].as_array().unwrap() {
         *states.entry(run["state"].as_str().unwrap().to_owned()).or_default() += 1;
@@ -62,9 +46,12 @@ fn is_run_at_small_scale(name: &str) {
     let (_, only, runs) = PLANS.into_iter().find(|(plan, ..)| *plan == name).unwrap();
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    lab.write("plan.yaml", &small(&text(name), &server.url()).to_string());
-    assert_eq!(states(&lab, only), BTreeMap::from([("new".to_owned(), runs)]));
-    honest(&lab.run(&["run", "plan.yaml", "--only", only]));
+    let path = folder().join(format!("{name}.yaml"));
+    let changes = changes(&std::fs::read_to_string(&path).unwrap(), &server.url());
+    let mut plan = vec![path.to_str().unwrap(), "--only", only];
+    plan.extend(changes.iter().map(String::as_str));
+    assert_eq!(states(&lab, &plan), BTreeMap::from([("new".to_owned(), runs)]));
+    honest(&lab.run(&[&["run"], &plan[..]].concat()));
     let stored = lab.runs();
     assert_eq!(stored.len(), runs);
     let outcomes: Vec<Outcome> =
@@ -73,7 +60,7 @@ fn is_run_at_small_scale(name: &str) {
     // What was still on its way when the last measured request had ended is cut; nothing else may go wrong.
     let is_well = |outcome: &Outcome| matches!(outcome, Outcome::Ok | Outcome::CutAtDrain);
     assert!(outcomes.iter().all(is_well), "{name}: {outcomes:?}");
-    assert_eq!(states(&lab, only), BTreeMap::from([("cached".to_owned(), runs)]), "nothing is left to do");
+    assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing is left to do");
 }
 
 #[test]

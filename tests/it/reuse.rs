@@ -43,7 +43,7 @@ fn refused(ended: &Ended, wanted: &[&str]) {
 #[test]
 fn a_plan_of_fragments_and_variables_runs() {
     let lab = lab();
-    let ended = lab.ok(&[
+    let ended = lab.run(&[
         "run",
         "plans/p.yaml",
         "--only",
@@ -51,6 +51,8 @@ fn a_plan_of_fragments_and_variables_runs() {
         "--set",
         "vars.quick=150ms",
     ]);
+    // On a busy machine so short a window may be invalid.
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["phases"]["measure"]["for"], "150ms");
     assert_eq!(run.json["spec"]["load"]["closed"]["batch_size"], 4, "{}", run.json["spec"]["load"]);
@@ -63,7 +65,7 @@ fn a_plan_of_fragments_and_variables_runs() {
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml"]);
     assert!(why.stdout.contains("quick at plans/p.yaml:4:16"), "{}", why.stdout);
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml", "--set", "vars.quick=1s"]);
-    assert!(why.stdout.contains("plans/p.yaml:7:46, quick at --set:1:12"), "{}", why.stdout);
+    assert!(why.stdout.contains("plans/p.yaml:7:58, quick at --set:1:12"), "{}", why.stdout);
 }
 
 #[test]

@@ -182,6 +182,10 @@ impl<'a> Walker<'a> {
         }
         let mut words = self.words(raw, *line)?;
         let steering = words.iter().take_while(|word| STEERING.contains(&word.as_str())).count();
+        if words[..steering].iter().any(|word| word == "[" || word == "[[") {
+            // A condition runs nothing.
+            return Ok(());
+        }
         words.drain(..steering);
         let exported =
             words.first().is_some_and(|word| ["export", "local", "declare", "readonly"].contains(&word.as_str()));

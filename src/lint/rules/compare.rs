@@ -33,7 +33,7 @@ pub fn several_variables(view: &View) -> Vec<Finding> {
         let (other, variables) = differing(sweep, compare)?;
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),
-            at: [&sweep.path()[..], &super::super::view::steps!["matrix", compare.by.as_str()]].concat(),
+            at: sweep.path().into_iter().chain(super::super::view::steps!["matrix", compare.by.as_str()]).collect(),
             message: format!("`{other}` differs from the baseline `{}` in {}", compare.baseline, listed(&variables)),
             remedy: "change one at a time: give each step between the two a value of its own, and compare neighbours"
                 .to_owned(),
