@@ -16,6 +16,9 @@ mod exercise;
 /// How many texts a plain `cargo test` tries.
 const ROUNDS: usize = 1_500;
 
+/// Signs that mean something in YAML or TOML.
+const SIGNS: &[u8] = b"[]{}:,&*!|>'\"#%@-= \n\t.0";
+
 /// Every plan of the repository, right and wrong.
 fn seeds() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
