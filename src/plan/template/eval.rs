@@ -140,6 +140,8 @@ impl Evaluator {
                             via.extend(new);
                             via.truncate(MOST_ORIGINS);
                         }
+                        None if matches!(made.value, Value::Null) => mistakes
+                            .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
                         None => mistakes.push(Mistake::new(
                             range.clone(),
                             "a list or table cannot stand in a text",
@@ -197,6 +199,9 @@ impl Evaluator {
         };
         self.work_left = left;
         let value = compiled.eval(context).map_err(|error| vec![mistake_of(&error, expression)])?;
+        if value.is_none() {
+            return Ok(Some(Made { value: Value::Null, via }));
+        }
         let value = from_jinja(&value, span, &mut self.room);
         value.map(|value| Some(Made { value, via })).map_err(|error| vec![mistake_of_value(error, expression)])
     }
@@ -205,6 +210,7 @@ impl Evaluator {
         let known = self.variables.keys().map(String::as_str);
         let remedy = match suggest::nearest(name, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if matches!(name, "null" | "nil") => "write none, which leaves the key out".to_owned(),
             None if self.variables.is_empty() => format!("add it to the plan: vars: {{ {name}: … }}"),
             None => format!("`vars` has {}", suggest::choices(known).replace(" or ", " and ")),
         };
@@ -235,8 +241,7 @@ fn origins(known: &[(&String, &Variable)]) -> Vec<(String, Span)> {
 }
 
 fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
-    let one = |mistake: Mistake| Mistake { at: mistake.at.start + by..mistake.at.end + by, ..mistake };
-    mistakes.into_iter().map(one).collect()
+    mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
 }
 
 /// `'x' * 1000000000` would fill the memory before anyone could count: what is multiplied is numbers. Said before the
@@ -311,7 +316,10 @@ fn has_bare_time(expression: &str) -> bool {
 
 fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
     let (message, remedy) = match error {
-        NoValue::Nothing => ("the expression gives nothing", "give it a value in every case: {{ a if b else c }}"),
+        NoValue::Nothing => (
+            "the expression gives nothing",
+            "give it a value in every case: {{ a if b else c }}; none alone leaves its key out",
+        ),
         NoValue::NoNumber => ("the expression gives no finite number", "look for a division by zero"),
         NoValue::TooMuch => ("the plan's templates make more than any plan needs", "use shorter texts and lists"),
         NoValue::Other => ("the expression gives no value of a plan", "give a number, a text, true, false or a list"),
