@@ -41,9 +41,6 @@ fn words() -> Vec<Vec<u8>> {
     text.lines().filter_map(word).collect()
 }
 
-/// What a plan is held together by.
-const SIGNS: &[u8] = b"[]{}:,&*!|>'\"#%@-= \n\t.0";
-
 /// A text with one to eight changes.
 fn mutated(rng: &mut ChaCha8Rng, seeds: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8> {
     let mut text = seeds[rng.random_range(0..seeds.len())].clone();
