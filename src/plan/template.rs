@@ -9,7 +9,7 @@ mod eval;
 mod parts;
 mod vars;
 
-use super::error::{Code, Diagnostic, clamp};
+use super::error::{Code, Diagnostic, MOST_MISTAKES, clamp};
 use super::mask::is_secret_name;
 use super::tree::{Node, Span, Value};
 use eval::Evaluator;
@@ -60,6 +60,9 @@ impl Templates<'_> {
             let message = "a secret is never made by a template";
             let remedy = "write the reference itself: { secret: env:NAME }";
             self.found.push(Diagnostic::new(Code::Secret, message).at(Some(node.span.clone())).remedy(remedy));
+            return node.fail();
+        }
+        if self.found.len() >= MOST_MISTAKES {
             return node.fail();
         }
         match self.evaluator.template(template, &node.span) {

@@ -5,7 +5,7 @@ use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Va
 
 use super::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
 use super::parts::{Mistake, Part, parts, without_texts, word};
-use crate::plan::error::Code;
+use crate::plan::error::{Code, MOST_MISTAKES};
 use crate::plan::suggest;
 use crate::plan::tree::{Node, Span, Value};
 
@@ -112,21 +112,33 @@ impl Evaluator {
             let made = self.expression(&template[range.clone()], span);
             return made.map_err(|mistakes| moved(mistakes, range.start));
         }
+        self.text(template, &parts, span)
+    }
+
+    /// What a template gives that is more than one expression.
+    fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
-        for part in &parts {
+        for part in parts {
+            // What is used up is so for the rest of them too.
+            if mistakes.len() >= MOST_MISTAKES
+                || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
+            {
+                break;
+            }
             match part {
                 Part::Text(range) => text.push_str(&template[range.clone()]),
                 Part::Expression(range) => match self.expression(&template[range.clone()], span) {
                     Err(found) => mistakes.extend(moved(found, range.start)),
                     Ok(None) => depends = true,
                     Ok(Some(made)) => match as_text(&made.value) {
+                        Some(part) if !self.room.takes(text.len(), part.len()) => {
+                            mistakes.push(mistake_of_value(NoValue::TooMuch, &template[range.clone()]));
+                        }
                         Some(part) => {
                             text.push_str(&part);
-                            made.via.into_iter().for_each(|one| {
-                                if !via.contains(&one) {
-                                    via.push(one)
-                                }
-                            });
+                            let new: Vec<_> = made.via.into_iter().filter(|one| !via.contains(one)).collect();
+                            via.extend(new);
+                            via.truncate(MOST_ORIGINS);
                         }
                         None if matches!(made.value, Value::Null) => mistakes
                             .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
@@ -171,11 +183,10 @@ impl Evaluator {
             && expression.trim() == *name
             && let Some(node) = &variable.node
         {
-            let too_much = || vec![mistake_of_value(NoValue::TooMuch, expression)];
-            let left = self.room.nodes.checked_sub(node.count()).ok_or_else(too_much)?;
-            let value = node.value.clone();
-            self.room.nodes = left;
-            return Ok(Some(Made { value, via }));
+            if !self.room.takes_copy(node.count(), variable.size) {
+                return Err(vec![mistake_of_value(NoValue::TooMuch, expression)]);
+            }
+            return Ok(Some(Made { value: node.value.clone(), via }));
         }
         if let Some(mistake) = multiplied_variable(expression, &compiled, &known) {
             return Err(vec![mistake]);
@@ -275,7 +286,14 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     let detail = error.detail().unwrap_or("it cannot be computed").to_owned();
     let formula = "an expression is like n * 2, a ~ 's' or a if b else c";
     let (message, remedy) = match error.kind() {
+        ErrorKind::SyntaxError if has_bare_time(expression) => {
+            let remedy = "a text in an expression has quotes: {{ '10s' if a else '60s' }}";
+            (format!("this is no expression: {detail}"), remedy.to_owned())
+        }
         ErrorKind::SyntaxError => (format!("this is no expression: {detail}"), formula.to_owned()),
+        ErrorKind::InvalidOperation if detail.ends_with(" / 0") => {
+            (format!("the expression cannot be computed: {detail}"), "nothing is divided by 0".to_owned())
+        }
         ErrorKind::UndefinedError => {
             ("the expression asks for a part that its variable does not have".to_owned(), "look at `vars`".to_owned())
         }
@@ -287,6 +305,13 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
         _ => (format!("the expression cannot be computed: {detail}"), formula.to_owned()),
     };
     Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
+}
+
+/// Whether an expression has something like `10s` outside of quotes.
+fn has_bare_time(expression: &str) -> bool {
+    let outside = without_texts(expression);
+    let mut words = outside.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(|c: char| c.is_alphabetic()))
 }
 
 fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
