@@ -101,7 +101,7 @@ pub fn unit(key: &str) -> &'static str {
 /// Ends of columns that are no part of a metric's name.
 const COLUMN_WORDS: [&str; 6] = ["ms", "mean", "sd", "max", "n", "failures"];
 /// Said where metrics are listed.
-const PERCENTILES: &str = "; with a percentile like ttft_p99; docs/METRICS.md says what each is";
+const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
 /// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
 /// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.

@@ -5,7 +5,7 @@ mod rules;
 use std::path::Path;
 
 use super::*;
-use crate::analysis::metric::{Get, METRICS, Scope, columns};
+use crate::analysis::metric::{self, Get, METRICS};
 use crate::plan::compare::{MetricName, SINGLE_METRICS, SPREAD_METRICS, unit};
 use crate::plan::{Format, parse};
 
@@ -83,7 +83,7 @@ fn a_comparison_may_be_by_every_metric() {
 #[test]
 fn a_comparison_takes_the_columns_of_exports() {
     let others = ["mean", "sd", "low", "high", "max", "n", "failures", "above"];
-    for column in columns(Scope::Plan).iter().map(|column| column.name.as_str()) {
+    for column in metric::columns(metric::Scope::Plan).iter().map(|column| column.name.as_str()) {
         let part = |other: &str| column.split('_').any(|word| word == other) || column.ends_with("_tail_ratio");
         let is_other = !column.starts_with("jitter_ratio") && others.into_iter().any(part);
         let read = column.parse::<MetricName>();
