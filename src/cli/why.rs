@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
 use crate::store::{AttemptState, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError};
-use crate::sweep::event::name;
+use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Wishes, explain};
 
 use super::changes::Changes;
@@ -112,7 +112,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
     Told {
         id: run.id.to_string(),
-        name: format!("{} · {}", run.sweep, name(&run.spec)),
+        name: format!("{} · {}", run.sweep, planned_name(run)),
         state: decision.action.name(),
         reason: reason(&decision, &changed),
         changed,

@@ -124,6 +124,59 @@ fn figures_come_with_their_rules() {
 }
 
 #[test]
+fn an_open_loops_window_lasts_as_its_rate_tells() {
+    let lab = Lab::new();
+    let measure = "fill: 0s, stabilize: 0s, measure: { for: 1s, min_requests: 40, at_most: 30s }";
+    let plan = PLAN
+        .replace("fill: 20ms, stabilize: 20ms, measure: 150ms", measure)
+        .replace("cooldown: 10ms", "cooldown: 0s")
+        .replace("price_per_hour: 36", "price_per_hour: 3600")
+        .replace("qps: [40]", "qps: [1, 2, 50]");
+    lab.write("plan.yaml", &plan);
+    let cost = |args: &[&str]| preview(&lab, args)["totals"]["to_do"].clone();
+    // 40 s, of which at_most allows 30; 20 s; 0.8 s, which is shorter than the window.
+    for (only, seconds, requests) in [("qps == 1", 30.0, 30), ("qps == 2", 20.0, 40), ("qps == 50", 1.0, 50)] {
+        let cost = cost(&["--only", only]);
+        let near = |key: &str| (cost[key].as_f64().unwrap() - seconds).abs() < 1e-6;
+        assert!(near("seconds") && near("money") && cost["requests"] == requests, "{only}: {cost}");
+        assert_eq!(cost["runs_that_may_be_prolonged"], 0, "{only}");
+    }
+    assert_eq!(cost(&[])["runs_that_may_be_prolonged"], 4, "how long a closed loop takes is the server's");
+    let text = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
+    assert!(words.contains("the longer of for and min_requests / qps, at most at_most"), "{text}");
+}
+
+#[test]
+fn runs_are_shown_as_the_plan_names_them() {
+    let lab = Lab::new();
+    let axes = "scenario: [s], prompt_tokens: [20, 10], output_tokens: [4, 3], batch_size: [2, 1] }, repeats: 2 }";
+    lab.write("plan.yaml", &PLAN.replace("scenario: [s], batch_size: [1, 2] } }", axes));
+    let mut expected = Vec::new();
+    for endpoint in ["fast", "slow"] {
+        for (prompt, output) in [(20, 4), (20, 3), (10, 4), (10, 3)] {
+            for name in ["batch 2", "batch 1"].map(|load| format!("{endpoint} · s · {load}")) {
+                let name = format!("{name} · prompt_tokens {prompt} · output_tokens {output}");
+                expected.extend([name.clone(), format!("{name} · repeat 1")]);
+            }
+        }
+    }
+    expected.push("fast · s · 40 qps".to_owned());
+    let text = lab.ok(&["preview", "plan.yaml", "--all"]).stdout;
+    let rows = text.lines().filter(|line| line.trim_start().starts_with("new "));
+    let shown: Vec<&str> = rows.map(|line| line.split("  ").nth(3).unwrap_or(line).trim()).collect();
+    assert_eq!(shown, expected, "{text}");
+    assert!(text.contains("shuffled by the plan's seed"), "{text}");
+    let groups = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let first = groups.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(first.contains(&format!("never committed {} (", expected[0])), "{groups}");
+    let json = preview(&lab, &[]);
+    let executed: Vec<&Value> = json["runs"].as_array().unwrap().iter().map(|run| &run["repeat"]).collect();
+    assert!(executed[..32].is_sorted_by_key(|repeat| repeat.as_u64()), "a block of cells for each repeat");
+}
+
+#[test]
 fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);

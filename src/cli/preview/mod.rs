@@ -88,10 +88,13 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
-    let preview = Preview::new(workspace, seen, view.asked, jobs)?;
+    let mut preview = Preview::new(workspace, seen, view.asked, jobs)?;
     match format {
         TextOrJson::Json => output::json(&preview)?,
-        TextOrJson::Text => output::print(&text::text(&preview, all))?,
+        TextOrJson::Text => {
+            preview.in_order_of_plan(workspace);
+            output::print(&text::text(&preview, all))?;
+        }
     }
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in room::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
