@@ -47,15 +47,11 @@ fn templates_that_grow() {
 #[test]
 fn templates_that_are_long() {
     bounded(&[
-        ("one template of many expressions", notes(&"{{ 1 }}".repeat(149_000))),
-        ("one template of many variables", notes(&"{{ a }}".repeat(149_000))),
-        ("one template of many mistakes", notes(&"{{ b }}".repeat(149_000))),
         ("one expression of a megabyte", notes(&format!("{{{{ {}1 }}}}", "1 + ".repeat(262_000)))),
         ("braces never closed", notes(&"{{ ".repeat(340_000))),
         ("statements", notes(&"{% for a in b %}".repeat(60_000))),
         ("many templates", listed(&first(49_000, "        - \"{{ 1 }}\"\n"))),
         ("long expressions", listed(&format!("        - \"{{{{ {}1 }}}}\"\n", "1+".repeat(480)).repeat(1_000))),
-        ("powers of powers", listed(&format!("        - \"{{{{ {}9 }}}}\"\n", "9**".repeat(300)).repeat(1_000))),
         (
             "brackets in expressions",
             listed(&format!("        - \"{{{{ {}1{} }}}}\"\n", "[".repeat(480), "]".repeat(480)).repeat(1_000)),
