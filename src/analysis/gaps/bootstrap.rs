@@ -1,7 +1,7 @@
 //! Intervals of what is made of gaps. Gaps of one request are not independent, so requests are resampled, not gaps.
 //!
-//! A table says how many gaps of each group of requests lie in each of 4 096 blocks of rising gaps, so a resample costs
-//! the same however long the run was. Up to 200 requests each is a group of its own; beyond, requests are dealt at random
+//! A table says how many gaps of each group of requests lie in each of at most 4 096 blocks of rising gaps, so a resample
+//! costs no more however long the run was. Up to 200 requests each is a group of its own; beyond, requests are dealt at random
 //! into 200 equal groups and groups are resampled, which estimates the same spread. Inside a block ranks go on in
 //! proportion; a resampled percentile is exact to one part in 4 096.
 
@@ -17,7 +17,7 @@ use super::histogram::Histogram;
 /// Fewest requests from which a bootstrap says something (METRICS).
 const FEWEST_REQUESTS: usize = 30;
 const GROUPS: usize = 200;
-const BLOCKS: usize = 4096;
+const MOST_BLOCKS: usize = 4096;
 const RESAMPLES: usize = 500;
 /// A fixed seed: the same rows must always give the same interval.
 const SEED: u64 = 0x5eed;
@@ -27,6 +27,8 @@ pub(super) struct Bootstrap {
     /// The group of each request that has gaps, in their order.
     deal: Vec<u8>,
     groups: usize,
+    /// How many blocks there are.
+    height: usize,
     /// The block of each bucket up to the highest that holds something.
     blocks: Vec<u16>,
     /// Gaps of each group by block; a row of zeros before them.
@@ -40,12 +42,13 @@ impl Bootstrap {
         deal.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
         let groups = requests.min(GROUPS);
         let highest = histogram.buckets.last().map_or(0, |bucket| bucket.bucket + 1);
+        let height = histogram.buckets.len().clamp(1, MOST_BLOCKS);
         let mut blocks = vec![0; highest];
         for bucket in &histogram.buckets {
-            blocks[bucket.bucket] = (u128::from(bucket.before) * BLOCKS as u128 / u128::from(histogram.n)) as u16;
+            blocks[bucket.bucket] = (u128::from(bucket.before) * height as u128 / u128::from(histogram.n)) as u16;
         }
-        let rows = if requests >= FEWEST_REQUESTS { BLOCKS + 1 } else { 0 };
-        Bootstrap { deal, groups, blocks, below: vec![0; rows * groups] }
+        let rows = if requests >= FEWEST_REQUESTS { height + 1 } else { 0 };
+        Bootstrap { deal, groups, height, blocks, below: vec![0; rows * groups] }
     }
 
     /// Takes a gap of the `request`-th request that has gaps.
@@ -64,7 +67,7 @@ impl Bootstrap {
         for at in self.groups..self.below.len() {
             self.below[at] += self.below[at - self.groups];
         }
-        let sizes = self.row(BLOCKS).to_vec();
+        let sizes = self.row(self.height).to_vec();
         let mut rng = ChaCha8Rng::seed_from_u64(SEED ^ 1);
         let mut weights = vec![0u64; self.groups];
         let mut draw = || {
@@ -87,7 +90,7 @@ impl Bootstrap {
     /// The rank, among all gaps, of the gap at `rank` of a weighted sample: bisect the blocks, then go on in proportion.
     fn locate(&self, weights: &[u64], rank: u64) -> u64 {
         let before = |block: usize| dot(self.row(block), weights);
-        let (mut low, mut high) = (0, BLOCKS);
+        let (mut low, mut high) = (0, self.height);
         while high - low > 1 {
             let middle = (low + high) / 2;
             if before(middle) <= rank { low = middle } else { high = middle }

@@ -112,6 +112,14 @@ fn url(
         what: format!("`{}` is no base URL of a server: {reason}", arguments.secrets().hide(&base.value)),
         remedy: "write --base-url http://HOST:PORT".to_owned(),
     })?;
+    if base.value.contains('$') {
+        return Err(ImportError::Shape {
+            place: place.to_owned(),
+            what: format!("the address `{}` holds a variable of the shell", arguments.secrets().hide(&base.value)),
+            remedy: "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …"
+                .to_owned(),
+        });
+    }
     if read.had_secret {
         arguments.missing(
             "user name, password or query in --base-url",

@@ -25,6 +25,11 @@ impl Mistake {
     pub fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
         Mistake { code: Code::Template, message: message.into(), remedy: remedy.into(), at }
     }
+
+    /// It in a text of which its own begins at `by`.
+    pub fn moved(self, by: usize) -> Mistake {
+        Mistake { at: self.at.start + by..self.at.end + by, ..self }
+    }
 }
 
 /// A part of a template, as a range of its bytes.
