@@ -99,7 +99,7 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     };
     // Before anything is cut to the length of a line, which would leave a part of a secret that nobody knows again.
     draft.change_comments(|text| secrets.hide(text));
-    let plan = secrets.hide(&write::text(&draft, &from));
+    let plan = secrets.hide_in_plan(&write::text(&draft, &from));
     plan::parse(Path::new("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
     let listed = draft::merged(&draft.listed);

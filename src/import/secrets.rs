@@ -199,8 +199,18 @@ impl Secrets {
 
     /// A text without them, and without what looks like a key of a well-known service.
     pub fn hide(&self, text: &str) -> String {
+        self.without(text, SHORTEST)
+    }
+
+    /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
+    pub fn hide_in_plan(&self, plan: &str) -> String {
+        self.without(plan, SHORTEST_UNNAMED)
+    }
+
+    fn without(&self, text: &str, shortest: usize) -> String {
         let known = self.0.borrow();
-        let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
+        let known = known.iter().filter(|secret| secret.len() >= shortest);
+        let text = known.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let mut clean = String::with_capacity(text.len());
         for piece in text.split_inclusive(|c: char| !is_key(c)) {

@@ -196,7 +196,13 @@ fn is_variable(name: &str) -> bool {
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let known = around.model.is_some();
     let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
-    let named = |said: &Said<String>| !said.value.trim().is_empty();
+    let named = |said: &Said<String>| {
+        let is_empty = said.value.trim().is_empty();
+        if is_empty {
+            arguments.missing(&said.origin, "it names nothing");
+        }
+        !is_empty
+    };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {

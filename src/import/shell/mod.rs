@@ -367,7 +367,7 @@ mod tests {
         let text = "export OPENAI_API_KEY=sk-abc123\nHF_TOKEN=hf_x f --k $OPENAI_API_KEY --m $MODEL $(date +%s) 2>&1 | tee x\n";
         let script = read("x.sh", text, &secrets).unwrap();
         let command = &script.commands[0];
-        assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date+%s)");
+        assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date…)");
         assert_eq!(command.secrets, ["OPENAI_API_KEY", "HF_TOKEN"]);
         assert_eq!(secrets.hide("sk-abc123"), "***");
     }
