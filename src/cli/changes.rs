@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::plan::{self, Loaded, Options, PlanErrors};
+use crate::plan::{self, Files, Format, Loaded, Options, PlanErrors};
 
 use super::Failure;
 
@@ -23,7 +23,26 @@ pub struct Changes {
 impl Changes {
     /// Reads and checks a plan with them.
     pub fn load(&self, plan: &Path) -> Result<Loaded, PlanErrors> {
-        plan::load_with(plan, &Options { set: self.set.clone(), allow_outside: self.allow_outside })
+        plan::load_with(plan, &self.options())
+    }
+
+    /// Reads and checks the text of a plan with them.
+    pub fn parse(&self, plan: &Path, text: &str, format: Format, files: &dyn Files) -> Result<Loaded, PlanErrors> {
+        plan::parse_with(plan, text, format, &self.options(), files)
+    }
+
+    fn options(&self) -> Options {
+        Options { set: self.set.clone(), allow_outside: self.allow_outside }
+    }
+
+    /// Whether they set a value.
+    pub fn set_something(&self) -> bool {
+        !self.set.is_empty()
+    }
+
+    /// They without the values that they set.
+    pub fn without_set(&self) -> Changes {
+        Changes { set: Vec::new(), ..self.clone() }
     }
 
     /// Refuses them where there is no plan that they could change.

@@ -10,20 +10,22 @@ use crate::expand::{Load, PlannedRun, RunSpec};
 use crate::plan::scenario::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
-use crate::sweep::event::RunView;
+use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
 
 use super::workspace::Workspace;
 
 /// How requests are counted.
-pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize and measure and half of fill; a closed \
+pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill; a closed \
                                  loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
 pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain and prolonged windows; \
-                             runs on one resource one after another, resources side by side as far as --jobs allows";
+pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+                             min_requests an open loop's window is the longer of for and min_requests / qps, at most \
+                             at_most, and a closed loop's counts as long as for: the server decides whether it is \
+                             prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
 /// How money is counted.
 pub const MONEY_RULE: &str = "price_per_hour of the endpoint times the time that its runs and their cooldowns take";
 
@@ -44,6 +46,8 @@ pub struct Cost {
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
+    /// Runs that may take longer than `seconds` and `money` count them: closed loops whose window waits for min_requests.
+    pub runs_that_may_be_prolonged: usize,
     /// What the runs cost at the declared prices, in the plan's currency; none where no endpoint has a price.
     pub money: Option<f64>,
     /// Endpoints of these runs without a price_per_hour, whose time is not in `money`.
@@ -84,6 +88,7 @@ impl<'a> Estimator<'a> {
         let mut spans = Spans::default();
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;
+            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, run.spec.load));
             let ns = RunView::new(0, run).expected_ns();
             let endpoint = &run.spec.endpoint.name;
             spans.add(&self.workspace.expansion.resources[endpoint], ns);
@@ -113,7 +118,7 @@ impl<'a> Estimator<'a> {
     /// How many requests a run will send up to the end of its window, and the result that says so.
     fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0 + phases.measure.duration.0;
+        let full = phases.stabilize.0.saturating_add(window_ns(phases, spec.load));
         if let Load::Open { qps, .. } = spec.load {
             let requests = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
             return Some((requests.round() as u64, None));

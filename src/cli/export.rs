@@ -76,6 +76,10 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     let plan = workspace.as_ref().map(Workspace::plan);
     let chosen = match &workspace {
         Some(workspace) => of_plan(workspace),
+        None if !args.folder.results.exists() => {
+            let folder = args.folder.results.display();
+            return Err(Failure::Usage(format!("there is no results folder {folder}; --results DIR names another")));
+        }
         None => of_folder(&store.list()?),
     };
     if args.format == Written::Parquet {
@@ -187,7 +191,12 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 
 fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
-    Failure::Unexpected(anyhow::anyhow!("cannot write {what}: {error}"))
+    let text = format!("cannot write {what}: {error}");
+    match (path, error.kind()) {
+        (Some(_), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::IsADirectory)
+        | (Some(_), ErrorKind::NotADirectory | ErrorKind::ReadOnlyFilesystem) => Failure::Usage(text),
+        _ => Failure::Unexpected(anyhow::anyhow!(text)),
+    }
 }
 
 /// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is

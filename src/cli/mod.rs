@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
 
+mod again;
 mod answers;
 mod calibrate;
 mod changes;

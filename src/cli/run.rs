@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -18,6 +18,7 @@ use crate::sweep::event::{Event, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
+use super::again::Again;
 use super::changes::Changes;
 use super::estimate::Spans;
 use super::freeze::Frozen;
@@ -39,12 +40,8 @@ pub struct RunArgs {
     frozen: Frozen,
     #[command(flatten)]
     selection: Selection,
-    /// Execute the selected runs although their results are there; the old ones move to superseded/
-    #[arg(long)]
-    force: bool,
-    /// Execute runs of this kind again
-    #[arg(long, value_enum, value_name = "KIND")]
-    redo: Option<Redo>,
+    #[command(flatten)]
+    again: Again,
     /// Most runs at once; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
@@ -62,16 +59,9 @@ pub struct RunArgs {
     pub colour: Colour,
 }
 
-/// Which committed runs are executed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Redo {
-    /// Those whose verdict is invalid.
-    Invalid,
-}
-
 /// Executes a plan.
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let wishes = Wishes { force: args.force, redo_invalid: args.redo == Some(Redo::Invalid) };
+    let wishes = args.again.wishes();
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
         args.frozen.check(&workspace)?;
@@ -147,9 +137,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let (todo, there): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
-    if chosen.is_empty() {
-        screen.line(&format!("{name}: no run is selected"));
-    } else if todo.is_empty() {
+    if todo.is_empty() {
         screen.line(&format!(
             "{name}: nothing to do; {} in {results}; no request was sent",
             match there.len() {
@@ -282,7 +270,12 @@ fn conclude(
         if !lines.is_empty() {
             screen.line(&format!("\n{}", lines.join("\n")));
         }
-        say_what_next(&screen, args, first, Hints { doubtful: shown.doubtful.is_some(), calibrate: wanting });
+        say_what_next(
+            &screen,
+            args,
+            first,
+            Hints { doubtful: shown.doubtful.is_some(), invalid: shown.invalid > 0, calibrate: wanting },
+        );
     }
     Ok(if summary.interrupted {
         Exit::Interrupted
@@ -311,7 +304,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     let parts = parts.join(", ");
-    if !parts.is_empty() && !args.force {
+    if !parts.is_empty() && !args.again.force {
         screen.line(&format!("\n{parts}; the same command goes on with what is missing"));
     } else if !parts.is_empty() {
         let (program, plan, folder) = as_typed(args);
@@ -339,6 +332,8 @@ fn as_typed(args: &RunArgs) -> (String, String, String) {
 struct Hints {
     /// Some run is not valid.
     doubtful: bool,
+    /// Some run is invalid, and stays so until it is executed again.
+    invalid: bool,
     /// No calibration says how large the generator's own error was.
     calibrate: bool,
 }
@@ -352,10 +347,17 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
         false => String::new(),
     };
+    let again = match hints.invalid {
+        true => {
+            let selection = args.selection.typed(quoted);
+            format!("\n  {:<24}{program} run {plan}{folder}{selection} --redo invalid", "invalid runs again")
+        }
+        false => String::new(),
+    };
     screen.line(&format!(
         "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
          next:\n  \
-         {show:<24}{program} show {} --plan {plan}{folder}\n  \
+         {show:<24}{program} show {} --plan {plan}{folder}{again}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
          {:<24}edit {plan} and run it again: only what changed is measured{calibrate}",
         &run[..8],

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use clap::Args;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::expand::PlannedRun;
@@ -37,53 +37,166 @@ impl Selection {
         self.only.is_none() && self.skip.is_none()
     }
 
-    /// For each run, in order, whether it is selected.
+    /// For each run, in order, whether it is selected. That none is, is a mistake: of the call, or of what it takes the plan
+    /// for.
     pub fn pick(&self, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-        let matches = |text: &Option<String>, flag: &str| match text {
-            None => Ok(None),
-            Some(text) => evaluate(text, flag, plan, runs).map(Some),
-        };
-        let only = matches(&self.only, "--only")?;
-        let skip = matches(&self.skip, "--skip")?;
-        let holds = |list: &Option<Vec<bool>>, at: usize, none: bool| list.as_ref().map_or(none, |list| list[at]);
-        Ok((0..runs.len()).map(|at| holds(&only, at, true) && !holds(&skip, at, false)).collect())
-    }
-}
-
-fn evaluate(text: &str, flag: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-    let axes: HashSet<&str> = plan.sweeps.values().flat_map(Sweep::fields).collect();
-    matching(&format!("{flag} \"{text}\""), text, (axes, "plan"), runs.iter().map(context))
-}
-
-/// For which of the `contexts`, the values of one run each, the expression `text` holds. `axes` are those of the `whole`
-/// that they belong to; a mistake is told after `what`.
-fn matching<'a>(
-    what: &str,
-    text: &str,
-    (axes, whole): (HashSet<&str>, &str),
-    contexts: impl Iterator<Item = IndexMap<&'a str, Value>>,
-) -> Result<Vec<bool>, Failure> {
-    let wrong = |reason: String| Failure::Usage(format!("{what}: {reason}"));
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(100_000));
-    let expression = environment.compile_expression(text).map_err(|error| wrong(error.to_string()))?;
-    let used = expression.undeclared_variables(false);
-    if let Some(unknown) = used.iter().find(|name| !axes.contains(name.as_str()) && !ALWAYS.contains(&name.as_str())) {
-        let mut known: Vec<&str> = axes.into_iter().chain(ALWAYS).collect();
-        known.sort_unstable();
-        return Err(wrong(format!("`{unknown}` is no axis of this {whole}; there are {}", known.join(", "))));
-    }
-    let holds = |context: IndexMap<&str, Value>| {
-        if used.iter().any(|name| !context.contains_key(name.as_str())) {
-            return Ok(false);
+        let of = Of::plan(plan, runs);
+        let every = |holds: bool| vec![holds; runs.len()];
+        let only = self.only.as_ref().map_or_else(
+            || Ok(every(true)),
+            |text| Asked::new(format!("--only \"{text}\""), text, &of)?.matching_some(),
+        )?;
+        let skip = self
+            .skip
+            .as_ref()
+            .map_or_else(|| Ok(every(false)), |text| Asked::new(format!("--skip \"{text}\""), text, &of)?.matching())?;
+        let picked: Vec<bool> = only.into_iter().zip(skip).map(|(only, skip)| only && !skip).collect();
+        match self.skip.is_some() && !picked.contains(&true) {
+            true => Err(self.skips_all()),
+            false => Ok(picked),
         }
-        expression
-            .eval(Value::from_pairs(context))
-            .map(|value| value.is_true())
-            .map_err(|error| wrong(error.to_string()))
-    };
-    contexts.map(holds).collect()
+    }
+
+    fn skips_all(&self) -> Failure {
+        let of = if self.only.is_some() { "the runs that --only selects" } else { "the plan's runs" };
+        Failure::Usage(format!("--skip \"{}\" leaves none of {of}", self.skip.as_deref().unwrap_or_default()))
+    }
+
+    /// It as one would type it again, each with a blank before it; `quoted` makes a text that a shell takes.
+    pub fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
+        let flags = [("--only", &self.only), ("--skip", &self.skip)];
+        let typed = flags.into_iter().filter_map(|(flag, text)| Some(format!(" {flag} {}", quoted(text.as_ref()?))));
+        typed.collect()
+    }
+}
+
+/// Values of one axis that are named where an expression selects nothing.
+const MOST_VALUES: usize = 12;
+
+/// For each run of the plan, whether the expression `text`, a word of the command line of its own, holds for it.
+pub fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
+    Asked::new(format!("\"{text}\""), text, &Of::plan(plan, runs))?.matching_some()
+}
+
+/// The values of one run under their names.
+type Context<'a> = IndexMap<&'a str, Value>;
+
+/// What an expression is asked of.
+struct Of<'a> {
+    axes: HashSet<&'a str>,
+    whole: &'static str,
+    runs: Box<dyn Fn() -> Box<dyn Iterator<Item = Context<'a>> + 'a> + 'a>,
+}
+
+impl<'a> Of<'a> {
+    fn plan(plan: &'a Plan, runs: &'a [PlannedRun]) -> Of<'a> {
+        let axes = plan.sweeps.values().flat_map(Sweep::fields).collect();
+        Of { axes, whole: "plan", runs: Box::new(|| Box::new(runs.iter().map(context))) }
+    }
+
+    /// What to type for a name that is none: perhaps it is a value without quotes.
+    fn unknown(&self, unknown: &str) -> String {
+        let whole = self.whole;
+        let axis_of = |context: Context<'a>| {
+            context.into_iter().find(|(_, value)| value.as_str() == Some(unknown)).map(|(axis, _)| axis)
+        };
+        if let Some(axis) = (self.runs)().find_map(axis_of) {
+            return format!(
+                "`{unknown}` is a value, no axis of this {whole}: put quotes around it, {axis} == '{unknown}'"
+            );
+        }
+        let mut known: Vec<&str> = self.axes.iter().copied().chain(ALWAYS).collect();
+        known.sort_unstable();
+        format!("`{unknown}` is no axis of this {whole}; there are {}", known.join(", "))
+    }
+}
+
+/// An expression that was given, ready to be asked.
+struct Asked<'t, 'o, 'a> {
+    environment: Environment<'t>,
+    text: &'t str,
+    /// How it stands in the call.
+    what: String,
+    /// The names in it.
+    used: Vec<String>,
+    of: &'o Of<'a>,
+}
+
+impl<'t, 'o, 'a> Asked<'t, 'o, 'a> {
+    fn new(what: String, text: &'t str, of: &'o Of<'a>) -> Result<Self, Failure> {
+        let wrong = |reason: String| Failure::Usage(format!("{what}: {reason}"));
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(100_000));
+        let names = environment.compile_expression(text).map(|expression| expression.undeclared_variables(false));
+        let hint = if has_single_equals(text) { "; write == to compare" } else { "" };
+        let mut used: Vec<String> = names.map_err(|error| wrong(format!("{error}{hint}")))?.into_iter().collect();
+        used.sort_unstable();
+        let is_known = |name: &String| of.axes.contains(name.as_str()) || ALWAYS.contains(&name.as_str());
+        if let Some(unknown) = used.iter().find(|name| !is_known(name)) {
+            return Err(wrong(of.unknown(unknown)));
+        }
+        Ok(Asked { environment, text, what, used, of })
+    }
+
+    /// For which of the runs it holds.
+    fn matching(&self) -> Result<Vec<bool>, Failure> {
+        let wrong = |error: minijinja::Error| Failure::Usage(format!("{}: {error}", self.what));
+        let expression = self.environment.compile_expression(self.text).map_err(wrong)?;
+        let holds = |context: Context<'a>| {
+            if self.used.iter().any(|name| !context.contains_key(name.as_str())) {
+                return Ok(false);
+            }
+            expression.eval(Value::from_pairs(context)).map(|value| value.is_true()).map_err(wrong)
+        };
+        (self.of.runs)().map(holds).collect()
+    }
+
+    /// The same, where it must hold for one at least.
+    fn matching_some(&self) -> Result<Vec<bool>, Failure> {
+        let holds = self.matching()?;
+        if holds.contains(&true) { Ok(holds) } else { Err(self.none()) }
+    }
+
+    /// That it holds for none of the runs, with the values that there are of what it names.
+    fn none(&self) -> Failure {
+        let mut there: Vec<(&String, IndexSet<String>)> =
+            self.used.iter().filter(|name| *name != "id").map(|name| (name, IndexSet::new())).collect();
+        for context in (self.of.runs)() {
+            for (name, values) in &mut there {
+                let value = context.get(name.as_str());
+                values.extend(value.map(|value| value.as_str().map_or(value.to_string(), |text| format!("'{text}'"))));
+            }
+        }
+        let told = there.iter().map(|(name, values)| {
+            let mut shown: Vec<&str> = values.iter().take(MOST_VALUES).map(String::as_str).collect();
+            shown.extend((values.len() > MOST_VALUES).then_some("…"));
+            format!("; {name} is {}", shown.join(", "))
+        });
+        let told: String = told.collect();
+        Failure::Usage(format!("{}: no run of this {} is selected{told}", self.what, self.of.whole))
+    }
+}
+
+/// Whether a text has a `=` outside of quotes that is no part of `==`, `!=`, `<=` or `>=`.
+fn has_single_equals(text: &str) -> bool {
+    let mut quote = None;
+    let bytes = text.as_bytes();
+    (0..bytes.len()).any(|at| match (bytes[at], quote) {
+        (byte, Some(open)) => {
+            quote = (byte != open).then_some(open);
+            false
+        }
+        (byte @ (b'"' | b'\''), None) => {
+            quote = Some(byte);
+            false
+        }
+        (b'=', None) => {
+            let before = at.checked_sub(1).map(|before| bytes[before]);
+            bytes.get(at + 1) != Some(&b'=') && !before.is_some_and(|before| b"=!<>".contains(&before))
+        }
+        _ => false,
+    })
 }
 
 /// The results for which the expression holds, over what a record knows of its cell: no sweep, and the values of further
@@ -92,8 +205,12 @@ pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
     let axes = own.into_iter().chain(further).collect();
-    let contexts = records.iter().map(|record| context_of_record(record));
-    let holds = matching(&format!("\"{text}\""), text, (axes, "results folder"), contexts)?;
+    let of = Of {
+        axes,
+        whole: "results folder",
+        runs: Box::new(|| Box::new(records.iter().map(|record| context_of_record(record)))),
+    };
+    let holds = Asked::new(format!("\"{text}\""), text, &of)?.matching_some()?;
     Ok(records.iter().zip(holds).filter(|(_, holds)| *holds).map(|(record, _)| *record).collect())
 }
 
@@ -158,6 +275,13 @@ mod tests {
         .expect("a plan")
     }
 
+    /// For which runs it holds, be it for none.
+    fn holds(text: &str) -> Result<Vec<bool>, Failure> {
+        let plan = plan();
+        let runs = expand(&plan).expect("expands").runs;
+        Asked::new(String::new(), text, &Of::plan(&plan, &runs))?.matching()
+    }
+
     fn picked(only: Option<&str>, skip: Option<&str>) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;
@@ -166,7 +290,7 @@ mod tests {
     }
 
     fn count(only: &str) -> usize {
-        picked(Some(only), None).expect("an expression").into_iter().filter(|picked| *picked).count()
+        holds(only).expect("an expression").into_iter().filter(|picked| *picked).count()
     }
 
     #[test]
@@ -194,7 +318,26 @@ mod tests {
         let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else { panic!("an unknown axis") };
         assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is no axis"), "{text}");
         assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, stream, sweep"), "{text}");
-        assert!(picked(Some("qps =="), None).is_err());
+        for (only, skip, told) in [
+            (Some("qps =="), None, "--only"),
+            (Some("qps = 5"), None, "; write == to compare"),
+            (Some("stream == true and endpoint = 'e'"), None, "; write == to compare"),
+            (Some("scenario == B1"), None, "there are batch_size, endpoint, id, model"),
+            (
+                Some("endpoint == e"),
+                None,
+                "`e` is a value, no axis of this plan: put quotes around it, endpoint == 'e'",
+            ),
+            (Some("sweep == open"), None, "put quotes around it, sweep == 'open'"),
+            (Some("qps == 999"), None, "no run of this plan is selected; qps is "),
+            (Some("model == 'x' and id"), None, "selected; model is 'm'"),
+            (None, Some("true"), "--skip \"true\" leaves none of the plan's runs"),
+            (Some("qps"), Some("qps"), "--skip \"qps\" leaves none of the runs that --only selects"),
+        ] {
+            let Err(Failure::Usage(text)) = picked(only, skip) else { panic!("{only:?} {skip:?}") };
+            assert!(text.contains(told), "{text}");
+        }
+        assert!(!has_single_equals("a == '=' and b != 1 and c <= 2 and d >= 3"));
     }
 
     proptest! {
@@ -203,9 +346,13 @@ mod tests {
         #[test]
         fn only_and_skip_are_opposites(text in "(batch_size|qps|stream|sweep|repeat|[a-z]{1,3}|[0-9]{1,2}| |==|<|and|not|\\(|\\)|'){1,12}") {
             let (only, skip) = (picked(Some(&text), None), picked(None, Some(&text)));
-            prop_assert_eq!(only.is_ok(), skip.is_ok());
-            if let (Ok(only), Ok(skip)) = (only, skip) {
-                prop_assert!(only.iter().zip(&skip).all(|(only, skip)| only != skip));
+            match holds(&text) {
+                Err(_) => prop_assert!(only.is_err() && skip.is_err()),
+                Ok(holds) => {
+                    let not: Vec<bool> = holds.iter().map(|holds| !holds).collect();
+                    prop_assert_eq!(only.ok(), Some(holds.clone()).filter(|holds| holds.contains(&true)));
+                    prop_assert_eq!(skip.ok(), Some(not).filter(|not| not.contains(&true)));
+                }
             }
         }
     }

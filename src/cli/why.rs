@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
 use crate::store::{AttemptState, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError};
-use crate::sweep::event::name;
+use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Wishes, explain};
 
 use super::changes::Changes;
 use super::preview::{Changed, Places, changes, reason};
-use super::selection::{Selection, matching_records};
+use super::selection::{matching_records, matching_runs};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
@@ -65,7 +65,6 @@ pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
         None => in_folder(&args, &Store::open(&args.folder.results), by_id)?,
     };
     match (args.format, told.as_slice()) {
-        (_, []) => return Err(Failure::Usage(format!("no run is selected by `{}`", args.run))),
         (TextOrJson::Text, [one]) => output::print(&one.text(true))?,
         (TextOrJson::Text, all) => output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?,
         (TextOrJson::Json, [one]) => output::json(one)?,
@@ -83,11 +82,22 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Tol
             None => Ok(vec![of_other(workspace, workspace.store.find(&args.run)?, &attempts)]),
         };
     }
-    let selection = Selection { only: Some(args.run.clone()), skip: None };
-    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+    let picked = matching_runs(&args.run, workspace.plan(), &workspace.expansion.runs);
+    let picked = picked.map_err(|failure| or_id(&args.run, failure))?;
     let picked: Vec<&PlannedRun> =
         workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
     Ok(picked.iter().map(|run| of_run(workspace, run, picked.len(), &places, &attempts)).collect())
+}
+
+/// A single word was perhaps meant to be the beginning of an id.
+fn or_id(asked: &str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Usage(text) if asked.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Failure::Usage(format!(
+            "`{asked}` begins no id: ids are of the digits 0 to 9 and a to f (`preview` and `list` show them); as an \
+             expression {text}"
+        )),
+        other => other,
+    }
 }
 
 /// The plan's run whose id begins with `prefix`.
@@ -112,7 +122,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
     Told {
         id: run.id.to_string(),
-        name: format!("{} · {}", run.sweep, name(&run.spec)),
+        name: format!("{} · {}", run.sweep, planned_name(run)),
         state: decision.action.name(),
         reason: reason(&decision, &changed),
         changed,
@@ -143,8 +153,11 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
     if !by_id {
         let listed = store.list()?;
         let records: Vec<&RunRecord> = listed.iter().filter_map(|listed| listed.record.as_ref()).collect();
-        let ids: HashSet<String> =
-            matching_records(&args.run, &records)?.iter().map(|record| record.id.clone()).collect();
+        let ids: HashSet<String> = matching_records(&args.run, &records)
+            .map_err(|failure| or_id(&args.run, failure))?
+            .iter()
+            .map(|record| record.id.clone())
+            .collect();
         let is_meant = |listed: &Listed| listed.record.as_ref().is_some_and(|record| ids.contains(&record.id));
         return Ok(listed.into_iter().filter(is_meant).map(|listed| of_listed(listed, &attempts)).collect());
     }

@@ -7,6 +7,7 @@ use crate::units::Nanos;
 
 use super::LoadEngine;
 use super::resolve::{AT_MOST, DRAIN, FILL, MEASURE, STABILIZE};
+use super::resource::resources;
 
 /// The plan with every default explicit that has a place in it, and without what was only needed to write it: fragments
 /// and variables. It expands to the same runs.
@@ -21,8 +22,9 @@ pub fn explicit(plan: &Plan) -> Plan {
     let default = LoadEngine::default();
     plan.engine.threads.get_or_insert(default.threads);
     plan.engine.timer.get_or_insert(default.timer);
+    let resources = resources(&plan);
     for (name, endpoint) in &mut plan.endpoints {
-        endpoint.resource.get_or_insert_with(|| name.clone());
+        endpoint.resource.get_or_insert_with(|| resources[name].clone());
         if endpoint.engine == Engine::Mock && endpoint.url.is_none() {
             endpoint.mock.get_or_insert_default();
         }

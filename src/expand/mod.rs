@@ -14,6 +14,7 @@ pub mod matrix;
 pub mod order;
 pub mod origin;
 pub mod resolve;
+pub mod resource;
 pub mod spec;
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
 pub use spec::*;
 
-use crate::plan::{Endpoint, Plan, Sweep, Table};
+use crate::plan::{Plan, Sweep, Table};
 use crate::units::Seed;
 
 /// All runs of a plan, in the order in which they are executed.
@@ -68,9 +69,7 @@ pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
     }
     one_engine(&runs)?;
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
-    let resource = |name: &String, endpoint: &Endpoint| endpoint.resource.clone().unwrap_or_else(|| name.clone());
-    let resources = plan.endpoints.iter().map(|(name, endpoint)| (name.clone(), resource(name, endpoint))).collect();
-    Ok(Expansion { runs, after, resources })
+    Ok(Expansion { runs, after, resources: resource::resources(plan) })
 }
 
 /// What all runs are made with.

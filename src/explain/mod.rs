@@ -43,14 +43,21 @@ pub fn find(asked: &str) -> Answer {
     if let Some(page) = PAGES.iter().find(|page| page.code == code) {
         return Answer::Found(page);
     }
-    let is_code = code.len() <= 5 && code[1..].bytes().all(|byte| byte.is_ascii_digit());
-    let digits = code.get(1..).unwrap_or_default();
+    if asked.is_empty() {
+        return Answer::Perhaps(Vec::new());
+    }
+    let digits = code.get(1..).unwrap_or("none");
+    let is_code = code.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let near = |page: &&Page| match is_code {
         // Another letter with these digits, then one wrong digit or two exchanged ones.
         true => &page.code[1..] == digits || strsim::damerau_levenshtein(page.code, &code) <= 1,
         false => page.title().to_lowercase().contains(&asked.to_lowercase()),
     };
-    Answer::Perhaps(PAGES.iter().filter(near).collect())
+    let titled: Vec<&Page> = PAGES.iter().filter(near).collect();
+    match titled.is_empty() && !is_code {
+        true => Answer::Perhaps(PAGES.iter().filter(|page| page.tells_of(asked)).collect()),
+        false => Answer::Perhaps(titled),
+    }
 }
 
 /// `e12` and `error[E12]` as `E012`; anything else in capitals.
@@ -69,6 +76,18 @@ impl Page {
     pub fn title(&self) -> &'static str {
         let first = self.markdown.lines().next().unwrap_or_default();
         first.split_once(": ").map_or(first, |(_, title)| title)
+    }
+
+    /// Whether the words of the page, examples left aside, have all those asked for; an ending may be missing.
+    fn tells_of(&self, asked: &str) -> bool {
+        let lower = |text: &str| text.to_lowercase();
+        let prose = self.markdown.split("```").step_by(2);
+        let words: Vec<String> =
+            prose.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_')).map(lower).collect();
+        let has = |asked: &str| words.iter().any(|word| word.starts_with(asked));
+        // A letter or two begin words on every page.
+        let mut asked = asked.split_whitespace().map(lower).peekable();
+        asked.peek().is_some() && asked.all(|word| word.chars().count() > 2 && has(&word))
     }
 
     /// The page for a terminal: examples indented, headings without their signs.

@@ -2,13 +2,11 @@
 
 use reqwest::Url;
 
-use crate::plan::is_secret_name;
-
 /// An address without secrets.
 pub(super) struct Address {
     /// The address, without a slash at its end.
     pub url: String,
-    /// Whether it carried a user, a password or a key, which is not in `url`.
+    /// Whether it carried a user, a password or a query, which is not in `url`.
     pub had_secret: bool,
     /// Whether it differs from what was written, but for a slash.
     pub is_changed: bool,
@@ -22,15 +20,13 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err("neither http nor https".to_owned());
     }
-    let secret_query = url.query_pairs().any(|(key, _)| is_secret_name(&key));
-    let had_secret = !url.username().is_empty() || url.password().is_some() || secret_query;
+    // A base address has no use for a query, and what stands in one is mostly a key.
+    let had_secret = !url.username().is_empty() || url.password().is_some() || url.query().is_some();
     if had_secret {
         let _ = (url.set_username(""), url.set_password(None));
     }
+    url.set_query(None);
     url.set_fragment(None);
-    if secret_query {
-        url.set_query(None);
-    }
     let url = url.as_str().trim_end_matches('/').to_owned();
     let is_changed = url != text.trim_end_matches('/');
     Ok(Address { url, had_secret, is_changed })

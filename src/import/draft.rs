@@ -135,6 +135,23 @@ pub(super) struct Draft {
     pub listed: Vec<Listed>,
 }
 
+impl Draft {
+    /// Changes every text that says where something came from or why it is not there.
+    pub fn change_comments(&mut self, change: impl Fn(&str) -> String) {
+        let Draft { head, endpoints, models, scenarios, sections, sweeps, listed } = self;
+        for one in listed {
+            (one.what, one.why) = (change(&one.what), change(&one.why));
+        }
+        let entries = [endpoints, models, scenarios].into_iter().flat_map(|table| &mut table.all);
+        let fields = head
+            .iter_mut()
+            .chain(entries.flat_map(|entry| &mut entry.fields))
+            .chain(sections.iter_mut().flat_map(|section| &mut section.fields))
+            .chain(sweeps.iter_mut().flat_map(|sweep| sweep.matrix.iter_mut().chain(&mut sweep.fields)));
+        fields.for_each(|field| field.origin = change(&field.origin));
+    }
+}
+
 /// Values of one option that are listed one by one.
 const MOST_VALUES: usize = 5;
 

@@ -90,3 +90,20 @@ pub enum ImportError {
         errors: Box<PlanErrors>,
     },
 }
+
+impl ImportError {
+    /// The same error with other words for what it quotes; a plan's mistakes quote a plan that was changed before.
+    pub(super) fn changed(mut self, change: impl Fn(&str) -> String) -> ImportError {
+        let texts: Vec<&mut String> = match &mut self {
+            ImportError::TooLarge { name, .. } | ImportError::Plan { name, .. } => vec![name],
+            ImportError::TooMany { place, .. } => vec![place],
+            ImportError::Unknown { name, seen } => vec![name, seen],
+            ImportError::Json { name, reason, .. } => vec![name, reason],
+            ImportError::Shape { place, what, remedy } => vec![place, what, remedy],
+            ImportError::Unclosed { name, what, .. } => vec![name, what],
+            ImportError::File { place, path, reason } => vec![place, path, reason],
+        };
+        texts.into_iter().for_each(|text| *text = change(text));
+        self
+    }
+}

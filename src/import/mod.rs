@@ -9,6 +9,7 @@ mod draft;
 mod error;
 mod fresh;
 mod params;
+mod secrets;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,9 @@ pub use fresh::{Fresh, FreshLoad, FreshServer, fresh};
 
 use bench::{Around, Job, Program};
 use draft::{Draft, Field};
+use secrets::Secrets;
 use shell::Command;
-use text::{Secrets, name_of, scalar};
+use text::{name_of, scalar};
 
 /// The most text that is read of one file.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -77,20 +79,27 @@ pub struct Imported {
 
 /// Makes a plan.
 pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
+    let secrets = Secrets::default();
+    secrets.add_text(wishes.url.as_deref().unwrap_or_default());
+    made(wishes, &secrets).map_err(|error| error.changed(|text| secrets.hide(text)))
+}
+
+fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     let name = &wishes.name;
-    let mut secrets = Secrets::default();
-    let (draft, tool) = match &wishes.text {
+    let (mut draft, tool) = match &wishes.text {
         Some(text) if text.len() > MOST_BYTES => {
             return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });
         }
-        Some(text) => of_text(text, wishes, &mut secrets)?,
-        None => of_command(wishes, &mut secrets)?,
+        Some(text) => of_text(text, wishes, secrets)?,
+        None => of_command(wishes, secrets)?,
     };
     let from = match &wishes.text {
         Some(_) => format!("{} ({tool})", secrets.hide(name)),
         None => format!("a command line ({tool})"),
     };
-    let plan = secrets.hide(&write::text(&draft, &from));
+    // Before anything is cut to the length of a line, which would leave a part of a secret that nobody knows again.
+    draft.change_comments(|text| secrets.hide(text));
+    let plan = secrets.hide_in_plan(&write::text(&draft, &from));
     plan::parse(Path::new("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
     let listed = draft::merged(&draft.listed);
@@ -110,7 +119,7 @@ fn json(name: &str, text: &str) -> Result<Value, ImportError> {
     })
 }
 
-fn of_text(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+fn of_text(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<(Draft, &'static str), ImportError> {
     let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
     let format = match (wishes.format, is_json) {
         (Format::Auto, false) => Format::VllmBench,
@@ -140,8 +149,7 @@ fn of_text(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft,
                 let seen = "JSON that is no object".to_owned();
                 return Err(ImportError::Unknown { name: wishes.name.clone(), seen });
             };
-            let (draft, found) = closed_loop::draft(&wishes.name, &object, title(wishes), wishes)?;
-            *secrets = found;
+            let draft = closed_loop::draft(&wishes.name, &object, title(wishes), wishes, secrets)?;
             Ok((draft, "closed-loop configuration"))
         }
         Format::VllmSweepParams => Ok((of_params(text, wishes, secrets)?, "vllm bench sweep parameters")),
@@ -161,15 +169,18 @@ fn title(wishes: &Wishes) -> Field {
 /// What is known before any command says more.
 fn around(wishes: &Wishes) -> Around {
     let given = |value: &Option<String>, option: &str| value.clone().map(|value| (value, format!("import {option}")));
-    Around { model: given(&wishes.model, "--model"), url: given(&wishes.url, "--url"), ..Around::default() }
+    // One that is no address is told so with the plan.
+    let clean = |url: String| address::address(&url).map_or(url, |read| read.url);
+    let url = given(&wishes.url, "--url").map(|(url, origin)| (clean(url), origin));
+    Around { model: given(&wishes.model, "--model"), url, ..Around::default() }
 }
 
-fn of_script(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+fn of_script(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<(Draft, &'static str), ImportError> {
     let script = shell::read(&wishes.name, text, secrets)?;
     of_commands(&script.commands, script.listed, wishes, secrets)
 }
 
-fn of_command(wishes: &Wishes, secrets: &mut Secrets) -> Result<(Draft, &'static str), ImportError> {
+fn of_command(wishes: &Wishes, secrets: &Secrets) -> Result<(Draft, &'static str), ImportError> {
     let command = shell::command(&wishes.command, secrets);
     of_commands(&[command], Vec::new(), wishes, secrets)
 }
@@ -178,7 +189,7 @@ fn of_commands(
     commands: &[Command],
     listed: Vec<Listed>,
     wishes: &Wishes,
-    secrets: &mut Secrets,
+    secrets: &Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
     let mut taken =
         Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
@@ -223,7 +234,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    fn command(&mut self, command: &Command, secrets: &mut Secrets) -> Result<(), ImportError> {
+    fn command(&mut self, command: &Command, secrets: &Secrets) -> Result<(), ImportError> {
         let file = &self.wishes.name;
         match bench::program(&command.words) {
             Program::Other => self.others.extend(command.words.first().cloned()),
@@ -260,7 +271,8 @@ impl Taken<'_> {
         let (tool, words) = match bench::program(&words) {
             Program::Measure(tool, words) => (tool, words),
             _ => {
-                let seen = format!("`{}` is no benchmark command", text::one_line(&secrets.hide(&words.join(" "))));
+                let program = words.first().map(|word| secrets.hide(word)).unwrap_or_default();
+                let seen = format!("`{}` is no benchmark command", text::one_line(&program));
                 return Err(ImportError::Unknown { name: self.wishes.name.clone(), seen });
             }
         };
@@ -275,8 +287,8 @@ impl Taken<'_> {
 }
 
 /// A parameter file alone, or for the command that was given with it.
-fn of_params(text: &str, wishes: &Wishes, secrets: &mut Secrets) -> Result<Draft, ImportError> {
-    let records = params::records(&wishes.name, text)?;
+fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, ImportError> {
+    let records = params::records(&wishes.name, text, secrets)?;
     let mut command = shell::command(&wishes.command, secrets);
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Program, facts, is_option, program};
 use super::draft::{Field, Listed};
 use super::error::ImportError;
+use super::secrets::Secrets;
 use super::shell::Command;
-use super::text::{Secrets, name_of};
+use super::text::name_of;
 use Arity::{Flag, Many, One};
 use Fate::{Lost, Needless, Read};
 
@@ -74,8 +75,9 @@ pub(super) struct Combinations {
 }
 
 /// Reads a parameter file's text.
-pub(super) fn records(file: &str, text: &str) -> Result<Vec<Record>, ImportError> {
+pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
     let value = super::json(file, text)?;
+    secrets.add_json(&value);
     let wrong = |at: String| ImportError::Shape {
         place: format!("{file}: {at}"),
         what: "a parameter file is a list of objects, or an object of named objects".to_owned(),
@@ -115,7 +117,7 @@ pub(super) fn sweep(
     command: &Command,
     words: &[String],
     read: Reader,
-    secrets: &mut Secrets,
+    secrets: &Secrets,
     listed: &mut Vec<Listed>,
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
@@ -168,7 +170,7 @@ fn combinations(
             path: path.value.clone(),
             reason,
         })?;
-        records(&path.value, &text)
+        records(&path.value, &text, arguments.secrets())
     };
     let bench = split("bench-cmd")?;
     let serve = split("serve-cmd").unwrap_or_default();
@@ -189,7 +191,8 @@ fn combinations(
     let (fitting, rest): (Vec<Record>, Vec<Record>) =
         benches.into_iter().partition(|bench| is_linked(&first, bench, &links));
     for record in rest {
-        arguments.missing(&said(&record), "--link-vars ties it to another configuration of the server");
+        arguments
+            .missing(&said(&record, arguments.secrets()), "--link-vars ties it to another configuration of the server");
     }
     Ok(Combinations { command: bench, each: over(&around, fitting), name })
 }
@@ -222,13 +225,14 @@ fn of_server(serve: &[String], line: usize, servers: &[Record], arguments: &Argu
     for record in servers.iter().skip(1) {
         let why = "another configuration of the server, and servers are not started here: start it, give it an endpoint of \
                    its own with these flags under `server`, and name both in the matrix";
-        arguments.missing(&format!("serve-params {}", said(record)), why);
+        arguments.missing(&format!("serve-params {}", said(record, arguments.secrets())), why);
     }
     facts(&words, line, arguments.secrets())
 }
 
-fn said(record: &Record) -> String {
-    let values: Vec<String> = record.values.iter().take(12).map(|(key, value)| format!("{key}={value}")).collect();
+fn said(record: &Record, secrets: &Secrets) -> String {
+    let shown = |(key, value): (&String, &Value)| format!("{key}={}", secrets.shown(key, &value.to_string()));
+    let values: Vec<String> = record.values.iter().take(12).map(shown).collect();
     match &record.name {
         Some(name) => format!("`{name}` ({})", values.join(", ")),
         None => format!("{{{}}}", values.join(", ")),
@@ -249,7 +253,10 @@ fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> boo
 fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field)> {
     let mut limits: IndexMap<&str, (Vec<String>, Vec<&str>)> = IndexMap::new();
     for record in sla.iter().skip(1) {
-        arguments.missing(&format!("sla-params {}", said(record)), "a plan has one `slo`: the first combination's");
+        arguments.missing(
+            &format!("sla-params {}", said(record, arguments.secrets())),
+            "a plan has one `slo`: the first combination's",
+        );
     }
     for (key, value) in sla.first().map(|record| &record.values).into_iter().flatten() {
         let limit =

@@ -135,4 +135,105 @@ proptest! {
             prop_assert!(false, "{text} makes a plan with mistakes: {}", errors.render(false));
         }
     }
+
+    #[test]
+    fn a_secret_put_anywhere_is_in_no_output(
+        // With a sign that no name of a variable has: `KEY=NAME` says where a key is.
+        secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
+        place in 0..PLACES.len(),
+        with_rest in any::<bool>(),
+    ) {
+        let (kind, template) = PLACES[place];
+        // A key that is mistyped beside it makes an error of some of these.
+        let rest = if with_rest { " --request-rate $UNKNOWN --num-prompts x" } else { "" };
+        let text = template.replace("KEY", &secret).replace("BENCH", &format!("vllm bench serve --model m{rest}"));
+        let (file, text, command) = match kind {
+            "sh" => ("x.sh", Some(text.as_str()), Vec::new()),
+            "json" => ("x.json", Some(text.as_str()), Vec::new()),
+            _ => ("the command line", None, shlex::split(&text).unwrap()),
+        };
+        let said = match made(file, text, &command) {
+            Ok(made) => format!("{}{}{}", made.plan, made.missing.join("\n"), made.needless.join("\n")),
+            Err(error) => error.to_string(),
+        };
+        prop_assert!(!said.contains(&secret), "{template}: {said}");
+    }
 }
+
+/// Every option, variable and field that could hold a secret, `KEY`, in every shape.
+const PLACES: [(&str, &str); 50] = [
+    ("line", "BENCH --header 'Authorization: Bearer KEY'"),
+    ("line", "BENCH --header Authorization: Bearer KEY"),
+    ("line", "BENCH --header 'X-Api-Key:KEY'"),
+    ("line", "BENCH --header 'X-Api-Key: KEY' 'Cookie: a=KEY; b=KEY'"),
+    ("line", "BENCH --header X-Team=KEY api-key=KEY Some-Thing:KEY"),
+    ("line", "BENCH --header=Authorization=KEY"),
+    ("line", "BENCH '--header=Authorization: Basic KEY'"),
+    ("line", "BENCH --header KEY"),
+    ("line", "BENCH --head 'X-Odd: KEY' --request-id-prefix KEY"),
+    ("line", "BENCH --header '{\"Authorization\": \"Bearer KEY\", \"X-Odd\": \"KEY\"}' --label KEY"),
+    ("line", "BENCH --extra-headers 'X-Odd: KEY' --extra_headers X-Odd=KEY"),
+    ("line", "BENCH --header 'A: KEY' --header 'A: other' --label KEY"),
+    ("line", "BENCH -H 'Authorization: Bearer KEY'"),
+    ("line", "BENCH --insecure 'X-Api-Key: KEY' Bearer KEY"),
+    ("line", "BENCH --insecure KEY"),
+    ("line", "BENCH --api-key KEY"),
+    ("line", "BENCH --api-key=KEY --api_key KEY --openai-api-key KEY"),
+    ("line", "BENCH --hf-token KEY --token KEY --password=KEY --auth KEY"),
+    ("line", "BENCH --base-url https://me:KEY@host:1"),
+    ("line", "BENCH --base-url https://KEY@host:1/v1"),
+    ("line", "BENCH --base-url me:KEY@host:1"),
+    ("line", "BENCH --base-url 'https://host/v1?api_key=KEY'"),
+    ("line", "BENCH --base-url 'https://host/v1?code=KEY&x=KEY#KEY'"),
+    ("line", "BENCH --base-url 'ftp://me:KEY@host/?sig=KEY'"),
+    ("line", "BENCH --base-url 'https://host/v1?KEY'"),
+    ("line", "BENCH --metadata token=KEY api-key=KEY 'note=Bearer KEY'"),
+    (
+        "line",
+        "BENCH --extra-body '{\"api_key\": \"KEY\", \"headers\": {\"X-Odd\": \"KEY\"}, \"deep\": [{\"token\": \"KEY\"}]}'",
+    ),
+    ("line", "HF_TOKEN=KEY BENCH --label KEY"),
+    (
+        "line",
+        "vllm bench sweep serve --serve-cmd 'vllm serve m --api-key KEY' --bench-cmd 'BENCH --header X-Api-Key:KEY --api-key KEY' --bench-params p",
+    ),
+    (
+        "line",
+        "vllm bench sweep serve --serve-cmd 'vllm serve m' --bench-cmd 'curl -H X-Odd:KEY -u me:KEY http://h' --bench-params p",
+    ),
+    ("sh", "export HF_TOKEN=KEY\nBENCH --label $HF_TOKEN --request-id-prefix KEY\n"),
+    ("sh", "HF_TOKEN='KEY' BENCH --header \"Authorization: Bearer $HF_TOKEN\"\n"),
+    ("sh", "H='X-Odd: KEY'\nBENCH --header \"$H\" --request-rate \"$H\"\n"),
+    ("sh", "H=('X-Odd: KEY' 'Authorization: Bearer KEY')\nBENCH --header \"${H[@]}\"\n"),
+    ("sh", "for key in KEY other; do\n  BENCH --api-key $key\ndone\n"),
+    ("sh", "BENCH \\\n  --header \\\n  \"Authorization: Bearer KEY\" \\\n  --save-result\n"),
+    ("sh", "BENCH --base-url https://me:KEY@$HOST\n"),
+    ("sh", "BENCH --header \"X-Odd: KEY$TAIL\" --label \"KEY$TAIL\"\n"),
+    ("sh", "BENCH --request-rate $(curl -H 'X-Odd: KEY' http://h)\n"),
+    ("sh", "BENCH --label `curl -H X-Odd:KEY http://h`\n"),
+    ("sh", "BENCH --request-rate ${RATE:?KEY}\n"),
+    ("sh", "vllm serve m --api-key KEY other\nBENCH\n"),
+    ("sh", "cat > key.txt <<EOF\nKEY\nEOF\nBENCH\n"),
+    ("json", "[{\"header\": \"Authorization: Bearer KEY\", \"model\": \"m\"}]"),
+    (
+        "json",
+        "[{\"header\": [\"X-Odd: KEY\", \"X-Even=KEY\"], \"model\": \"m\"}, {\"header\": {\"X-Odd\": \"KEY\"}, \"api_key\": \"KEY\", \"model\": \"m\"}]",
+    ),
+    ("json", "{\"a\": {\"base_url\": \"https://u:KEY@h?x=KEY\", \"model\": \"m\", \"label\": \"KEY\"}}"),
+    (
+        "json",
+        "[{\"api_key\": \"KEY\", \"tensor_parallel_size\": 2}, {\"api_key\": \"KEY\", \"env\": {\"HF_TOKEN\": \"KEY\"}}]",
+    ),
+    (
+        "json",
+        "{\"endpoints\": [{\"url\": \"http://u:KEY@h/v1?x=KEY\", \"api_key\": \"KEY\", \"headers\": {\"X-Odd\": \"KEY\"}}], \"models\": [\"m\"], \"batch_sizes\": [1]}",
+    ),
+    (
+        "json",
+        "{\"endpoints\": [\"ftp://u:KEY@h\"], \"headers\": [\"X-Odd: KEY\"], \"models\": [\"m\"], \"batch_sizes\": [1]}",
+    ),
+    (
+        "json",
+        "{\"endpoints\": [\"http://h\"], \"accessToken\": \"KEY\", \"notes\": \"use Bearer KEY\", \"api_keys\": [\"KEY\"], \"models\": [\"m\"], \"batch_sizes\": [1, \"KEY\"]}",
+    ),
+];

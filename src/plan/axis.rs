@@ -108,9 +108,9 @@ impl Kind {
             (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
             (Kind::Flag, _) => "write true or false".to_owned(),
             (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
-            (_, Scalar::Text(text)) if suggest::meant_number(text).is_some() => {
-                suggest::meant_number(text).unwrap_or_default()
-            }
+            (_, Scalar::Text(text)) => suggest::meant_range(text)
+                .or_else(|| suggest::meant_number(text))
+                .unwrap_or_else(|| format!("write {}", self.wanted())),
             _ => format!("write {}", self.wanted()),
         }
     }

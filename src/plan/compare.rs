@@ -23,8 +23,9 @@ pub struct Compare {
     /// The value of that axis that all others are compared with.
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
-    /// What is compared: metrics under their names in exports, like output_throughput or ttft; of a latency also one
-    /// percentile, like ttft_p99. Default: all.
+    /// What is compared: metrics, like output_throughput or ttft; of a metric of requests also one percentile, like
+    /// ttft_p99. The unit at the end of an export's column may be there: ttft_p99_ms. Default: all. docs/METRICS.md lists
+    /// them under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
 }
@@ -87,7 +88,23 @@ const ENDS: [(&str, Percentile); 6] = [
     ("_p999", Percentile::P999),
 ];
 
-/// The name of a metric of a run, of a latency with or without a percentile: `output_throughput`, `ttft`, `ttft_p99`.
+/// The unit at the end of the columns that exports have of the metric `key`; empty where the key says it already.
+pub fn unit(key: &str) -> &'static str {
+    match key {
+        "request_throughput" | "achieved_rate" | "goodput" => "_requests_per_s",
+        _ if key.contains("throughput") => "_tokens_per_s",
+        _ if SPREAD_METRICS.contains(&key) => "_ms",
+        _ => "",
+    }
+}
+
+/// Ends of columns that are no part of a metric's name.
+const COLUMN_WORDS: [&str; 6] = ["ms", "mean", "sd", "max", "n", "failures"];
+/// Said where metrics are listed.
+const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
+
+/// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
+/// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricName {
     /// The metric, as in the table of metrics.
@@ -100,24 +117,57 @@ impl FromStr for MetricName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = |name: &str, table: &[&'static str]| table.iter().copied().find(|key| *key == name);
-        let all = || SINGLE_METRICS.into_iter().chain(SPREAD_METRICS);
-        let whole = all().find(|key| *key == text).map(|key| MetricName { key, percentile: None });
-        let part = ENDS.iter().find_map(|(end, percentile)| {
-            let key = known(text.strip_suffix(end)?, &SPREAD_METRICS)?;
-            Some(MetricName { key, percentile: Some(*percentile) })
-        });
-        whole.or(part).ok_or_else(|| {
-            let remedy = match suggest::nearest(text, all()) {
-                _ if text.contains("total") => {
-                    "prompt and output tokens are never added up; write output_throughput and prompt_throughput"
-                        .to_owned()
-                }
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "write one of `sweepline export`, like output_throughput or ttft_p99".to_owned(),
-            };
-            format!("there is no metric `{text}`: {remedy}")
-        })
+        exact(text).ok_or_else(|| format!("there is no metric `{text}`: {}", remedy(text)))
+    }
+}
+
+/// Every key, metrics of runs first.
+fn keys() -> impl Iterator<Item = &'static str> + Clone {
+    SINGLE_METRICS.into_iter().chain(SPREAD_METRICS)
+}
+
+fn exact(text: &str) -> Option<MetricName> {
+    let whole =
+        |key: &&str| text == *key || (SINGLE_METRICS.contains(key) && text.strip_prefix(*key) == Some(unit(key)));
+    let part = |key: &'static str| {
+        let end = text.strip_prefix(key).filter(|_| SPREAD_METRICS.contains(&key))?;
+        let end = end.strip_suffix(unit(key)).unwrap_or(end);
+        let (_, percentile) = ENDS.iter().find(|(name, _)| *name == end)?;
+        Some(MetricName { key, percentile: Some(*percentile) })
+    };
+    let whole = keys().find(whole).map(|key| MetricName { key, percentile: None });
+    whole.or_else(|| keys().find_map(part))
+}
+
+/// What to write for a name that is none.
+fn remedy(text: &str) -> String {
+    let text = text.to_lowercase().replace(['-', ' '], "_");
+    if text.contains("total") {
+        return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
+    }
+    // A percentile may stand at any end, and other columns of exports have a word of their own there.
+    let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
+    let end = text.split('_').find(is_end);
+    let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();
+    let name = words.join("_");
+    let near = exact(&name).map(|known| known.key).or_else(|| suggest::nearest(&name, keys()));
+    match (near, end) {
+        (Some(key), Some(_)) if SINGLE_METRICS.contains(&key) => {
+            format!("did you mean `{key}`? It is one number for each run and has no percentiles")
+        }
+        (Some(key), Some(end)) if ENDS.iter().any(|(known, _)| known[1..] == *end) => {
+            format!("did you mean `{key}_{end}`?")
+        }
+        (Some(key), Some(_)) => {
+            let names: Vec<String> = ENDS.iter().map(|(end, _)| format!("{key}{end}")).collect();
+            format!("write {}", suggest::choices(names.iter().map(String::as_str)))
+        }
+        (Some(key), None) => format!("did you mean `{key}`?"),
+        (None, _) => {
+            let holding: Vec<&str> = keys().filter(|key| !name.is_empty() && key.contains(&name)).collect();
+            let offered = if holding.is_empty() { keys().collect() } else { holding };
+            format!("write {}{PERCENTILES}", suggest::choices(offered))
+        }
     }
 }
 
@@ -156,8 +206,17 @@ impl JsonSchema for MetricName {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let ends: Vec<&str> = ENDS.iter().map(|(end, _)| *end).collect();
-        let pattern = format!("^({})({})$", SPREAD_METRICS.join("|"), ends.join("|"));
-        let names: Vec<&str> = SINGLE_METRICS.into_iter().chain(SPREAD_METRICS).collect();
-        json_schema!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": pattern }] })
+        let of_unit = |wanted: &str| SPREAD_METRICS.into_iter().filter(|key| unit(key) == wanted).collect::<Vec<_>>();
+        let one = |wanted: &str| format!("({})({})({wanted})?", of_unit(wanted).join("|"), ends.join("|"));
+        let pattern = format!("^({}|{})$", one("_ms"), one("_tokens_per_s"));
+        let with_unit = SINGLE_METRICS.into_iter().filter(|key| !unit(key).is_empty());
+        let with_unit: Vec<String> = with_unit.map(|key| format!("{key}{}", unit(key))).collect();
+        let single = format!("^({})$", with_unit.join("|"));
+        let names: Vec<&str> = keys().collect();
+        json_schema!({ "anyOf": [
+            { "enum": names },
+            { "type": "string", "pattern": pattern },
+            { "type": "string", "pattern": single },
+        ] })
     }
 }

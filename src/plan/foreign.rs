@@ -167,6 +167,40 @@ pub(super) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<Stri
     }
 }
 
+/// Words for the keys of a range, of its bounds and of a value with a condition.
+const RANGE_WORDS: &[(&[&str], &str)] = &[
+    (&["by", "increment", "inc", "stride", "every", "interval", "delta"], "step"),
+    (&["factor", "multiply", "multiplier", "mul", "ratio", "base"], "times"),
+    (&["start", "begin", "min", "minimum", "low", "gte", "least"], "from"),
+    (&["stop", "end", "until", "through", "max", "maximum", "high", "upto", "lte", "most"], "to"),
+    (&["values"], "value"),
+    (&["if", "where", "only", "unless"], "when"),
+];
+
+/// Whether the keys that may stand somewhere are those of a table on an axis.
+pub(super) fn is_axis_table(known: &[&str]) -> bool {
+    known.contains(&"zip")
+}
+
+/// Whether a word stands for a key of a range, of bounds or of a condition.
+pub(super) fn stands_for(word: &str, key: &str) -> bool {
+    RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
+}
+
+/// What to type for an unknown key of a range, of bounds or beside a condition, where `known` are the right ones.
+pub(super) fn range_key(key: &str, known: &[&str]) -> Option<String> {
+    let key = folded(key);
+    if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {
+        return Some("write `times: 2`".to_owned());
+    }
+    let (_, own) = RANGE_WORDS.iter().find(|(words, own)| words.contains(&key.as_str()) && known.contains(own))?;
+    // Words like `max` mean other things elsewhere.
+    if !known.contains(&"from") && *own != "when" {
+        return None;
+    }
+    Some(format!("did you mean `{own}`?"))
+}
+
 /// What to type for a key of a matrix that is no axis.
 pub(super) fn axis_of(key: &str) -> Option<String> {
     let key = folded(key);

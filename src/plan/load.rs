@@ -11,7 +11,7 @@ use super::read::read;
 use super::shorthand::OneOrMany;
 use super::source::Sources;
 use super::tree::{Entry, Node, Span, Step, Value};
-use super::{Format, recover, set, suggest, template, toml, yaml};
+use super::{Format, aliases, recover, set, suggest, template, toml, written, yaml};
 
 /// More text than this, all files together, is not a plan.
 pub(super) const MOST_BYTES: usize = 1 << 20;
@@ -80,7 +80,10 @@ impl<'f> Loader<'f> {
         let mut tree = self.with_fragments(own, folder, true);
         self.chain.pop();
         self.set(&mut tree);
-        self.found.extend(template::expand(&mut tree, self.sources.text()));
+        let text = self.sources.text();
+        self.found.extend(written::switches(&mut tree, text));
+        self.found.extend(template::expand(&mut tree, text));
+        self.found.extend(written::lost(&mut tree, text));
         Some(tree)
     }
 
@@ -288,6 +291,7 @@ impl<'f> Loader<'f> {
         for change in read.changes {
             self.found.extend(set::apply(tree, change.shift(start)).err().map(|diagnostic| *diagnostic));
         }
+        self.found.extend(aliases::settle(tree));
     }
 
     /// The mistakes, without those that may only follow from a part that is missing.
@@ -336,6 +340,7 @@ fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (O
     let mut duplicates = Vec::new();
     if let Some(tree) = &mut tree {
         tree.take_duplicates(&mut duplicates);
+        found.extend(aliases::settle(tree));
         if !matches!(tree.value, Value::Map(_)) {
             let (message, remedy) = match (is_plan, &tree.value) {
                 (true, Value::Null) => ("there is no plan in this file: it says nothing", "begin with `sweepline: 1`"),

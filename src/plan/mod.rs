@@ -5,6 +5,7 @@
 //! of `model` read it, and `recover` goes on after a mistake; `check` looks at the plan as a whole and gives every matrix
 //! its one form; `error` shows what was found, without what `mask` takes for a secret.
 
+mod aliases;
 mod allow;
 mod axis;
 mod check;
@@ -37,6 +38,7 @@ mod suggest;
 mod template;
 mod toml;
 mod tree;
+mod written;
 mod yaml;
 
 #[cfg(test)]
@@ -127,11 +129,12 @@ impl Loaded {
     /// Where the value at just this path is written; none where the plan leaves it to its default.
     pub fn written(&self, path: &[Step]) -> Option<Origin> {
         let found = self.tree.walk(path);
-        let is_leaf = !matches!(found.node.value, tree::Value::Map(_) | tree::Value::List(_));
+        let is_list = matches!(found.node.value, tree::Value::List(_));
+        let is_leaf = !is_list && !matches!(found.node.value, tree::Value::Map(_));
         let is_there = match &path[found.depth..] {
             [] => true,
-            // One value that stands for a list or for a table of one field.
-            [Step::Index(0)] => is_leaf,
+            // One value, or one range, that stands for a list; one value that stands for a table of one field.
+            [Step::Index(0)] => !is_list,
             [Step::Key(field)] => is_leaf && field == "for",
             _ => false,
         };

@@ -154,7 +154,8 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "super::disclosure::server_schema")]
     pub server: Table<Fact>,
-    /// What the endpoint shares with others: runs on one resource never overlap. Default: the endpoint itself.
+    /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
+    /// the same scheme, host and port share; an embedded mock shares nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "node-a")]
     pub resource: Option<String>,

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::error::{Code, Diagnostic, MOST_MISTAKES};
+use super::foreign;
 use super::model::Plan;
 use super::read::{Mistake, ReadError, read};
 use super::remedy;
@@ -92,14 +93,15 @@ pub(super) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
         Step::Index(_) => None,
     });
     let name = name.unwrap_or("the plan");
+    let written = tree.written(path);
     let diagnostic = match &error.mistake {
         Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
         // It was wrong, or an unknown key was meant to be it.
         Mistake::MissingField(field) if was_meant(field, &at.node.holes) => return None,
-        Mistake::MissingField(field) => missing(path, field),
+        Mistake::MissingField(field) => missing(&written, field),
         // What a type says about a table that has lost a field follows from the loss.
         Mistake::Other(_) if at.node.is_damaged() => return None,
-        Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(path)))
+        Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
             .remedy(remedy::of_nothing(path, tree, text)),
         Mistake::UnknownChoice(expected) => {
             let remedy = match &at.node.value {
@@ -111,12 +113,12 @@ pub(super) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
                 false => remedy,
             };
             let message =
-                format!("`{}` cannot be {}", Dotted(path), shown(at.node, text).trim_start_matches("the text "));
+                format!("`{}` cannot be {}", Dotted(&written), shown(at.node, text).trim_start_matches("the text "));
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         }
         // A table that lacks a key of its own was wrong there.
         Mistake::Other(_) if !at.node.holes.is_empty() => return None,
-        Mistake::WrongType(expected) => wrong_type(at.node, path, expected, text),
+        Mistake::WrongType(expected) => wrong_type(at.node, &written, expected, text),
         Mistake::Other(message) => other(message),
     };
     Some(match &error.mistake {
@@ -140,7 +142,9 @@ fn other(message: &str) -> Diagnostic {
 
 /// Whether a key that was taken out was meant to be this field.
 fn was_meant(field: &str, holes: &[String]) -> bool {
-    let glued = |hole: &String| hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':'));
+    let glued = |hole: &String| {
+        hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || foreign::stands_for(hole, field)
+    };
     suggest::nearest(field, holes.iter().map(String::as_str)).is_some() || holes.iter().any(glued)
 }
 
@@ -166,10 +170,9 @@ fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option
     let parents = &path[..path.len().saturating_sub(1)];
     let message = match parents {
         [] => format!("a plan has no key `{key}`"),
-        parents => format!("`{}` has no key `{key}`", Dotted(parents)),
+        parents => format!("`{}` has no key `{key}`", Dotted(&tree.written(parents))),
     };
-    let value = &tree.walk(path).node.value;
-    let remedy = remedy::of_key(parents, key, expected, value);
+    let remedy = remedy::of_key(parents, key, expected, tree);
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(span).remedy(remedy);
     diagnostic.covers = Some(tree.walk(path).node.extent());
     diagnostic
@@ -185,7 +188,9 @@ fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnos
 /// What serde's derives expect, in a user's words.
 fn in_words(expected: &str, found: &Value) -> String {
     match expected {
-        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => "0 or a positive number".to_owned(),
+        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => {
+            "a whole number without a sign".to_owned()
+        }
         "u32" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u32::MAX),
         "u64" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u64::MAX),
         "u32" | "u64" => "a whole number".to_owned(),

@@ -1,21 +1,31 @@
 //! What to type instead, for mistakes that the types themselves find: unknown keys, missing values, values of another type.
 
+use serde::de::DeserializeOwned;
+
 use super::axis;
 use super::foreign;
-use super::model::Plan;
+use super::model::{Between, LoadEnginePatch, PhasesPatch, Plan, Timeouts};
 use super::read::{Mistake, ReadError, read};
 use super::recover::quoted;
 use super::suggest;
 use super::tree::{Entry, Node, Span, Step, Value};
 
 /// What to do about a key that does not exist where it stands.
-pub(super) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], value: &Value) -> String {
+pub(super) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tree: &Node) -> String {
+    let table = tree.walk(parents).node;
+    let value = table.get(key).map_or(&Value::Null, |node| &node.value);
     let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
     let in_slo = matches!(parents, [Step::Key(slo)] if slo == "slo");
     if (in_sweep || parents.is_empty()) && axis::first_name(key).is_some() {
         return foreign::axis_remedy(key);
     }
     if let Some(remedy) = foreign::objective(key).filter(|_| in_slo) {
+        return remedy;
+    }
+    if let Some(remedy) = foreign::range_key(key, expected) {
+        return remedy;
+    }
+    if let Some(remedy) = of_inner_key(key, value, tree).filter(|_| parents.is_empty()) {
         return remedy;
     }
     if let Some(remedy) = foreign::remedy(parents, key, expected) {
@@ -30,17 +40,49 @@ pub(super) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], val
     if matches!(value, Value::Null) && key.contains(':') {
         return "put a space after the `:`".to_owned();
     }
-    if !parents.is_empty() && plan_keys().contains(&key) {
+    if !parents.is_empty() && keys::<Plan>().contains(&key) {
         return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");
+    }
+    if foreign::is_axis_table(expected) {
+        return of_axis_table(table);
     }
     format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
 }
 
-/// The keys of a plan: serde tells them when it meets one that is none.
-fn plan_keys() -> &'static [&'static str] {
+/// What a table on an axis may be: a list of all its keys would hide that they belong to three kinds of tables.
+fn of_axis_table(table: &Node) -> String {
+    match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
+        true => "a range has `from`, `to` and one of `step` and `times`, and perhaps a `when`".to_owned(),
+        false => "write a range { from: 1, to: 64, times: 2 }, a value with a condition { value: 8, when: { … } }, or \
+                  axes by name { prompt_tokens: 256, output_tokens: 1024 }"
+            .to_owned(),
+    }
+}
+
+/// What to do about a key at the head of a plan that is a variable of it, or a key of one of its tables.
+fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
+    if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
+        return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
+    }
+    let tables = [
+        ("phases", keys::<PhasesPatch>()),
+        ("between", keys::<Between>()),
+        ("timeouts", keys::<Timeouts>()),
+        ("engine", keys::<LoadEnginePatch>()),
+    ];
+    let (table, _) = tables.into_iter().find(|(_, keys)| keys.contains(&key))?;
+    let shown = match value {
+        Value::Text(text) => text.as_str(),
+        _ => "…",
+    };
+    Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
+}
+
+/// The keys of a table: serde tells them when it meets one that is none.
+fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     let nameless = Entry { key: String::new(), key_span: 0..0, node: Node::new(Value::Null, 0..0) };
-    let plan = Node::new(Value::Map(vec![nameless]), 0..0);
-    match read::<Plan>(&plan) {
+    let table = Node::new(Value::Map(vec![nameless]), 0..0);
+    match read::<T>(&table) {
         Err(ReadError { mistake: Mistake::UnknownKey(keys), .. }) => keys,
         _ => &[],
     }
@@ -95,8 +137,14 @@ pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
             format!("put quotes around it: \"{}\"", quoted(node, text))
         }
+        (Value::Map(entries), "a value or a list of values") if entries.iter().any(|entry| entry.key == "from") => {
+            "write `when` beside the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
+        }
         (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
         (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
+        _ if wanted.starts_with("a whole number") && quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
+            "write a smaller number".to_owned()
+        }
         _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
         (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
         (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
@@ -129,10 +177,33 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
         (["slo", _], _) => "say for which percentile: { p99: 500ms }".to_owned(),
         (["goodput", _], Value::Map(_)) => "write one limit, which each request must meet: 500ms".to_owned(),
         (["validity", _], _) => "say from where on: { suspect: 1%, invalid: 10% }".to_owned(),
+        (["allow"] | ["sweeps", _, "allow"], Value::Text(code)) => {
+            format!("say why: {{ code: {code}, because: … }}")
+        }
+        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("say which phase: {{ measure: {time} }}"),
+        (["sweeps", _, "add", _], Value::List(_)) => "write a cell for each value: `add` writes whole cells".to_owned(),
+        (["sweeps", _, "extend", "with", _], Value::List(_)) => {
+            "`with` gives one value; several stand on an axis: [{ value: 1, when: { … } }]".to_owned()
+        }
+        (["sweeps", _, "matrix", axis], Value::List(values)) if matches!(path.last(), Some(Step::Index(_))) => {
+            of_nested_list(axis, values, text)
+        }
         (["endpoints", _, "hardware"], _) => "write it like { gpu: H100-SXM-80GB, gpus: 8 }".to_owned(),
         (["endpoints", _, "mock"], _) => "write it like { ttft: 20ms, itl: 4ms, slots: 8 }".to_owned(),
         _ => return None,
     })
+}
+
+/// What to write for a list among the values of an axis: lengths in pairs have names.
+fn of_nested_list(axis: &str, values: &[Node], text: &str) -> String {
+    match values {
+        _ if axis::first_name(axis).is_some() => "write its values into the list itself, without inner brackets".into(),
+        [prompt, output] => {
+            let (prompt, output) = (quoted(prompt, text), quoted(output, text));
+            format!("name what they are: {{ prompt_tokens: {prompt}, output_tokens: {output} }}")
+        }
+        _ => "name what they are, like { prompt_tokens: 256, output_tokens: 1024 }".to_owned(),
+    }
 }
 
 /// Whether a list is written as `[[name]]`.

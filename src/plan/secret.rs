@@ -24,10 +24,26 @@ pub enum SecretRef {
 #[schemars(rename = "Secret")]
 struct SecretLong {
     /// env:NAME for an environment variable, file:PATH for the first line of a file.
+    #[schemars(with = "String")]
     #[schemars(regex(pattern = r"^(env|file):.+$"))]
     #[schemars(example = "env:VLLM_API_KEY")]
     #[schemars(example = "file:keys/vllm")]
-    secret: String,
+    secret: Reference,
+}
+
+/// The text of a reference, read where it stands, so that a mistake in it has its place.
+struct Reference(SecretRef);
+
+impl<'de> Deserialize<'de> for Reference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Reference).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for Reference {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
 }
 
 impl FromStr for SecretRef {
@@ -41,6 +57,10 @@ impl FromStr for SecretRef {
                     .to_owned())
             }
             Some(("file", path)) if !path.is_empty() => Ok(SecretRef::File(path.to_owned())),
+            _ if shell_variable(text).is_some() => Err(format!(
+                "a secret's variable is named without `$`: write {{ secret: env:{} }}",
+                shell_variable(text).unwrap_or_default()
+            )),
             // The text may be a key that someone pasted: it is not repeated.
             _ => Err(
                 "a secret is a reference, never the secret itself: write { secret: env:NAME } or { secret: file:PATH }"
@@ -57,6 +77,13 @@ fn is_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// The name in `$NAME` and `${NAME}`, in capitals as such names are: nobody's key looks like this.
+fn shell_variable(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('$')?;
+    let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
+    (is_variable(name) && !name.contains(|c: char| c.is_ascii_lowercase())).then_some(name)
+}
+
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,7 +95,7 @@ impl fmt::Display for SecretRef {
 
 impl Serialize for SecretRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SecretLong { secret: self.to_string() }.serialize(serializer)
+        SecretLong { secret: Reference(self.clone()) }.serialize(serializer)
     }
 }
 
@@ -80,12 +107,12 @@ impl<'de> Deserialize<'de> for SecretRef {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a reference like { secret: env:NAME }")
             }
-            fn visit_str<E: de::Error>(self, _: &str) -> Result<SecretRef, E> {
-                "".parse().map_err(E::custom)
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SecretRef, E> {
+                let reference: SecretRef = text.parse().map_err(E::custom)?;
+                Err(E::custom(format!("a secret's reference stands in a table: write {{ secret: {reference} }}")))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SecretRef, A::Error> {
-                let long = SecretLong::deserialize(MapAccessDeserializer::new(map))?;
-                long.secret.parse().map_err(de::Error::custom)
+                Ok(SecretLong::deserialize(MapAccessDeserializer::new(map))?.secret.0)
             }
         }
         deserializer.deserialize_any(V)

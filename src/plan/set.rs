@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::aliases;
 use super::error::{Code, Diagnostic};
 use super::mask::Mask;
 use super::source::shifted;
@@ -154,10 +155,14 @@ impl Change {
 /// Puts the value of a change into the tree.
 pub(super) fn apply(tree: &mut Node, change: Change) -> Result<(), Box<Diagnostic>> {
     refuse_new_names(tree, &change.steps)?;
-    let path: Vec<Step> = change.steps.iter().map(|(step, _)| step.clone()).collect();
+    let mut path: Vec<Step> = Vec::with_capacity(change.steps.len());
+    for (step, _) in &change.steps {
+        path.push(aliases::step(&path, step.clone()));
+    }
     let mut node = tree;
     let last = change.steps.len() - 1;
-    for (at, (step, span)) in change.steps.into_iter().enumerate() {
+    for (at, (_, span)) in change.steps.into_iter().enumerate() {
+        let step = path[at].clone();
         if let Some(mistake) = leads_nowhere(&path[..at], &step, &node.value) {
             return Err(mistake.at(Some(span)).into());
         }

@@ -31,6 +31,44 @@ pub(super) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> +
     }
 }
 
+/// Numbers that people write as words.
+const NUMBERS: [(&str, u32); 16] = [
+    ("one", 1),
+    ("two", 2),
+    ("three", 3),
+    ("four", 4),
+    ("five", 5),
+    ("six", 6),
+    ("seven", 7),
+    ("eight", 8),
+    ("nine", 9),
+    ("ten", 10),
+    ("twelve", 12),
+    ("sixteen", 16),
+    ("twenty", 20),
+    ("fifty", 50),
+    ("hundred", 100),
+    ("thousand", 1000),
+];
+
+/// The range that a text on an axis of numbers describes: `5 to 20`, `1-64`, `1..64`.
+pub(super) fn meant_range(text: &str) -> Option<String> {
+    let folded = text.trim().to_lowercase();
+    let folded = folded.strip_prefix("from ").unwrap_or(&folded);
+    let (from, to) = ["...", "..", " to ", "-", "–", ":"].iter().find_map(|between| folded.split_once(between))?;
+    let (from, to): (f64, f64) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    if !(from >= 0.0 && from < to && to.is_finite()) {
+        return None;
+    }
+    let doublings = (to / from).log2();
+    let goes_on = match () {
+        () if doublings.is_finite() && doublings.fract() == 0.0 && doublings >= 3.0 => "times: 2".to_owned(),
+        () if from > 0.0 && (to / from).fract() == 0.0 => format!("step: {from}"),
+        () => "step: 1".to_owned(),
+    };
+    Some(format!("write a range: {{ from: {from}, to: {to}, {goes_on} }}"))
+}
+
 /// What to type for a text that stands where a number must: `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`, `1-64`.
 pub(super) fn meant_number(text: &str) -> Option<String> {
     let text = text.trim();
@@ -40,6 +78,9 @@ pub(super) fn meant_number(text: &str) -> Option<String> {
     }
     if text.parse::<f64>().is_ok() {
         return Some(format!("write it without quotes: {text}"));
+    }
+    if let Some((_, number)) = NUMBERS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)) {
+        return Some(format!("write it in digits: {number}"));
     }
     let digits: String = text.chars().filter(|c| !matches!(c, '_' | '\'')).collect();
     if is_number(&digits) {

@@ -9,7 +9,7 @@ mod eval;
 mod parts;
 mod vars;
 
-use super::error::{Code, Diagnostic, clamp};
+use super::error::{Code, Diagnostic, MOST_MISTAKES, clamp};
 use super::mask::is_secret_name;
 use super::tree::{Node, Span, Value};
 use eval::Evaluator;
@@ -23,9 +23,10 @@ pub(super) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     if let Some(vars) = entries.iter_mut().find(|entry| entry.key == "vars") {
         templates.vars(&mut vars.node);
     }
-    for entry in entries.iter_mut().filter(|entry| !matches!(entry.key.as_str(), "use" | "vars")) {
-        templates.value(&mut entry.node, is_secret_name(&entry.key));
-    }
+    entries.retain_mut(|entry| match entry.key.as_str() {
+        "use" | "vars" => true,
+        key => templates.value(&mut entry.node, is_secret_name(key)),
+    });
     templates.found
 }
 
@@ -37,19 +38,21 @@ struct Templates<'t> {
 }
 
 impl Templates<'_> {
-    /// Expands a value and all below it.
-    fn value(&mut self, node: &mut Node, secret: bool) {
+    /// Expands a value and all below it; false where a template gives none, so that there is no such entry.
+    fn value(&mut self, node: &mut Node, secret: bool) -> bool {
         match &mut node.value {
-            Value::List(items) => items.iter_mut().for_each(|item| self.value(item, secret)),
+            Value::List(items) => items.retain_mut(|item| self.value(item, secret)),
             Value::Map(entries) => {
-                entries.iter_mut().for_each(|entry| self.value(&mut entry.node, secret || is_secret_name(&entry.key)))
+                entries.retain_mut(|entry| self.value(&mut entry.node, secret || is_secret_name(&entry.key)))
             }
             Value::Text(text) if is_template(text) => {
                 let text = std::mem::take(text);
                 self.template(node, &text, secret);
+                return !matches!(node.value, Value::Null);
             }
             _ => {}
         }
+        true
     }
 
     fn template(&mut self, node: &mut Node, template: &str, secret: bool) {
@@ -57,6 +60,9 @@ impl Templates<'_> {
             let message = "a secret is never made by a template";
             let remedy = "write the reference itself: { secret: env:NAME }";
             self.found.push(Diagnostic::new(Code::Secret, message).at(Some(node.span.clone())).remedy(remedy));
+            return node.fail();
+        }
+        if self.found.len() >= MOST_MISTAKES {
             return node.fail();
         }
         match self.evaluator.template(template, &node.span) {

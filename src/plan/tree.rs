@@ -81,7 +81,7 @@ pub(super) struct Node {
     pub value: Value,
     /// Where; of a table or list, at least where it begins.
     pub span: Span,
-    /// The keys of entries that were taken out because they are wrong; an empty text for each element of a list.
+    /// The keys of entries that were taken out because they are wrong; of a list the places, as they were written.
     pub holes: Vec<String>,
     /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
     pub filler: bool,
@@ -252,11 +252,36 @@ impl Node {
             (Step::Index(index), Value::List(items)) if *index < items.len() => {
                 let removed = items.remove(*index).extent();
                 parent.reach(removed.end);
-                parent.holes.push(String::new());
+                parent.holes.push(parent.place(*index).to_string());
                 true
             }
             _ => false,
         }
+    }
+
+    /// Where an element of this list was written that is at `index` after others were taken out.
+    fn place(&self, index: usize) -> usize {
+        let mut holes: Vec<usize> = self.holes.iter().filter_map(|hole| hole.parse().ok()).collect();
+        holes.sort_unstable();
+        holes.into_iter().fold(index, |at, hole| if hole <= at { at + 1 } else { at })
+    }
+
+    /// A path of this tree as its user would write it, who counts the elements that were taken out.
+    pub fn written(&self, path: &[Step]) -> Vec<Step> {
+        let mut node = Some(self);
+        let mut written = Vec::with_capacity(path.len());
+        for step in path {
+            let (step, next) = match (step, node.map(|node| (node, &node.value))) {
+                (Step::Index(index), Some((list, Value::List(items)))) => {
+                    (Step::Index(list.place(*index)), items.get(*index))
+                }
+                (Step::Key(key), Some((table, _))) => (step.clone(), table.get(key)),
+                _ => (step.clone(), None),
+            };
+            written.push(step);
+            node = next;
+        }
+        written
     }
 
     /// Whether this node or one below it has lost something.

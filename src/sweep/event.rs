@@ -18,6 +18,8 @@ pub struct RunView {
     pub name: String,
     /// Its phases.
     pub phases: Phases,
+    /// What is asked of the server, and how fast.
+    pub load: Load,
     /// The pause after it, in nanoseconds.
     pub cooldown_ns: u64,
 }
@@ -29,16 +31,43 @@ impl RunView {
             number,
             id: run.id,
             sweep: run.sweep.to_string(),
-            name: name(&run.spec),
+            name: planned_name(run),
             phases: run.spec.phases,
+            load: run.spec.load,
             cooldown_ns: run.spec.between.cooldown.0,
         }
     }
 
-    /// How long it takes with the pause after it when its window is not prolonged and drain is short, in nanoseconds.
+    /// How long it takes with the pause after it when drain is short, in nanoseconds; its window as long as
+    /// [`window_ns`] says.
     pub fn expected_ns(&self) -> u64 {
-        self.phases.fill.0 + self.phases.stabilize.0 + self.phases.measure.duration.0 + self.cooldown_ns
+        let Phases { fill, stabilize, .. } = self.phases;
+        [stabilize.0, window_ns(&self.phases, self.load), self.cooldown_ns]
+            .iter()
+            .fold(fill.0, |a, b| a.saturating_add(*b))
     }
+}
+
+/// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
+/// tells: the longer of `for` and `min_requests / qps`, at most `at_most`. Of a closed loop the server decides, so that
+/// `for` is all that is known.
+pub fn window_ns(phases: &Phases, load: Load) -> u64 {
+    let measure = &phases.measure;
+    let shortest = measure.duration.0;
+    match (load, measure.min_requests) {
+        (Load::Open { qps, .. }, Some(requests)) => {
+            let needed = (requests as f64 / qps.to_f64() * 1e9).ceil() as u64;
+            shortest.max(needed.min(measure.at_most.map_or(shortest, |at_most| at_most.0)))
+        }
+        _ => shortest,
+    }
+}
+
+/// Whether only measuring can tell how long the window is: a closed loop that waits for `min_requests`.
+pub fn may_be_prolonged(phases: &Phases, load: Load) -> bool {
+    let measure = &phases.measure;
+    let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
+    matches!(load, Load::Closed { .. }) && measure.min_requests.is_some() && can_grow
 }
 
 /// `batch 8`, `5 qps` or `5 qps (at most 8 in flight)`.
@@ -50,10 +79,22 @@ pub fn load_name(load: Load) -> String {
     }
 }
 
-/// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0).
+/// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0). Further
+/// axes stand in the order of their names, for of a result no plan is known.
 pub fn name(spec: &RunSpec) -> String {
+    named(spec, spec.labels.axes.iter())
+}
+
+/// As [`name`], with the further axes in the order in which the plan declares them.
+pub fn planned_name(run: &PlannedRun) -> String {
+    let labels = &run.spec.labels.axes;
+    let of_axis = |axis| labels.iter().find(|(label, _)| *label == axis);
+    named(&run.spec, run.cell.iter().filter_map(|(axis, _)| of_axis(axis)))
+}
+
+fn named<'a>(spec: &RunSpec, axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(spec.load)];
-    parts.extend(spec.labels.axes.iter().map(|(axis, value)| format!("{axis} {value}")));
+    parts.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {
         parts.push(format!("repeat {}", spec.repeat));
     }

@@ -9,6 +9,8 @@ use crate::expand::{Difference, RunSpec, canonical};
 
 /// A run that differs in more fields than this is not called a changed one.
 const MOST_CHANGES: usize = 4;
+/// Says whether a loop is closed or open.
+const PATTERN: &str = "load.pattern";
 /// Comparisons that a preview may take; beyond it new runs are only called new.
 const MOST_COMPARISONS: usize = 20_000_000;
 /// Old values of one field that are named where the nearest results differ among each other.
@@ -116,7 +118,9 @@ impl Nearest {
         if fields == 0 {
             return Some(Change::Meaning);
         }
-        if fields > MOST_CHANGES {
+        // Nothing was edited where the plan asks for closed loops beside open ones: one of both was not executed yet.
+        let differs = |column: &usize| nearest.iter().any(|row| row.values[*column] != own[*column]);
+        if fields > MOST_CHANGES || wanted && self.columns.get(PATTERN).is_some_and(differs) {
             return None;
         }
         let new = |column: usize| {

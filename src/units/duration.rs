@@ -181,7 +181,7 @@ impl JsonSchema for Nanos {
         json_schema!({
             "type": "string",
             "description": "A duration with a unit: h, m, s, ms, us or ns.",
-            "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+\s*$",
+            "pattern": r"^\s*([0-9]+(\.[0-9]+)?\s*(h|m|s|ms|us|µs|ns)\s*)+$",
             "patternErrorMessage": "write a duration with its unit, like 120s, 1m30s or 250ms",
             "examples": ["120s", "1m30s", "250ms"],
         })
@@ -229,7 +229,7 @@ impl JsonSchema for PerToken {
         json_schema!({
             "type": "string",
             "description": "A time for each token.",
-            "pattern": r"^\s*([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+/token\s*$",
+            "pattern": r"^\s*([0-9]+(\.[0-9]+)?\s*(h|m|s|ms|us|µs|ns)\s*)+/token\s*$",
             "patternErrorMessage": "write a time per token, like 0.1ms/token",
             "examples": ["0.1ms/token"],
         })

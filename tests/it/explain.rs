@@ -135,6 +135,11 @@ fn codes_are_explained() {
     );
     let word = lab.run(&["explain", "circle"]);
     assert!(word.code == Some(2) && word.stderr.contains("E022  a circle"), "{word:?}");
-    let nothing = lab.run(&["explain", "x"]);
-    assert!(nothing.code == Some(2) && nothing.stderr.contains("`sweepline explain` lists all"), "{nothing:?}");
+    // A word that no title has leads to the pages that speak of it.
+    let spoken = lab.run(&["explain", "Throughput"]);
+    assert!(spoken.code == Some(2) && spoken.stderr.contains("M003  an endpoint is measured"), "{spoken:?}");
+    for nothing in ["x", "", "é", "[", "error[]"] {
+        let said = lab.run(&["explain", nothing]);
+        assert!(said.code == Some(2) && said.stderr.contains("`sweepline explain` lists all"), "{nothing}: {said:?}");
+    }
 }

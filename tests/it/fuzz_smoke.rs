@@ -16,6 +16,9 @@ mod exercise;
 /// How many texts a plain `cargo test` tries.
 const ROUNDS: usize = 1_500;
 
+/// Signs that mean something in YAML or TOML.
+const SIGNS: &[u8] = b"[]{}:,&*!|>'\"#%@-= \n\t.0";
+
 /// Every plan of the repository, right and wrong.
 fn seeds() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -49,7 +52,7 @@ fn mutated(rng: &mut ChaCha8Rng, seeds: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8
             1 => drop(text.splice(at..end, words[rng.random_range(0..words.len())].iter().copied())),
             2 => drop(text.splice(at..at, words[rng.random_range(0..words.len())].iter().copied())),
             3 => drop(text.splice(at..at, text[at..end].to_vec())),
-            4 => drop(text.splice(at..at, [b"[]{}:,&*!|>'\"#%@-= \n\t.0"[rng.random_range(0..24)]])),
+            4 => drop(text.splice(at..at, [SIGNS[rng.random_range(0..SIGNS.len())]])),
             5 => {
                 let other = &seeds[rng.random_range(0..seeds.len())];
                 let from = rng.random_range(0..=other.len());

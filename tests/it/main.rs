@@ -11,6 +11,7 @@ mod diff;
 mod editor;
 mod explain;
 mod fuzz_smoke;
+mod hostile_matrices;
 mod hostile_plans;
 mod identity;
 mod import;

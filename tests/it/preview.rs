@@ -124,6 +124,65 @@ fn figures_come_with_their_rules() {
 }
 
 #[test]
+fn an_open_loops_window_lasts_as_its_rate_tells() {
+    let lab = Lab::new();
+    let measure = "fill: 0s, stabilize: 0s, measure: { for: 1s, min_requests: 40, at_most: 30s }";
+    let plan = PLAN
+        .replace("fill: 20ms, stabilize: 20ms, measure: 150ms", measure)
+        .replace("cooldown: 10ms", "cooldown: 0s")
+        .replace("price_per_hour: 36", "price_per_hour: 3600")
+        .replace("qps: [40]", "qps: [1, 2, 50]");
+    lab.write("plan.yaml", &plan);
+    let cost = |args: &[&str]| preview(&lab, args)["totals"]["to_do"].clone();
+    // 40 s, of which at_most allows 30; 20 s; 0.8 s, which is shorter than the window.
+    for (only, seconds, requests) in [("qps == 1", 30.0, 30), ("qps == 2", 20.0, 40), ("qps == 50", 1.0, 50)] {
+        let cost = cost(&["--only", only]);
+        let near = |key: &str| (cost[key].as_f64().unwrap() - seconds).abs() < 1e-6;
+        assert!(near("seconds") && near("money") && cost["requests"] == requests, "{only}: {cost}");
+        assert_eq!(cost["runs_that_may_be_prolonged"], 0, "{only}");
+    }
+    assert_eq!(cost(&[])["runs_that_may_be_prolonged"], 4, "how long a closed loop takes is the server's");
+    let text = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
+    assert!(words.contains("the longer of for and min_requests / qps, at most at_most"), "{text}");
+}
+
+#[test]
+fn runs_are_shown_as_the_plan_names_them() {
+    let lab = Lab::new();
+    let axes = "scenario: [s], prompt_tokens: [20, 10], output_tokens: [4, 3], batch_size: [2, 1] }, repeats: 2 }";
+    lab.write("plan.yaml", &PLAN.replace("scenario: [s], batch_size: [1, 2] } }", axes));
+    let json = preview(&lab, &[]);
+    let runs = json["runs"].as_array().unwrap();
+    let repeats = runs[..32].iter().map(|run| run["repeat"].as_u64());
+    assert!(repeats.is_sorted(), "programs see the order of execution: a block of cells for each repeat");
+    let text = lab.ok(&["preview", "plan.yaml", "--all"]).stdout;
+    // The table breaks long names, so that runs are known by their ids.
+    let of_line = |line: &str| {
+        let id = line.split_whitespace().nth(1)?;
+        let run = runs.iter().find(|run| run["id"].as_str().unwrap().starts_with(id))?;
+        let cell = ["endpoint", "prompt_tokens", "output_tokens", "batch_size"].map(|axis| run["cell"][axis].clone());
+        (run["sweep"] == "closed").then(|| (cell, run["repeat"].clone()))
+    };
+    let shown: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("new ")).filter_map(of_line).collect();
+    let mut expected = Vec::new();
+    for endpoint in ["fast", "slow"] {
+        for (prompt, output) in [(20, 4), (20, 3), (10, 4), (10, 3)] {
+            for (batch, repeat) in [(2, 0), (2, 1), (1, 0), (1, 1)] {
+                expected.push(([endpoint.into(), prompt.into(), output.into(), batch.into()], Value::from(repeat)));
+            }
+        }
+    }
+    assert_eq!(shown, expected, "{text}");
+    assert!(text.contains("shuffled by the plan's seed"), "{text}");
+    let groups = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let words = groups.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = "never committed fast · s · batch 2 · prompt_tokens 20 · output_tokens 4 (";
+    assert!(words.contains(first), "{groups}");
+}
+
+#[test]
 fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -306,4 +365,27 @@ fn a_list_says_how_connections_were_made() {
     let mut lines = list.lines();
     let at = lines.next().unwrap().find("connections").unwrap();
     assert!(lines.next().unwrap()[at..].starts_with("cold "), "{list}");
+}
+
+#[test]
+fn endpoints_of_one_server_are_never_measured_side_by_side() {
+    let lab = Lab::new();
+    let seconds = |second: &str| {
+        let plan = PLAN
+            .replace("fast: { engine: mock,", "fast: { url: \"http://127.0.0.1:9/v1\", engine: vllm,")
+            .replace("slow: { engine: mock,", &format!("slow: {{ {second}, engine: vllm,"))
+            .replace(", mock: { ttft: 1ms, itl: 1ms }", "")
+            .replace(", mock: { ttft: 1ms, itl: 2ms }", "");
+        lab.write("plan.yaml", &plan);
+        let side_by_side = preview(&lab, &["--jobs", "2"])["totals"]["to_do"]["seconds"].as_f64().unwrap();
+        (side_by_side, preview(&lab, &[])["totals"]["to_do"]["seconds"].as_f64().unwrap())
+    };
+    for (second, shared) in [
+        ("url: \"http://127.0.0.1:9/other/v1\"", true),
+        ("url: \"http://127.0.0.1:10/v1\"", false),
+        ("url: \"http://127.0.0.1:9/v1\", resource: own", false),
+    ] {
+        let (side_by_side, one_after_another) = seconds(second);
+        assert_eq!(side_by_side == one_after_another, shared, "{second}: {side_by_side} of {one_after_another}");
+    }
 }

@@ -112,6 +112,8 @@ fn what_cannot_be_used_is_refused_with_its_place() {
 #[test]
 fn every_command_with_a_plan_takes_values() {
     let lab = lab();
+    lab.write("outside.yaml", SITE);
+    lab.write("plans/o.yaml", &PLAN.replace("parts/site.yaml", "../outside.yaml"));
     for command in [
         &["check", "plans/p.yaml"][..],
         &["preview", "plans/p.yaml"],
@@ -123,9 +125,16 @@ fn every_command_with_a_plan_takes_values() {
         &["freeze", "plans/p.yaml"],
         &["why", "qps == 1", "--plan", "plans/p.yaml"],
         &["show", "00", "--plan", "plans/p.yaml"],
+        &["diff", "plans/p.yaml", "plans/p.yaml"],
     ] {
         let wrong = [command, &["--set", "phases.measure=5s", "--set", "sweeps.opn.repeats=2"]].concat();
         refused(&lab.run(&wrong), &["--set:2:8", "sweeps.opn.repeats=2", "did you mean `open`?"]);
+        let outside = wrong.iter().map(|arg| if *arg == "plans/p.yaml" { "plans/o.yaml" } else { arg });
+        let outside: Vec<&str> = outside.collect();
+        refused(&lab.run(&outside), &["error[E031]"]);
+        let allowed = lab.run(&[&outside[..], &["--allow-outside"]].concat());
+        refused(&allowed, &["did you mean `open`?"]);
+        assert!(!allowed.stderr.contains("E031"), "{}", allowed.stderr);
     }
     refused(&lab.run(&["export", "--set", "vars.n=1"]), &["--set changes a plan"]);
     let json = lab.run(&["check", "plans/p.yaml", "--format", "json", "--set", "vars.quick=5"]).json();
@@ -161,6 +170,7 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
 #[test]
 fn a_lock_says_where_every_value_comes_from() {
     let lab = lab();
+    lab.write("plans/p.yaml", &PLAN.replace("qps: 20", "qps: { from: 20, to: 40, times: 2 }"));
     let lock = lab.ok(&["freeze", "plans/p.yaml", "--set", "vars.n=4", "--set", "phases.drain=3s"]).stdout;
     for (value, origin) in [
         ("      engine: mock", "plans/parts/site.yaml:2"),
@@ -171,6 +181,7 @@ fn a_lock_says_where_every_value_comes_from() {
         ("    mode: keep", "default"),
         ("      batch_size: [1, 8]", "plans/p.yaml:9"),
         ("      endpoint: [demo]", "default"),
+        ("        - { from: 20, to: 40, times: 2 }", "plans/p.yaml:10"),
         ("    arrivals: poisson", "default"),
         ("name: reuse", "plans/p.yaml:2"),
         ("    prompt_tokens: 50", "default"),
@@ -235,4 +246,57 @@ fn a_difference_against_a_revision_takes_its_fragments_from_there() {
     lab.write("plans/parts/site.yaml", &SITE.replace("ttft: 1ms", "ttft: 2ms"));
     let diff = lab.ok(&["diff", "plans/p.yaml@HEAD"]).stdout;
     assert!(diff.contains("1ms") && diff.contains("2ms") && diff.contains("plans/parts/site.yaml:2"), "{diff}");
+}
+
+#[test]
+fn a_plan_is_compared_with_what_is_set_in_it() {
+    let lab = lab();
+    let diff = lab.ok(&["diff", "plans/p.yaml", "--set", "vars.n=4"]).stdout;
+    assert!(diff.contains("plans/p.yaml --set vars.n=4") && diff.contains("1 run comes"), "{diff}");
+    // Two plans are changed alike.
+    lab.write("plans/q.yaml", &PLAN.replace("n: 2 }", "n: 3 }"));
+    assert!(!lab.ok(&["diff", "plans/p.yaml", "plans/q.yaml"]).stdout.contains("3 stay"));
+    let alike = lab.ok(&["diff", "plans/p.yaml", "plans/q.yaml", "--set", "vars.n=4"]).stdout;
+    assert!(alike.contains("3 stay"), "{alike}");
+    refused(&lab.run(&["diff", "plans/p.yaml"]), &["--set vars.smoke=true"]);
+}
+
+/// The smoke test as docs/PLAN.md writes it.
+#[test]
+fn a_smoke_test_is_one_variable() {
+    let lab = lab();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLAN.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let recipe = docs.split("### A smoke test").nth(1).unwrap().split("```yaml\n").nth(1).unwrap();
+    let recipe = recipe.split("```").next().unwrap();
+    let head = "sweepline: 1\nname: smoke\nendpoints: { e: { engine: mock } }\nmodels: { m: { id: m } }\n";
+    lab.write("smoke.yaml", &format!("{head}{recipe}"));
+    let full = lab.ok(&["freeze", "smoke.yaml"]).stdout;
+    assert!(full.contains("min_requests: 400") && full.contains("repeats: 5"), "{full}");
+    let smoke = lab.ok(&["freeze", "smoke.yaml", "--set", "vars.smoke=true"]).stdout;
+    assert!(smoke.contains("for: 10s") && !smoke.contains("min_requests") && !smoke.contains("repeats: 5"), "{smoke}");
+    let diff = lab.ok(&["diff", "smoke.yaml", "--set", "vars.smoke=true"]).stdout;
+    assert!(diff.contains(" 0 stay"), "{diff}");
+    for word in ["no", "off"] {
+        let set = format!("vars.smoke={word}");
+        refused(&lab.run(&["check", "smoke.yaml", "--set", &set]), &["write true or false, or put it in quotes"]);
+    }
+}
+
+/// Hardware that two endpoints share, as docs/PLAN.md writes it.
+#[test]
+fn a_fragment_gives_several_endpoints_their_hardware() {
+    let lab = Lab::new();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLAN.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let mut blocks = docs.split("What several endpoints share").nth(1).unwrap().split("```yaml\n").skip(1);
+    let mut block = || blocks.next().unwrap().split("```").next().unwrap().to_owned();
+    lab.write("parts/node-a.yaml", &block());
+    let head = "sweepline: 1\nname: p\nmodels: { m: { id: m } }\n\
+                sweeps: { s: { matrix: { endpoint: [vllm, sglang], qps: 5 } } }\n";
+    lab.write("p.yaml", &format!("{head}{}", block()));
+    let lock = lab.ok(&["freeze", "p.yaml"]).stdout;
+    assert_eq!(lock.matches("gpu: H100-SXM-80GB").count(), 2, "{lock}");
+    assert_eq!(lock.matches("25GbE").count(), 1, "{lock}");
+    assert_eq!(lock.matches("network: loopback").count(), 1, "{lock}");
 }

@@ -8,6 +8,7 @@ mod source;
 
 use clap::{Args, ValueEnum};
 
+use super::changes::Changes;
 use super::{Exit, Failure, output};
 
 use compare::compare;
@@ -21,9 +22,11 @@ pub struct DiffArgs {
     /// The plan before: a file, or FILE@REV for the file as it was at a git revision
     #[arg(value_name = "A")]
     a: String,
-    /// The plan after, written likewise; left out, it is the file of A@REV as it is now
+    /// The plan after, written likewise; left out, it is the file of A@REV as it is now, or A with what --set sets
     #[arg(value_name = "B")]
     b: Option<String>,
+    #[command(flatten)]
+    changes: Changes,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/diff.schema.json)
     #[arg(long, value_enum, default_value = "text")]
     format: Shape,
@@ -43,15 +46,25 @@ enum Shape {
 /// Compares two plans.
 pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
     let a = Source::parse(&args.a);
-    let b = match &args.b {
-        Some(b) => Source::parse(b),
-        None if a.revision.is_some() => Source::file(&a.path),
+    let unset = args.changes.without_set();
+    let (before, b) = match &args.b {
+        Some(b) => (&args.changes, Source::parse(b)),
+        None if a.revision.is_some() => (&args.changes, Source::file(&a.path)),
+        // Two plans are changed alike; one plan is compared with what the changes make of it.
+        None if args.changes.set_something() => (&unset, Source::file(&a.path)),
         None => {
-            let text = format!("give two plans, or one at a revision that is compared with the file: {}@main", args.a);
+            let text = format!(
+                "give two plans, one at a revision that is compared with the file: {0}@main, or one and what to set: {0} --set \
+                 vars.smoke=true",
+                args.a
+            );
             return Err(Failure::Usage(text));
         }
     };
-    let (a, b) = (a.load()?, b.load()?);
+    let (a, mut b) = (a.load(before)?, b.load(&args.changes)?);
+    if args.b.is_none() && a.name == b.name {
+        b.name += &args.changes.typed(str::to_owned);
+    }
     let diff = Diff::new(&a, &b, compare(&a, &b));
     match args.format {
         Shape::Text => output::print(&diff.text())?,

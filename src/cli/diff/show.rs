@@ -8,7 +8,7 @@ use crate::expand::PlannedRun;
 use crate::plan::Scalar;
 use crate::report::format::{fill, plain};
 use crate::report::progress::duration;
-use crate::sweep::event::{RunView, name};
+use crate::sweep::event::{RunView, planned_name};
 
 use super::super::estimate::Spans;
 use super::compare::{Compared, Group};
@@ -167,7 +167,7 @@ impl Run {
             sweep: run.sweep.to_string(),
             cell: run.cell.iter().map(|(axis, scalar)| (axis.to_owned(), value(scalar))).collect(),
             repeat: run.repeat,
-            name: name(&run.spec),
+            name: planned_name(run),
         }
     }
 }
@@ -175,7 +175,7 @@ impl Run {
 impl Part {
     fn of(group: &Group) -> Part {
         let ids = |runs: &[&PlannedRun]| runs.iter().map(|run| run.id.to_string()).collect();
-        let named = |run: &&PlannedRun| format!("{} ({})", plain(&name(&run.spec)), &run.id.short()[..8]);
+        let named = |run: &&PlannedRun| format!("{} ({})", plain(&planned_name(run)), &run.id.short()[..8]);
         let names = |runs: &[&PlannedRun]| runs.iter().map(named).collect();
         Part {
             edits: group.edits.clone(),

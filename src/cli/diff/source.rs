@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::expand::{Expansion, expand};
-use crate::plan::{self, Files, Format, Loaded, Options, Step};
+use crate::plan::{Files, Format, Loaded, Step};
 
+use super::super::changes::Changes;
 use super::super::{Failure, output};
 
 /// A plan that is named on the command line.
@@ -65,12 +66,12 @@ impl Source {
     }
 
     /// Reads the plan with its fragments, checks it and expands it.
-    pub fn load(&self) -> Result<Side, Failure> {
+    pub fn load(&self, changes: &Changes) -> Result<Side, Failure> {
         let (name, loaded) = match &self.revision {
-            None => (self.path.display().to_string(), plan::load(&self.path)?),
+            None => (self.path.display().to_string(), changes.load(&self.path)?),
             Some(revision) => {
                 let name = format!("{}@{revision}", self.path.display());
-                let loaded = Revision::open(&self.path, revision)?.load(&self.path, &name)?;
+                let loaded = Revision::open(&self.path, revision)?.load(&self.path, &name, changes)?;
                 (name, loaded)
             }
         };
@@ -108,7 +109,7 @@ impl<'a> Revision<'a> {
     }
 
     /// Reads the plan at `path`; `name` is what it is called in errors.
-    fn load(&self, path: &Path, name: &str) -> Result<Loaded, Failure> {
+    fn load(&self, path: &Path, name: &str, changes: &Changes) -> Result<Loaded, Failure> {
         let Some(format) = Format::of(path) else {
             return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
         };
@@ -116,7 +117,7 @@ impl<'a> Revision<'a> {
             Failure::Usage(format!("{} is no file at revision `{}`: {error}", path.display(), self.revision))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
-        plan::parse_with(path, &text, format, &Options::default(), self).map_err(|errors| {
+        changes.parse(path, &text, format, self).map_err(|errors| {
             // Its places name the file as it is called now.
             output::complain(&format!("{name} has mistakes:"));
             errors.into()

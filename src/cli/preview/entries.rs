@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::expand::PlannedRun;
 use crate::plan::Scalar;
 use crate::store::RunRecord;
-use crate::sweep::event::name;
+use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Decision, Wishes, explain};
 
 use super::super::Failure;
@@ -192,6 +192,17 @@ impl Preview {
         })
     }
 
+    /// Puts the runs into the order in which the plan's matrices name them, a cell's repeats together; orphans stay last.
+    pub fn in_order_of_plan(&mut self, workspace: &Workspace) {
+        let (plan, planned) = (workspace.plan(), &workspace.expansion.runs);
+        let place = |entry: &Entry| {
+            let run = entry.at.map(|at| &planned[at]);
+            let order = run.map(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank(), run.repeat));
+            (order.is_none(), order)
+        };
+        self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
+    }
+
     /// Whether a run has no result that stays.
     pub fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan);
@@ -261,7 +272,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
         reason: reason(decision, &changed),
         place: of_edit.or_else(|| places.of_sweep(&run.sweep)),
         changed,
-        name: name(&run.spec),
+        name: planned_name(run),
         at: Some(at),
     }
 }

@@ -13,6 +13,7 @@ use clap::Args;
 
 use crate::sweep::resume::Wishes;
 
+use super::again::Again;
 use super::changes::Changes;
 use super::freeze::Frozen;
 use super::selection::Selection;
@@ -34,6 +35,8 @@ pub struct PreviewArgs {
     frozen: Frozen,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    again: Again,
     /// Show each run on a line of its own instead of groups with one reason
     #[arg(long)]
     all: bool,
@@ -72,7 +75,7 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
     let ready = asked.as_deref().is_none_or(probe::are_ready);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
-    let work = show(&workspace, &args.selection, Wishes::default(), view)?;
+    let work = show(&workspace, &args.selection, args.again.wishes(), view)?;
     if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
         output::complain(&line);
     }
@@ -88,10 +91,13 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
-    let preview = Preview::new(workspace, seen, view.asked, jobs)?;
+    let mut preview = Preview::new(workspace, seen, view.asked, jobs)?;
     match format {
         TextOrJson::Json => output::json(&preview)?,
-        TextOrJson::Text => output::print(&text::text(&preview, all))?,
+        TextOrJson::Text => {
+            preview.in_order_of_plan(workspace);
+            output::print(&text::text(&preview, all))?;
+        }
     }
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in room::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {

@@ -16,6 +16,10 @@ const MOST_NAMES: usize = 3;
 /// Where the words of a group begin.
 const INDENT: usize = 22;
 
+/// In which order runs are shown, and in which they are measured.
+const ORDER: &str = "runs are shown as the plan's matrices name them; `run` measures the cells of a repeat in an order \
+                     shuffled by the plan's seed";
+
 /// The whole preview; with `all` each run on a line of its own.
 pub fn text(preview: &Preview, all: bool) -> String {
     let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
@@ -122,7 +126,7 @@ fn table(entries: &[Entry]) -> String {
 fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![runs(cost.runs), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
-    parts.push(format!("about {}", time(cost)));
+    parts.push(time(cost));
     parts.extend(cost.money.map(|money| format!("{} at the declared prices", digits(money))));
     parts.join(" · ")
 }
@@ -151,8 +155,13 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
+/// `about 4m30s (2 runs may be prolonged)`.
 fn time(cost: &Cost) -> String {
-    duration(cost.seconds.ceil() as u64)
+    let longer = match cost.runs_that_may_be_prolonged {
+        0 => String::new(),
+        count => format!(" ({} may be prolonged)", runs(count)),
+    };
+    format!("about {}{longer}", duration(cost.seconds.ceil() as u64))
 }
 
 /// What all runs to do cost, each figure with its rule.
@@ -163,15 +172,18 @@ fn totals(preview: &Preview) -> String {
     }
     let states = &preview.totals.states;
     let shared = states.new + states.redo - cost.runs;
-    let shared =
-        if shared > 0 { format!("; {shared} more are shared by sweeps and count once") } else { String::new() };
+    let shared = match shared {
+        0 => String::new(),
+        1 => "; 1 more is the same run as one of these and counts once".to_owned(),
+        more => format!("; {more} more are the same runs as some of these and count once"),
+    };
     let mut out = labelled("to do", &format!("{}{shared}", runs(cost.runs)));
     let with_rule = |label: &str, figure: String, rule: &str| labelled(label, &format!("{figure}: {rule}"));
     out.push_str(&with_rule("requests", requests(cost), rules.requests));
     if cost.requests > 0 {
         out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
     }
-    out.push_str(&with_rule("time", format!("about {}", time(cost)), rules.time));
+    out.push_str(&with_rule("time", time(cost), rules.time));
     if let Some(money) = cost.money {
         let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
         let lacking = match lacking.is_empty() {
@@ -180,6 +192,7 @@ fn totals(preview: &Preview) -> String {
         };
         out.push_str(&with_rule("money", digits(money), &format!("{}{lacking}", rules.money)));
     }
+    out.push_str(&labelled("order", ORDER));
     out
 }
 

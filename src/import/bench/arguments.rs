@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
 use crate::import::error::ImportError;
+use crate::import::secrets::{Secrets, names_headers, shown_headers};
 use crate::import::shell::{marks, shown};
-use crate::import::text::Secrets;
 
 /// One option as it was given.
 #[derive(Debug)]
@@ -58,7 +58,10 @@ impl<'a> Arguments<'a> {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
-                arguments.missing(&shown(word), "not an option, and this command takes nothing else");
+                // Such a word may be a key whose option was mistyped, so that it is not repeated.
+                let before = arguments.given.borrow().last().map(|given| format!("a word behind --{}", given.name));
+                let what = before.unwrap_or_else(|| "a word before all options".to_owned());
+                arguments.missing(&what, "not an option, and this command takes nothing else");
                 continue;
             };
             let (name, inline) = match option.split_once('=') {
@@ -101,13 +104,14 @@ impl<'a> Arguments<'a> {
     }
 
     fn words(&self, given: &Given) -> String {
-        let values = given.values.iter().map(|value| self.secrets.shown(&given.name, &shown(value)));
         // Of a header only its name is no secret.
-        let values = values.map(|value| match (given.name.as_str(), value.split_once('=')) {
-            ("header", Some((header, _))) => format!("{header}=***"),
-            _ => value,
-        });
-        format!("--{} {}", given.name, values.collect::<Vec<_>>().join(" ")).trim_end().to_owned()
+        let values = if names_headers(&given.name) {
+            shown_headers(&given.values)
+        } else {
+            let values = given.values.iter().map(|value| self.secrets.shown(&given.name, &shown(value)));
+            values.collect::<Vec<_>>().join(" ")
+        };
+        format!("--{} {values}", given.name).trim_end().to_owned()
     }
 
     /// Puts another value in place of what the command said.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::draft::{Field, Listed};
 use super::error::ImportError;
+use super::secrets::Secrets;
 use super::shell::{Command, shown};
-use super::text::Secrets;
 use arguments::Said;
 use load::Load;
 

@@ -8,9 +8,9 @@ use super::{Arguments, Around, Said, Tool};
 use crate::import::address::address;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
+use crate::import::secrets::{Secrets, headers, names_secret};
 use crate::import::shell::{Command, marks, shown};
-use crate::import::text::{Secrets, name_of, scalar};
-use crate::plan::is_secret_name;
+use crate::import::text::{name_of, scalar};
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";
@@ -112,9 +112,17 @@ fn url(
         what: format!("`{}` is no base URL of a server: {reason}", arguments.secrets().hide(&base.value)),
         remedy: "write --base-url http://HOST:PORT".to_owned(),
     })?;
+    if base.value.contains('$') {
+        return Err(ImportError::Shape {
+            place: place.to_owned(),
+            what: format!("the address `{}` holds a variable of the shell", arguments.secrets().hide(&base.value)),
+            remedy: "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …"
+                .to_owned(),
+        });
+    }
     if read.had_secret {
         arguments.missing(
-            "user name, password or key in --base-url",
+            "user name, password or query in --base-url",
             "the plan holds no secret: add api_key: { secret: env:NAME }",
         );
     }
@@ -153,18 +161,17 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
         Some(Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin))
     };
     let mut found = None;
-    if let Some(headers) = arguments.many("header") {
-        for header in &headers.value {
-            let (name, value) = header.split_once('=').unwrap_or((header, ""));
-            let is_key = name.eq_ignore_ascii_case("authorization");
-            if !is_key {
-                arguments.missing(&format!("--header {name}=***"), "requests carry no headers of a plan's own");
+    if let Some(given) = arguments.many("header") {
+        for (name, value) in headers(&given.value) {
+            if !name.eq_ignore_ascii_case("authorization") {
+                let what = if name.is_empty() { "--header ***".to_owned() } else { format!("--header {name}=***") };
+                arguments.missing(&what, "requests carry no headers of a plan's own");
                 continue;
             }
             let bare = value
                 .get(..BEARER.len())
                 .filter(|begin| begin.eq_ignore_ascii_case(BEARER))
-                .map_or(value, |_| &value[BEARER.len()..]);
+                .map_or(value.as_str(), |_| &value[BEARER.len()..]);
             let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
             let origin = match &variable {
                 Some(variable) => format!("--header Authorization, from ${variable}"),
@@ -189,7 +196,13 @@ fn is_variable(name: &str) -> bool {
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let known = around.model.is_some();
     let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
-    let named = |said: &Said<String>| !said.value.trim().is_empty();
+    let named = |said: &Said<String>| {
+        let is_empty = said.value.trim().is_empty();
+        if is_empty {
+            arguments.missing(&said.origin, "it names nothing");
+        }
+        !is_empty
+    };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {
@@ -233,7 +246,7 @@ pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets)
         let name = name.replace('-', "_");
         let shown = fact(&value, secrets);
         match name.as_str() {
-            name if is_secret_name(name) => {}
+            name if names_secret(name) => while words.next_if(|word| !word.starts_with("--")).is_some() {},
             "model" | "served_model_name" => around.model = Some((value, by.clone())),
             "host" => host = Some(value),
             "port" => port = Some(value),

@@ -101,7 +101,7 @@ impl Reading<'_> {
         })?;
         if read.had_secret {
             self.list_missing(
-                format!("{}: user name, password or key in the URL", item.at),
+                format!("{}: user name, password or query in the URL", item.at),
                 "the plan holds no secret: add api_key: { secret: env:NAME }",
             );
         }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, Field, Listed, Section, Sweep};
 use super::error::ImportError;
-use super::text::{Secrets, scalar, seconds};
+use super::secrets::Secrets;
+use super::text::{scalar, seconds};
 use super::{Wishes, text};
 use parts::Parts;
 
@@ -52,7 +53,7 @@ const MOST: usize = 10_000;
 pub(super) struct Reading<'a> {
     file: &'a str,
     object: &'a Map<String, Value>,
-    secrets: Secrets,
+    secrets: &'a Secrets,
     listed: Vec<Listed>,
 }
 
@@ -62,8 +63,8 @@ pub(super) fn draft(
     object: &Map<String, Value>,
     name: Field,
     wishes: &Wishes,
-) -> Result<(Draft, Secrets), ImportError> {
-    let mut secrets = Secrets::default();
+    secrets: &Secrets,
+) -> Result<Draft, ImportError> {
     secrets.add_json(&Value::Object(object.clone()));
     let mut reading = Reading { file, object, secrets, listed: Vec::new() };
     let mut draft = Draft { head: reading.head(name)?, ..Draft::default() };
@@ -83,7 +84,7 @@ pub(super) fn draft(
     reading.times(&mut draft)?;
     reading.rest();
     draft.listed = reading.listed;
-    Ok((draft, reading.secrets))
+    Ok(draft)
 }
 
 fn list(names: &[String]) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::plan::is_secret_name;
+use crate::import::secrets::names_secret;
 
 /// Opens the mark of something that has no value here.
 const OPEN: char = '\u{e000}';
@@ -34,6 +34,14 @@ pub(super) fn without_marks(text: &str) -> String {
 /// The names that a word needed and that have no value here.
 pub(crate) fn marks(word: &str) -> Vec<&str> {
     word.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next()).collect()
+}
+
+/// What of a word stands beside its marks.
+pub(crate) fn without_mark_names(word: &str) -> Vec<&str> {
+    word.split(OPEN)
+        .enumerate()
+        .map(|(at, piece)| if at == 0 { piece } else { piece.split_once(CLOSE).map_or("", |(_, rest)| rest) })
+        .collect()
 }
 
 /// A word with `$NAME` where it has a mark.
@@ -68,7 +76,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
                 let end = rest.find('`').unwrap_or(rest.len());
-                mark(&format!("({})", &rest[..end]), &mut done);
+                mark(&program_of(&rest[..end]), &mut done);
                 at += (end + 1).min(rest.len());
             }
             _ => done.push(c),
@@ -84,7 +92,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
-        let Some(end) = inner.find("))") else { return unknown(rest, rest.len(), done) };
+        let Some(end) = inner.find("))") else { return unclosed(rest, done) };
         match super::arithmetic::value(&inner[..end], variables) {
             Some(value) => done.push_str(&value.to_string()),
             None => mark(&format!("(({}))", &inner[..end]), done),
@@ -93,7 +101,7 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
     }
     for (open, close) in [('(', ')'), ('{', '}')] {
         if let Some(inner) = rest.strip_prefix(open) {
-            let Some(end) = closing(inner, open, close) else { return unknown(rest, rest.len(), done) };
+            let Some(end) = closing(inner, open, close) else { return unclosed(rest, done) };
             if open == '(' {
                 sequence(&inner[..end], done);
             } else {
@@ -114,6 +122,18 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
 fn unknown(rest: &str, length: usize, done: &mut String) -> usize {
     mark(&rest[..length], done);
     length
+}
+
+fn unclosed(rest: &str, done: &mut String) -> usize {
+    mark("…", done);
+    rest.len()
+}
+
+/// A command whose output is needed, by its program alone: its arguments may hold a key.
+fn program_of(command: &str) -> String {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+    if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
 }
 
 fn mark(name: &str, done: &mut String) {
@@ -145,7 +165,7 @@ fn sequence(inner: &str, done: &mut String) {
         (Some(&"seq"), Some(&[last])) => (1, 1, last),
         (Some(&"seq"), Some(&[first, last])) => (first, 1, last),
         (Some(&"seq"), Some(&[first, step, last])) if step > 0 => (first, step, last),
-        _ => return mark(&format!("({inner})"), done),
+        _ => return mark(&program_of(inner), done),
     };
     let values = range(first, last, step);
     done.push_str(&values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "));
@@ -171,14 +191,15 @@ fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String
     match rest {
         "" | "[@]" | "[*]" => put(name, None, quoted, variables, done),
         _ if default.is_some() => put(name, default, quoted, variables, done),
-        _ => mark(inner, done),
+        // What stands behind the name may be the text of a key: `${KEY:?…}`.
+        _ => mark(if name.is_empty() { inner } else { name }, done),
     }
 }
 
 /// Writes the value of a variable, so that quotes in it are no quotes to the splitter.
 fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, done: &mut String) {
     let value = match (variables.get(name), default) {
-        _ if is_secret_name(name) => return mark(name, done),
+        _ if names_secret(name) => return mark(name, done),
         (Some(value), _) => value.clone(),
         (None, Some(default)) => Variable::Text(default.trim_matches(['"', '\'']).to_owned()),
         (None, None) => return mark(name, done),

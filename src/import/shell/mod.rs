@@ -6,12 +6,12 @@ mod arithmetic;
 mod expand;
 mod lex;
 
-pub(super) use expand::{marks, shown};
+pub(super) use expand::{marks, shown, without_mark_names};
 
 use super::draft::Listed;
 use super::error::ImportError;
-use super::text::{Secrets, is_no_key};
-use crate::plan::is_secret_name;
+use super::secrets::{Secrets, names_headers, names_secret};
+use super::text::is_no_key;
 use expand::{Variable, Variables, expand, range, without_marks};
 use lex::Statement;
 
@@ -50,9 +50,9 @@ enum Node {
 }
 
 /// Reads the commands of a script; secrets it holds are put into `secrets`.
-pub(super) fn read(name: &str, text: &str, secrets: &mut Secrets) -> Result<Script, ImportError> {
+pub(super) fn read(name: &str, text: &str, secrets: &Secrets) -> Result<Script, ImportError> {
     let text = without_marks(text);
-    let mut statements = lex::statements(name, &text)?.into_iter();
+    let mut statements = without_documents(lex::statements(name, &text)?).into_iter();
     let mut walker = Walker::new(name, secrets);
     let nodes = walker.nodes(&mut statements, None, 0)?;
     walker.walk(&nodes)?;
@@ -60,7 +60,7 @@ pub(super) fn read(name: &str, text: &str, secrets: &mut Secrets) -> Result<Scri
 }
 
 /// A command whose words a shell has split already.
-pub(super) fn command(words: &[String], secrets: &mut Secrets) -> Command {
+pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
     let words: Vec<String> = words.iter().map(|word| without_marks(word)).collect();
     let own = words.iter().take_while(|word| assignment(word).is_some()).count();
     let mut walker = Walker::new("", secrets);
@@ -80,11 +80,11 @@ struct Walker<'a> {
     /// Statements walked through.
     steps: usize,
     script: Script,
-    secrets: &'a mut Secrets,
+    secrets: &'a Secrets,
 }
 
 impl<'a> Walker<'a> {
-    fn new(name: &'a str, secrets: &'a mut Secrets) -> Walker<'a> {
+    fn new(name: &'a str, secrets: &'a Secrets) -> Walker<'a> {
         Walker { name, variables: Variables::new(), keys: Vec::new(), steps: 0, script: Script::default(), secrets }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Walker<'a> {
 
     /// Takes an assignment; of a secret only that there is one.
     fn assign(&mut self, name: &str, value: &str) {
-        if !is_secret_name(name) {
+        if !names_secret(name) {
             self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));
         } else if !is_no_key(value) {
             if marks(value).is_empty() {
@@ -230,29 +230,60 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Takes the secrets that stand in the words of a command.
-fn collect(words: &[String], secrets: &mut Secrets) {
+/// Takes the secrets that stand in the words of a command. Short options are those of `curl`, which scripts ask with too.
+fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
-    for word in words.iter().filter(|word| marks(word).is_empty()) {
-        secrets.add_address(word);
+    for (at, word) in words.iter().enumerate() {
+        secrets.add_text(word);
         match word.strip_prefix("--") {
             Some(name) => {
                 let (name, value) = name.split_once('=').unwrap_or((name, ""));
                 secrets.add_named(name, value);
                 option = name;
             }
+            None if word == "-H" || word == "-u" => option = if word == "-H" { "header" } else { "password" },
             None => secrets.add_named(option, word),
         }
-        if let Some((name, value)) = word.split_once('=') {
-            // Every header may be one.
-            secrets.add_named(if option == "header" { "key" } else { name }, value);
+        if (word.starts_with("--") || word == "-H") && names_headers(option) {
+            let inline = word.split_once('=').map(|(_, value)| value.to_owned());
+            let more = words[at + 1..].iter().take_while(|word| !word.starts_with("--")).cloned();
+            secrets.add_headers(&inline.into_iter().chain(more).collect::<Vec<_>>());
         }
-        if word.starts_with('{')
-            && let Ok(value) = serde_json::from_str(word)
+        let (name, value) = word.split_once('=').unwrap_or(("", word));
+        secrets.add_named(name, value);
+        for text in [word, value] {
+            if text.starts_with(['{', '['])
+                && let Ok(value) = serde_json::from_str(text)
+            {
+                secrets.add_json(&value);
+                names_headers(option).then(|| secrets.add_json(&serde_json::json!({ "headers": value })));
+            }
+        }
+        // A command in one word: --serve-cmd '…'.
+        if option.ends_with("cmd")
+            && let Some(inner) = shlex::split(value).filter(|inner| inner.len() > 1)
         {
-            secrets.add_json(&value);
+            collect(&inner, secrets);
         }
     }
+}
+
+/// Statements without the lines of `<<END … END`, which are another program's text.
+fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
+    let mut end: Option<String> = None;
+    let mut is_kept = |statement: &Statement| {
+        if let Some(word) = &end {
+            if statement.raw == *word {
+                end = None;
+            }
+            return false;
+        }
+        let opened = statement.raw.split("<<").nth(1).filter(|rest| !rest.starts_with(['<', '=']));
+        let word = opened.and_then(|rest| rest.trim_start_matches('-').split_whitespace().next());
+        end = word.map(|word| word.trim_matches(['"', '\'', '\\']).to_owned()).filter(|word| is_name(word));
+        true
+    };
+    statements.into_iter().filter(|statement| is_kept(statement)).collect()
 }
 
 /// `NAME=(…)`.
@@ -309,7 +340,7 @@ mod tests {
     use super::*;
 
     fn commands(text: &str) -> Vec<String> {
-        let script = read("x.sh", text, &mut Secrets::default()).unwrap();
+        let script = read("x.sh", text, &Secrets::default()).unwrap();
         script.commands.iter().map(|one| format!("{}: {}", one.line, shown(&one.words.join(" ")))).collect()
     }
 
@@ -326,17 +357,17 @@ mod tests {
     #[test]
     fn quotes_in_a_value_are_no_quotes_and_words_of_a_value_are_words() {
         assert_eq!(commands("A='x y'\nB=\"it's\"\nf $A \"$A\" '$A' $B\\\"\n"), ["3: f x y x y $A it's\""]);
-        let script = read("x.sh", "A='x y'\nf $A \"$A\"", &mut Secrets::default()).unwrap();
+        let script = read("x.sh", "A='x y'\nf $A \"$A\"", &Secrets::default()).unwrap();
         assert_eq!(script.commands[0].words, ["f", "x", "y", "x y"]);
     }
 
     #[test]
     fn secrets_and_what_is_not_known_leave_their_names() {
-        let mut secrets = Secrets::default();
+        let secrets = Secrets::default();
         let text = "export OPENAI_API_KEY=sk-abc123\nHF_TOKEN=hf_x f --k $OPENAI_API_KEY --m $MODEL $(date +%s) 2>&1 | tee x\n";
-        let script = read("x.sh", text, &mut secrets).unwrap();
+        let script = read("x.sh", text, &secrets).unwrap();
         let command = &script.commands[0];
-        assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date+%s)");
+        assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date…)");
         assert_eq!(command.secrets, ["OPENAI_API_KEY", "HF_TOKEN"]);
         assert_eq!(secrets.hide("sk-abc123"), "***");
     }
@@ -346,7 +377,7 @@ mod tests {
         let doubling = format!("A=xxxxxxxxxxxxxxxx\n{}f $A", "A=$A$A\n".repeat(40));
         let nested = format!("{}f\n{}", "for a in 1 2 3 4 5 6 7 8 9 10; do\n".repeat(12), "done\n".repeat(12));
         for text in [doubling, nested, "for a in 1; do\n".repeat(100), "$(".repeat(1000), "x $((1".repeat(50)] {
-            assert!(read("x.sh", &text, &mut Secrets::default()).is_err(), "{}", &text[..40]);
+            assert!(read("x.sh", &text, &Secrets::default()).is_err(), "{}", &text[..40]);
         }
     }
 }

@@ -374,7 +374,7 @@ fn verbose_logs() {
     for quiet in [
         "version: 0.33.0",
         "version: 0.10.0",
-        "version: 1.0",
+        "version: '1.0'",
         "version: nightly",
         "version: 0.9.2, flags: { disable_log_requests: true }",
         "flags: { enable_log_requests: false, log_level: warning }",

@@ -49,6 +49,13 @@ impl Checker<'_> {
             return self.report(&inside("by"), Diagnostic::new(Code::UnknownAxis, message).remedy(remedy));
         }
         let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
+        if let Some(known) = self.names_with_slips(by, &values) {
+            // The slip on the axis was told; the baseline is only wrong if nothing has its name.
+            if !matches!(baseline, Scalar::Text(name) if known.contains(&name.as_str())) {
+                self.unknown_name(&inside("baseline"), by, &baseline.to_string(), &known);
+            }
+            return;
+        }
         if !values.contains(baseline) {
             let shown: Vec<String> = values.iter().map(|value| value.to_string()).collect();
             let names = shown.iter().map(String::as_str);

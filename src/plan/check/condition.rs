@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Checker, steps};
+use crate::plan::axis::{self, Kind};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::matrix::{Condition, Filter, Grid, Pick, Query, Want};
 use crate::plan::model::{Scalar, Sweep};
@@ -96,7 +97,7 @@ impl<'p> Asked<'p> {
     }
 }
 
-impl Checker<'_> {
+impl<'t> Checker<'t> {
     /// Checks a condition, written at `at` from the sweep on; whether it may match something.
     pub(super) fn condition(&mut self, asked: &Asked, at: &[Step], condition: &Condition, purpose: Purpose) -> bool {
         let at = [&steps!["sweeps", asked.name], at].concat();
@@ -132,7 +133,11 @@ impl Checker<'_> {
         if self.tree.walk(&matrix).node.is_damaged() {
             return;
         }
-        for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick)) {
+        let slips = self.names_with_slips(field, known.listed.iter().copied()).unwrap_or_default();
+        let right: HashSet<&str> = slips.into_iter().collect();
+        // Where a name on the axis is a slip, told there, the right name may be meant to be on it.
+        let is_right = |pick: &Pick| matches!(pick, Pick::One(Scalar::Text(name)) if right.contains(name.as_str()));
+        for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick) && !is_right(pick)) {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
             let message = match pick {
                 Pick::One(_) => message,
@@ -144,8 +149,23 @@ impl Checker<'_> {
         }
     }
 
+    /// The names that the values of an axis may have, where one of these values is none of them.
+    pub(super) fn names_with_slips<'v>(
+        &mut self,
+        axis: &str,
+        values: impl IntoIterator<Item = &'v Scalar>,
+    ) -> Option<Vec<&'t str>> {
+        let Some(Kind::Name(table)) = axis::kind(axis) else { return None };
+        let known = self.known_names(table);
+        let is_slip = |value: &Scalar| !matches!(value, Scalar::Text(name) if known.contains(name.as_str()));
+        values.into_iter().any(is_slip).then(|| self.names(table))
+    }
+
     /// What to write instead of a value that is not on an axis.
     fn on_axis(&self, known: &Known, pick: &Pick) -> String {
+        if let Some(bounds) = meant_bounds(known, pick) {
+            return format!("write {bounds}");
+        }
         let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
         let names = shown.iter().map(String::as_str);
         if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
@@ -183,5 +203,23 @@ impl Checker<'_> {
         {
             self.report_key(at, Diagnostic::new(purpose.code, message).remedy(remedy));
         }
+    }
+}
+
+/// The bounds that a text among numbers describes, `>8` or `<= 64`, as far as numbers of the axis lie in them.
+fn meant_bounds(known: &Known, pick: &Pick) -> Option<String> {
+    let Pick::One(Scalar::Text(text)) = pick else { return None };
+    let text = text.trim();
+    let end = text.find(|c: char| !matches!(c, '<' | '>' | '='))?;
+    let number: Decimal = text[end..].trim().parse().ok()?;
+    let is_below = |at: &&Decimal| match &text[..end] {
+        ">" | "<=" => **at <= number,
+        _ => **at < number,
+    };
+    let (below, above): (Vec<&Decimal>, Vec<&Decimal>) = known.numbers.iter().partition(is_below);
+    match &text[..end] {
+        ">" | ">=" => Some(format!("{{ from: {} }}", above.first()?)),
+        "<" | "<=" => Some(format!("{{ to: {} }}", below.last()?)),
+        _ => None,
     }
 }

@@ -22,7 +22,10 @@ impl Checker<'_> {
         }
         for (key, axis) in std::mem::take(&mut sweep.matrix) {
             let at = [&matrix[..], &steps![key.as_str()]].concat();
-            if axis.is_empty() {
+            let zipped = self.tree.walk(&[&at[..], &steps!["zip"]].concat());
+            let names_none = matches!(&axis, Axis::Zip(zip) if zip.lists.is_empty());
+            // Lists of a zip that are no axes were told.
+            if axis.is_empty() && !(names_none && zipped.node.keys().next().is_some()) {
                 let remedy = "write at least one value, or remove the axis";
                 self.empty(&at, format!("axis `{key}` has no values"), remedy);
             }
@@ -145,7 +148,8 @@ impl Checker<'_> {
     }
 
     fn not_empty(&mut self, at: &[Step], is_empty: bool) {
-        if is_empty {
+        // What names no axis was told.
+        if is_empty && self.tree.walk(at).node.keys().next().is_none() {
             self.empty(at, "this table names no axis", "write one, like { endpoint: NAME }, or remove the table");
         }
     }

@@ -142,11 +142,15 @@ pub(super) fn one_server(schema: &mut Schema) {
 /// A field of a scenario has the range of the axis that is called so.
 pub(super) fn ranges_of_axes(schema: &mut Schema) {
     let Some(Value::Object(fields)) = schema.get_mut("properties") else { return };
-    for (name, field) in fields {
+    for (name, field) in fields.iter_mut() {
         let range = axis::kind(name).map(axis::Kind::schema);
         if let (Some(Value::Object(range)), Value::Object(field)) = (range, field) {
             field.extend(range.into_iter().filter(|(key, _)| key.to_lowercase().ends_with("imum")));
         }
+    }
+    if let Some(mut other) = fields.get("output_tokens").cloned() {
+        other["description"] = "Another name of `output_tokens`.".into();
+        fields.insert("max_tokens".to_owned(), other);
     }
 }
 

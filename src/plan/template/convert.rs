@@ -16,6 +16,22 @@ pub(super) struct Room {
     pub bytes: usize,
 }
 
+impl Room {
+    /// Uses up room for `more` bytes behind a text of `length` bytes; false if there is none.
+    pub fn takes(&mut self, length: usize, more: usize) -> bool {
+        let left = self.bytes.checked_sub(more).filter(|_| length + more <= MOST_TEXT);
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
+
+    /// Uses up room for a copy of a value; false if there is none.
+    pub fn takes_copy(&mut self, nodes: usize, bytes: usize) -> bool {
+        let left = self.nodes.checked_sub(nodes).zip(self.bytes.checked_sub(bytes));
+        (self.nodes, self.bytes) = left.unwrap_or((self.nodes, self.bytes));
+        left.is_some()
+    }
+}
+
 /// Why something is no value of a plan.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoValue {
@@ -54,10 +70,9 @@ pub(super) fn from_jinja(value: &Jinja, span: &Span, room: &mut Room) -> Result<
         ValueKind::Number => number(value)?,
         ValueKind::String => {
             let text = value.as_str().ok_or(NoValue::Other)?;
-            if text.len() > MOST_TEXT {
+            if !room.takes(0, text.len()) {
                 return Err(NoValue::TooMuch);
             }
-            room.bytes = room.bytes.checked_sub(text.len()).ok_or(NoValue::TooMuch)?;
             Value::Text(text.to_owned())
         }
         ValueKind::Seq | ValueKind::Iterable => {

@@ -5,7 +5,7 @@ use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Va
 
 use super::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
 use super::parts::{Mistake, Part, parts, without_texts, word};
-use crate::plan::error::Code;
+use crate::plan::error::{Code, MOST_MISTAKES};
 use crate::plan::suggest;
 use crate::plan::tree::{Node, Span, Value};
 
@@ -112,22 +112,36 @@ impl Evaluator {
             let made = self.expression(&template[range.clone()], span);
             return made.map_err(|mistakes| moved(mistakes, range.start));
         }
+        self.text(template, &parts, span)
+    }
+
+    /// What a template gives that is more than one expression.
+    fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
-        for part in &parts {
+        for part in parts {
+            // What is used up is so for the rest of them too.
+            if mistakes.len() >= MOST_MISTAKES
+                || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
+            {
+                break;
+            }
             match part {
                 Part::Text(range) => text.push_str(&template[range.clone()]),
                 Part::Expression(range) => match self.expression(&template[range.clone()], span) {
                     Err(found) => mistakes.extend(moved(found, range.start)),
                     Ok(None) => depends = true,
                     Ok(Some(made)) => match as_text(&made.value) {
+                        Some(part) if !self.room.takes(text.len(), part.len()) => {
+                            mistakes.push(mistake_of_value(NoValue::TooMuch, &template[range.clone()]));
+                        }
                         Some(part) => {
                             text.push_str(&part);
-                            made.via.into_iter().for_each(|one| {
-                                if !via.contains(&one) {
-                                    via.push(one)
-                                }
-                            });
+                            let new: Vec<_> = made.via.into_iter().filter(|one| !via.contains(one)).collect();
+                            via.extend(new);
+                            via.truncate(MOST_ORIGINS);
                         }
+                        None if matches!(made.value, Value::Null) => mistakes
+                            .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
                         None => mistakes.push(Mistake::new(
                             range.clone(),
                             "a list or table cannot stand in a text",
@@ -169,11 +183,10 @@ impl Evaluator {
             && expression.trim() == *name
             && let Some(node) = &variable.node
         {
-            let too_much = || vec![mistake_of_value(NoValue::TooMuch, expression)];
-            let left = self.room.nodes.checked_sub(node.count()).ok_or_else(too_much)?;
-            let value = node.value.clone();
-            self.room.nodes = left;
-            return Ok(Some(Made { value, via }));
+            if !self.room.takes_copy(node.count(), variable.size) {
+                return Err(vec![mistake_of_value(NoValue::TooMuch, expression)]);
+            }
+            return Ok(Some(Made { value: node.value.clone(), via }));
         }
         if let Some(mistake) = multiplied_variable(expression, &compiled, &known) {
             return Err(vec![mistake]);
@@ -186,18 +199,31 @@ impl Evaluator {
         };
         self.work_left = left;
         let value = compiled.eval(context).map_err(|error| vec![mistake_of(&error, expression)])?;
+        if value.is_none() {
+            return Ok(Some(Made { value: Value::Null, via }));
+        }
         let value = from_jinja(&value, span, &mut self.room);
         value.map(|value| Some(Made { value, via })).map_err(|error| vec![mistake_of_value(error, expression)])
     }
 
     fn unknown(&self, name: &str, expression: &str) -> Mistake {
         let known = self.variables.keys().map(String::as_str);
+        let at = word(expression, name).unwrap_or(0..expression.len());
+        let after = expression[at.end..].trim_start();
+        if after.starts_with('(') {
+            let message = format!("there are no functions in expressions, and no `{name}`");
+            return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
+        }
+        let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
         let remedy = match suggest::nearest(name, known.clone()) {
+            _ if name == "vars" && part.as_ref().is_some_and(|part| self.variables.contains_key(part)) => {
+                format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
+            }
             Some(near) => format!("did you mean `{near}`?"),
+            None if matches!(name, "null" | "nil") => "write none, which leaves the key out".to_owned(),
             None if self.variables.is_empty() => format!("add it to the plan: vars: {{ {name}: … }}"),
             None => format!("`vars` has {}", suggest::choices(known).replace(" or ", " and ")),
         };
-        let at = word(expression, name).unwrap_or(0..expression.len());
         Mistake { code: Code::UnknownName, ..Mistake::new(at, format!("there is no variable `{name}`"), remedy) }
     }
 }
@@ -224,8 +250,7 @@ fn origins(known: &[(&String, &Variable)]) -> Vec<(String, Span)> {
 }
 
 fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
-    let one = |mistake: Mistake| Mistake { at: mistake.at.start + by..mistake.at.end + by, ..mistake };
-    mistakes.into_iter().map(one).collect()
+    mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
 }
 
 /// `'x' * 1000000000` would fill the memory before anyone could count: what is multiplied is numbers. Said before the
@@ -270,7 +295,14 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     let detail = error.detail().unwrap_or("it cannot be computed").to_owned();
     let formula = "an expression is like n * 2, a ~ 's' or a if b else c";
     let (message, remedy) = match error.kind() {
+        ErrorKind::SyntaxError if has_bare_time(expression) => {
+            let remedy = "a text in an expression has quotes: {{ '10s' if a else '60s' }}";
+            (format!("this is no expression: {detail}"), remedy.to_owned())
+        }
         ErrorKind::SyntaxError => (format!("this is no expression: {detail}"), formula.to_owned()),
+        ErrorKind::InvalidOperation if detail.ends_with(" / 0") => {
+            (format!("the expression cannot be computed: {detail}"), "nothing is divided by 0".to_owned())
+        }
         ErrorKind::UndefinedError => {
             ("the expression asks for a part that its variable does not have".to_owned(), "look at `vars`".to_owned())
         }
@@ -279,14 +311,28 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
             (detail, format!("the filters are {filters}"))
         }
         ErrorKind::OutOfFuel => ("the expression takes too many steps".to_owned(), "make it shorter".to_owned()),
+        _ if expression.contains(['/', '%']) => {
+            let remedy = format!("look for a division by zero; {formula}");
+            (format!("the expression cannot be computed: {detail}"), remedy)
+        }
         _ => (format!("the expression cannot be computed: {detail}"), formula.to_owned()),
     };
     Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
 }
 
+/// Whether an expression has something like `10s` outside of quotes.
+fn has_bare_time(expression: &str) -> bool {
+    let outside = without_texts(expression);
+    let mut words = outside.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(|c: char| c.is_alphabetic()))
+}
+
 fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
     let (message, remedy) = match error {
-        NoValue::Nothing => ("the expression gives nothing", "give it a value in every case: {{ a if b else c }}"),
+        NoValue::Nothing => (
+            "the expression gives nothing",
+            "give it a value in every case: {{ a if b else c }}; none alone leaves its key out",
+        ),
         NoValue::NoNumber => ("the expression gives no finite number", "look for a division by zero"),
         NoValue::TooMuch => ("the plan's templates make more than any plan needs", "use shorter texts and lists"),
         NoValue::Other => ("the expression gives no value of a plan", "give a number, a text, true, false or a list"),

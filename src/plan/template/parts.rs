@@ -7,6 +7,9 @@ use crate::plan::error::Code;
 /// A longer expression is no formula that a reader of the plan could follow.
 const MOST_EXPRESSION: usize = 1_000;
 
+/// A text with more is made elsewhere, and pasted in.
+const MOST_EXPRESSIONS: usize = 100;
+
 /// A mistake in a template.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mistake {
@@ -24,6 +27,11 @@ impl Mistake {
     /// A mistake of a template.
     pub fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
         Mistake { code: Code::Template, message: message.into(), remedy: remedy.into(), at }
+    }
+
+    /// It in a text of which its own begins at `by`.
+    pub fn moved(self, by: usize) -> Mistake {
+        Mistake { at: self.at.start + by..self.at.end + by, ..self }
     }
 }
 
@@ -52,6 +60,10 @@ pub(super) fn parts(template: &str) -> Result<Vec<Part>, Mistake> {
             return Err(Mistake::new(open..open + 2, "templates have no statements, only {{ expressions }}", remedy));
         }
         let inner = open + 2..end_of(template, open + 2)?;
+        if parts.iter().filter(|part| matches!(part, Part::Expression(_))).count() == MOST_EXPRESSIONS {
+            let message = format!("a value has at most {MOST_EXPRESSIONS} expressions");
+            return Err(Mistake::new(open..inner.end, message, "divide it between several variables"));
+        }
         if inner.len() > MOST_EXPRESSION {
             let message = format!("an expression has at most {MOST_EXPRESSION} characters");
             return Err(Mistake::new(open..inner.end + 2, message, "make parts of it variables of their own"));

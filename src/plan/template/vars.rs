@@ -28,7 +28,10 @@ impl Templates<'_> {
         }
         while let Some(at) = ready.pop_front() {
             let Entry { key, node, .. } = &mut entries[at];
-            self.value(node, false);
+            if !self.value(node, false) {
+                self.found.push(nothing(node));
+                node.fail();
+            }
             if !node.is_damaged() && !matches!(node.value, Value::Null) {
                 self.evaluator.define(key, node);
             }
@@ -112,6 +115,12 @@ impl Templates<'_> {
         }
         entries.iter_mut().zip(waits).filter(|(_, waits)| **waits > 0).for_each(|(entry, _)| entry.node.fail());
     }
+}
+
+/// A variable that a template makes none: only what uses it can be left out.
+fn nothing(node: &Node) -> Diagnostic {
+    let remedy = "let the value that uses it be none: \"{{ a if b else none }}\"";
+    Diagnostic::new(Code::Template, "a variable cannot be none").at(Some(node.span.clone())).remedy(remedy)
 }
 
 /// Where a variable is given its value.

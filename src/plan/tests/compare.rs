@@ -19,6 +19,7 @@ fn a_comparison_needs_its_cells() {
         "compare: { by: concurrency, baseline: 8 }",
         "compare: { by: batch_size, baseline: 1, metrics: ttft_p999 }",
         "compare: { by: qps, baseline: 2, metrics: [ttft, goodput] }",
+        "compare: { by: qps, baseline: 2, metrics: [ttft_p99_ms, output_throughput_tokens_per_s] }",
     ] {
         assert_eq!(errors(right), "", "{right}");
     }
@@ -33,6 +34,13 @@ fn a_comparison_needs_its_cells() {
         "  three: { matrix: { endpoint: a, qps: [1, 2] }, compare: { by: endpoint, baseline: a } }",
     ];
     insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(wrong.map(errors).join("\n\n")) });
+}
+
+#[test]
+fn a_metric_that_is_none_is_told_from_those_that_are() {
+    let told = ["p99_ttft", "TTFT_p99", "throughput", "ttft_mean_ms", "p99", "speed", "TTFT", "requests_p99"]
+        .map(|name| name.parse::<crate::plan::compare::MetricName>().unwrap_err());
+    insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(told.join("\n")) });
 }
 
 #[test]

@@ -286,3 +286,78 @@ fn mistakes_in_what_is_set() {
     ];
     insta::assert_snapshot!(errors_with("", &set));
 }
+
+#[test]
+fn numbers_that_lose_something_are_refused_where_letters_count() {
+    let server = |facts: &str| PLAN.replace("{ engine: mock }", &format!("{{ engine: mock, server: {facts} }}"));
+    let honest =
+        "{ version: \"0.10\", tensor_parallel: 8, build: 007, other: 0.33.0, flags: { share: 0.9, \"1.0\": 2 } }";
+    good_with(&server(honest), &["vars={ n: 1.50 }", "seed=\"{{ n * 2 }}\""]);
+    for (text, set, wanted) in [
+        (server("{ version: 0.10 }"), "name=a", "write \"0.10\" in quotes, or 0.1 where a number is meant"),
+        (server("{ flags: { share: 1.0 } }"), "name=a", "write \"1.0\" in quotes"),
+        (PLAN.to_owned(), "endpoints.demo.server={ version: 0.10 }", "write \"0.10\" in quotes"),
+        (server("{ version: \"{{ v }}\" }"), "vars={ v: 0.10 }", "--set:1:11"),
+        (PLAN.replace("id: m", "id: \"m-{{ v }}\""), "vars={ v: 1.0 }", "write \"1.0\" in quotes"),
+        (PLAN.replace("id: m", "id: m, precision: 8.0"), "name=a", "put quotes around it: \"8.0\""),
+    ] {
+        let shown = errors_among(&[("plans/p.yaml", &text)], &[set]);
+        assert!(shown.contains(wanted) && shown.matches("error[").count() == 1, "{text}{set}: {shown}");
+    }
+    let toml = "sweepline = 1\nname = 'a'\nmodels.m.id = 'm'\nsweeps.s.matrix.qps = 1.50\n\
+                [endpoints.e]\nengine = 'mock'\nserver = { version = 0.10, size = 1_000, flags = { share = 0.9 } }\n";
+    let shown = parse(Path::new("p.toml"), toml, Format::Toml).unwrap_err().render(false);
+    assert!(shown.contains("p.toml:7:22") && shown.matches("error[").count() == 1, "{shown}");
+}
+
+#[test]
+fn words_for_true_and_false_need_quotes_in_variables() {
+    for word in ["no", "Off", "yes", "on", "n"] {
+        let shown =
+            errors_with(&format!("vars: {{ a: {word}, b: [1, {{ c: {word} }}] }}\nstream: \"{{{{ a }}}}\""), &[]);
+        assert_eq!(shown.matches("write true or false, or put it in quotes").count(), 2, "{word}: {shown}");
+        assert_eq!(shown.matches("error[").count(), 2, "{word}: {shown}");
+        assert_eq!(errors_with(&format!("vars: {{ a: \"{word}\", b: '{word}', c: north }}"), &[]), "");
+    }
+}
+
+#[test]
+fn a_template_that_gives_none_leaves_its_key_out() {
+    let text = |smoke: bool| {
+        format!(
+            "vars: {{ smoke: {smoke} }}\nphases:\n  measure: {{ for: 20s, min_requests: \"{{{{ none if smoke else 400 }}}}\" }}\n{}",
+            PLAN.replace("[1, 8]", "[1, \"{{ none if smoke else 8 }}\"]")
+        )
+    };
+    let of = |smoke| {
+        let plan = good_with(&text(smoke), &[]).plan;
+        let axis = serde_json::to_string(&plan.sweeps["s"].matrix["batch_size"]).unwrap();
+        (plan.phases.measure.unwrap().min_requests, axis)
+    };
+    assert_eq!(of(false), (Some(400), "[1,8]".to_owned()));
+    assert_eq!(of(true), (None, "[1]".to_owned()));
+    for (head, wanted) in [
+        ("vars: { a: \"{{ none }}\" }\nnotes: \"{{ a }}\"", "a variable cannot be none"),
+        ("notes: \"n = {{ none }}\"", "the expression gives nothing"),
+        ("seed: \"{{ null }}\"", "write none, which leaves the key out"),
+        ("seed: \"{{ 1 if false }}\"", "none alone leaves its key out"),
+    ] {
+        let shown = errors_with(head, &[]);
+        assert!(shown.contains(wanted) && shown.matches("error[").count() == 1, "{head}: {shown}");
+    }
+}
+
+#[test]
+fn max_tokens_of_a_scenario_is_output_tokens() {
+    let text = |fields: &str| format!("scenarios: {{ s: {{ {fields} }} }}\n{PLAN}");
+    let of = |text: &str, set: &[&str]| good_with(text, set).plan.scenarios["s"].output_tokens;
+    assert_eq!(of(&text("max_tokens: 4"), &[]), Some(4));
+    assert_eq!(of(&text("max_tokens: 4"), &["scenarios.s.output_tokens=5"]), Some(5));
+    assert_eq!(of(&text("output_tokens: 4"), &["scenarios.s.max_tokens=6"]), Some(6));
+    assert_eq!(of(&text("output_tokens: 4"), &["scenarios.s={ max_tokens: 7 }"]), Some(7));
+    let shown = errors_among(&[("plans/p.yaml", &text("max_tokens: 4, output_tokens: 4"))], &[]);
+    assert!(shown.contains("E004") && shown.contains("`output_tokens` is the same"), "{shown}");
+    let over = format!("use: part.yaml\n{}", text("max_tokens: 8"));
+    let files = [("plans/p.yaml", over.as_str()), ("plans/part.yaml", "scenarios: { s: { output_tokens: 4 } }\n")];
+    assert_eq!(load_among(&files, &[]).unwrap().plan.scenarios["s"].output_tokens, Some(8));
+}

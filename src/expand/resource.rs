@@ -1,0 +1,73 @@
+//! What the runs of an endpoint occupy while they are under way. Scheduling only: nothing of it is a part of what a run is.
+
+use crate::plan::{Plan, Table};
+
+/// For each endpoint of the plan, what its runs occupy: runs on one resource never overlap.
+///
+/// Its `resource`, where it has one. Of the others those whose `url` has the same scheme, host and port are one server, and
+/// share what is called by the name of the first of them; an embedded mock is its own.
+pub fn resources(plan: &Plan) -> Table<String> {
+    let mut firsts: Vec<(String, &String)> = Vec::new();
+    let mut resources = Table::with_capacity(plan.endpoints.len());
+    for (name, endpoint) in &plan.endpoints {
+        let resource = match (&endpoint.resource, endpoint.url.as_deref().and_then(server)) {
+            (Some(resource), _) => resource,
+            (None, None) => name,
+            (None, Some(server)) => match firsts.iter().find(|(known, _)| *known == server) {
+                Some((_, first)) => first,
+                None => {
+                    firsts.push((server, name));
+                    name
+                }
+            },
+        };
+        resources.insert(name.clone(), resource.clone());
+    }
+    resources
+}
+
+/// Scheme, host and port of an address, the port also where it is the usual one.
+fn server(url: &str) -> Option<String> {
+    reqwest::Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(endpoints: Value) -> Vec<(String, String)> {
+        let plan: Plan = serde_json::from_value(json!({
+            "sweepline": 1, "name": "t", "endpoints": endpoints, "models": { "m": { "id": "x" } },
+            "sweeps": { "s": { "matrix": { "endpoint": "a", "model": "m", "batch_size": 1 } } },
+        }))
+        .expect("a plan");
+        resources(&plan).into_iter().collect()
+    }
+
+    #[test]
+    fn one_server_is_one_resource_unless_the_plan_says_otherwise() {
+        let resources = of(json!({
+            "a": { "url": "http://host:80/v1" },
+            "path": { "url": "http://HOST/other/v1" },
+            "own": { "url": "http://host/v1", "resource": "mine" },
+            "port": { "url": "http://host:81/v1" },
+            "scheme": { "url": "https://host/v1" },
+            "secure": { "url": "https://host:443/v1" },
+            "mock": { "engine": "mock" },
+            "other": { "engine": "mock" },
+        }));
+        let expected = [
+            ("a", "a"),
+            ("path", "a"),
+            ("own", "mine"),
+            ("port", "port"),
+            ("scheme", "scheme"),
+            ("secure", "scheme"),
+            ("mock", "mock"),
+            ("other", "other"),
+        ];
+        assert_eq!(resources, expected.map(|(name, resource)| (name.to_owned(), resource.to_owned())));
+    }
+}
