@@ -121,11 +121,6 @@ impl<'p> SweepView<'p> {
         self.sweep.values(axis)
     }
 
-    /// Fields that change together with the values of an axis.
-    pub fn together_with(&self, axis: &str) -> Vec<&'p str> {
-        self.sweep.together_with(axis)
-    }
-
     /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
     pub fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();

@@ -207,15 +207,6 @@ impl Sweep {
         written
     }
 
-    /// The fields that change together with `field`, because one axis gives them all.
-    pub fn together_with(&self, field: &str) -> Vec<&str> {
-        let Ok(axes) = Axes::new(self) else { return Vec::new() };
-        let Some(id) = axes.field(field) else { return Vec::new() };
-        let axis = axes.given_by[id];
-        let others = axes.names.iter().zip(&axes.given_by).filter(|(name, by)| **by == axis && **name != field);
-        others.map(|(name, _)| *name).collect()
-    }
-
     /// Every field that some cell may have, in the order in which they are written.
     pub fn fields(&self) -> Vec<&str> {
         let mut fields: Vec<&str> = Vec::new();
