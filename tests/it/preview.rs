@@ -151,7 +151,7 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
 #[test]
 fn runs_are_shown_as_the_plan_names_them() {
     let lab = Lab::new();
-    let axes = "scenario: [s], prompt_tokens: [20, 10], output_tokens: [4, 3], batch_size: [2, 1] }, repeats: 2 }";
+    let axes = "scenario: [s], prompt_tokens: [20, 16], output_tokens: [4, 3], batch_size: [2, 1] }, repeats: 2 }";
     lab.write("plan.yaml", &PLAN.replace("scenario: [s], batch_size: [1, 2] } }", axes));
     let json = preview(&lab, &[]);
     let runs = json["runs"].as_array().unwrap();
@@ -168,7 +168,7 @@ fn runs_are_shown_as_the_plan_names_them() {
     let shown: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("new ")).filter_map(of_line).collect();
     let mut expected = Vec::new();
     for endpoint in ["fast", "slow"] {
-        for (prompt, output) in [(20, 4), (20, 3), (10, 4), (10, 3)] {
+        for (prompt, output) in [(20, 4), (20, 3), (16, 4), (16, 3)] {
             for (batch, repeat) in [(2, 0), (2, 1), (1, 0), (1, 1)] {
                 expected.push(([endpoint.into(), prompt.into(), output.into(), batch.into()], Value::from(repeat)));
             }
