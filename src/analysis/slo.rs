@@ -58,7 +58,7 @@ pub struct SloTest {
     pub answer: Answer,
 }
 
-/// The limits on single gaps: what `Events` must have counted for [`test`].
+/// The limits on single gaps: what `Events` must have counted for [`test()`].
 pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
     slo.map_or_else(Vec::new, |slo| slo.itl.values().copied().collect())
 }
