@@ -12,6 +12,7 @@ mod check;
 mod client;
 pub mod compare;
 pub mod disclosure;
+mod endpoint;
 mod error;
 mod files;
 mod foreign;

@@ -79,6 +79,7 @@ impl Range {
     }
 
     /// How many values there are.
+    // A range that was accepted holds its first value: `is_empty` would have one answer.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         self.count().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()

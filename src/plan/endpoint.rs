@@ -1,0 +1,164 @@
+//! A server under test: where it is, what answers there, and what is declared of it.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::mock_figures::MockFigures;
+use super::model::Table;
+use super::scalar::Fact;
+use super::shorthand::SecretRef;
+use crate::units::Decimal;
+
+/// A server under test: a `url`, or the embedded mock (`engine: mock`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = super::schema::one_server)]
+pub struct Endpoint {
+    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. Absent for the embedded mock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::url")]
+    pub url: Option<String>,
+    /// Which inference engine answers; decides which extensions are sent (such as ignore_eos).
+    #[serde(default)]
+    pub engine: Engine,
+    /// Which API is called.
+    #[serde(default)]
+    pub api: Api,
+    /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "secret": "env:VLLM_API_KEY" }))]
+    pub api_key: Option<SecretRef>,
+    /// The hardware the server runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Hardware>,
+    /// Facts about the running server that decide its speed. Well-known are `version`, `tensor_parallel`,
+    /// `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others may stand beside them. Every fact is part
+    /// of a run's identity.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::disclosure::server_schema")]
+    pub server: Table<Fact>,
+    /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
+    /// the same scheme, host and port share; an embedded mock shares nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "node-a")]
+    pub resource: Option<String>,
+    /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock: Option<MockFigures>,
+    /// Set to true to accept any TLS certificate of this endpoint. Say why in `notes`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub insecure_tls: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The inference engine behind an endpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// NVIDIA NIM.
+    Nim,
+    /// Hugging Face Text Generation Inference.
+    Tgi,
+    /// llama.cpp's server.
+    Llamacpp,
+    /// Any other OpenAI-compatible server.
+    #[default]
+    Openai,
+    /// sweepline's own mock; embedded when the endpoint has no `url`.
+    Mock,
+}
+
+impl Engine {
+    /// All of them, as they are documented.
+    pub const ALL: [Engine; 7] =
+        [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Vllm => "vllm",
+            Engine::Sglang => "sglang",
+            Engine::Nim => "nim",
+            Engine::Tgi => "tgi",
+            Engine::Llamacpp => "llamacpp",
+            Engine::Openai => "openai",
+            Engine::Mock => "mock",
+        }
+    }
+
+    /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).
+    pub fn takes_ignore_eos(self) -> bool {
+        matches!(self, Engine::Vllm | Engine::Sglang | Engine::Mock)
+    }
+}
+
+/// Which of the two OpenAI APIs is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// POST /chat/completions.
+    #[default]
+    Chat,
+    /// POST /completions.
+    Completions,
+}
+
+impl Api {
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Chat => "chat",
+            Api::Completions => "completions",
+        }
+    }
+}
+
+/// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for readers of the
+/// results, and a run keeps its result when it is added or changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hardware {
+    /// The accelerator, like H100-SXM-80GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "H100-SXM-80GB")]
+    pub gpu: Option<String>,
+    /// How many of them serve this endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 8)]
+    pub gpus: Option<u32>,
+    /// Memory of one accelerator, like 80GB HBM3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"80GB HBM3")]
+    pub memory: Option<String>,
+    /// Memory bandwidth of one accelerator, like 3.35TB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "3.35TB/s")]
+    pub memory_bandwidth: Option<String>,
+    /// How the accelerators are connected, like nvlink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nvlink")]
+    pub interconnect: Option<String>,
+    /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"25GbE, one rack")]
+    pub network: Option<String>,
+    /// What the server loads its weights from, like local NVMe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local NVMe")]
+    pub storage: Option<String>,
+    /// Price of the whole endpoint per hour, in your currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    #[schemars(example = 31.2)]
+    pub price_per_hour: Option<Decimal>,
+}
