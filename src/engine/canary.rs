@@ -66,8 +66,14 @@ pub fn sleep_until(clock: Clock, at: u64) {
 
 /// The calling thread sends and reads from here on; its loop is watched for as long as its runtime is polled.
 pub fn attend(observer: &Observer, clock: Clock, name: &str) {
-    observer.enlist(name);
-    tokio::task::spawn_local(watch_loop(observer.clone(), clock));
+    let member = observer.enlist(name);
+    let watching = watch_loop(observer.clone(), clock);
+    tokio::task::spawn_local(async move {
+        watching.await;
+        // The thread leaves the run when its runtime ends, whether its loop was watched or not.
+        std::future::pending::<()>().await;
+        drop(member);
+    });
 }
 
 async fn watch_loop(observer: Observer, clock: Clock) {

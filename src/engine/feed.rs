@@ -184,7 +184,7 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
     // One that is itself a large part of what may be made ahead leaves room for fewer.
     let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
-        observer.enlist("content");
+        let _member = observer.enlist("content");
         threads::step_back();
         // The run is over when nobody takes contents any longer.
         let _ = sender.blocking_send(vec![first]);

@@ -17,6 +17,7 @@ use super::client::{Client, Common, Ended, Order};
 use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
+use super::observe::Membership;
 use super::pool::Pool;
 use super::threads;
 use super::workers::Workers;
@@ -53,6 +54,8 @@ pub type Handed = (Order, Ticket, UnboundedSender<Told>);
 /// I/O threads at work.
 pub struct Threads {
     threads: Vec<Thread>,
+    /// The thread that hands requests to them.
+    _executor: Membership,
 }
 
 /// One of them.
@@ -106,13 +109,13 @@ impl Opened {
                 Hands::Here(Workers::new(Client { common: Arc::clone(common), pool }))
             }
             Opened::Threads(threads) => {
-                common.observer.enlist("executor");
+                let executor = common.observer.enlist("executor");
                 let begun = |(thread, begin): (Thread, oneshot::Sender<Arc<Common>>)| {
                     // A thread that has ended meanwhile shows in its requests.
                     let _ = begin.send(Arc::clone(common));
                     thread
                 };
-                Hands::Threads(Threads { threads: threads.into_iter().map(begun).collect() })
+                Hands::Threads(Threads { threads: threads.into_iter().map(begun).collect(), _executor: executor })
             }
         }
     }

@@ -3,7 +3,7 @@
 //! for each event; a thread of its own looks once a second and at the borders of the measure window.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::rows::{Observed, Phase, RequestRow};
@@ -22,7 +22,7 @@ pub struct Observer(Arc<Told>);
 #[derive(Debug)]
 struct Told {
     progress: Arc<Progress>,
-    threads: Mutex<Vec<Enlisted>>,
+    threads: Mutex<Vec<Arc<Enlisted>>>,
     lateness: Gauge,
     read_delay: Gauge,
     wakes: Gauge,
@@ -34,10 +34,36 @@ struct Told {
 /// A thread of the run and what it had used when the run became its work.
 #[derive(Debug)]
 pub struct Enlisted {
-    /// The thread.
-    pub thread: Thread,
+    /// What it called itself.
+    pub name: String,
     /// What it had used before.
     pub before: Used,
+    thread: Thread,
+    left: OnceLock<Used>,
+}
+
+impl Enlisted {
+    /// What it has used until now, or until it left; none where it ended without leaving.
+    pub fn used(&self) -> Option<Used> {
+        let left = || self.left.get().copied();
+        // It may leave and end between the first two.
+        left().or_else(|| self.thread.used()).or_else(left)
+    }
+}
+
+/// The run is the work of a thread for as long as this is held. What the thread had used by then stays known after it has
+/// ended: on a busy machine the one that looks may come later.
+#[derive(Debug)]
+#[must_use = "the thread leaves the run when this is dropped"]
+pub struct Membership(Arc<Enlisted>);
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if let Some(used) = self.0.thread.used() {
+            // Nobody else sets it.
+            let _ = self.0.left.set(used);
+        }
+    }
 }
 
 /// Durations, twice: since somebody last looked, and of the measure window.
@@ -109,11 +135,14 @@ impl Observer {
         }))
     }
 
-    /// The calling thread works for the run from here on. I/O threads are `io`, or `io-1`, `io-2`, … where there are several.
-    pub fn enlist(&self, name: impl Into<String>) {
-        let thread = Thread::current(name.into());
+    /// The calling thread works for the run while it holds what is given. I/O threads are `io`, or `io-1`, `io-2`, … where
+    /// there are several.
+    pub fn enlist(&self, name: impl Into<String>) -> Membership {
+        let thread = Thread::current();
         let before = thread.used().unwrap_or_default();
-        self.threads().push(Enlisted { thread, before });
+        let enlisted = Arc::new(Enlisted { name: name.into(), before, thread, left: OnceLock::new() });
+        self.threads().push(Arc::clone(&enlisted));
+        Membership(enlisted)
     }
 
     /// A request has ended. Neither locks nor allocates.
@@ -138,7 +167,7 @@ impl Observer {
     }
 
     /// The threads of the run so far, in the order in which they enlisted.
-    pub fn threads(&self) -> MutexGuard<'_, Vec<Enlisted>> {
+    pub fn threads(&self) -> MutexGuard<'_, Vec<Arc<Enlisted>>> {
         // A thread that panicked while it enlisted left the list whole.
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,5 +246,30 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_used_is_known_after_it_has_ended() {
+        let observer = Observer::new(Arc::default());
+        let theirs = observer.clone();
+        let work = move || {
+            let _member = theirs.enlist("writer");
+            let busy = |n: &u64| theirs.threads()[0].used().is_some_and(|used| used.cpu_ns < 2_000_000 && *n > 0);
+            (1..).take_while(busy).count()
+        };
+        std::thread::spawn(work).join().unwrap();
+        let enlisted = Arc::clone(&observer.threads()[0]);
+        // The thread may take a moment to leave the kernel's books after it was joined.
+        while enlisted.thread.used().is_some() {
+            std::thread::yield_now();
+        }
+        let used = enlisted.used().unwrap();
+        assert!(used.cpu_ns >= 2_000_000 && used.cpu_ns > enlisted.before.cpu_ns);
+        assert_eq!(enlisted.used(), Some(used), "it stays what it was");
     }
 }

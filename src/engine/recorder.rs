@@ -125,7 +125,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self) -> Result<(), SinkError> {
-        self.observer.enlist("writer");
+        let _member = self.observer.enlist("writer");
         threads::step_back();
         while !self.take(self.clock.now())? {
             std::thread::park_timeout(LOOK_EVERY);

@@ -7,11 +7,9 @@ use std::os::unix::fs::FileExt;
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
-/// One thread of this process, as it enlisted itself.
+/// One thread of this process.
 #[derive(Debug)]
 pub struct Thread {
-    /// What it called itself.
-    pub name: String,
     clock: ClockId,
     schedstat: Option<File>,
 }
@@ -69,13 +67,13 @@ pub fn step_back() {
 
 impl Thread {
     /// The calling thread.
-    pub fn current(name: String) -> Thread {
+    pub fn current() -> Thread {
         // How Linux numbers the CPU clock of a thread, which glibc's pthread_getcpuclockid computes too: the complement of
         // the thread's id above three bits that say "of a thread, as the scheduler counts".
         const SCHEDULED_OF_THREAD: i32 = 0b110;
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let clock = ClockId::from_raw((!id << 3) | SCHEDULED_OF_THREAD);
-        Thread { name, clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
+        Thread { clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
     }
 
     /// What it has used until now; none once it has ended.
@@ -164,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_thread_sees_its_own_time() {
-        let thread = Thread::current("io".to_owned());
+        let thread = Thread::current();
         let before = thread.used().unwrap();
         let mut sum = 0u64;
         let busy = std::iter::repeat_with(|| {
@@ -177,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_is_not_known() {
-        let thread = std::thread::spawn(|| Thread::current("io".to_owned())).join().unwrap();
+        let thread = std::thread::spawn(Thread::current).join().unwrap();
         // The thread may take a moment to leave the kernel's books after it was joined.
         while thread.used().is_some() {
             std::thread::yield_now();

@@ -65,7 +65,7 @@ impl Watcher {
 
     /// Looks until the run is over.
     pub fn watch(mut self) -> Seen {
-        self.observer.enlist("canary");
+        let _member = self.observer.enlist("canary");
         canary::be_exact();
         let clock = self.clock;
         let mut ticks = Ticks::new(canary::TICK_NS, clock.now());
@@ -124,7 +124,7 @@ impl Watcher {
         Look {
             began: clock.now(),
             cpu_at_begin: clock.cpu(),
-            threads: self.observer.threads().iter().map(|enlisted| enlisted.thread.used()).collect(),
+            threads: self.observer.threads().iter().map(|enlisted| enlisted.used()).collect(),
             machine: self.kernel.machine(),
             cpu_at_end: clock.cpu(),
             ended: clock.now(),
@@ -154,14 +154,14 @@ impl Watcher {
         })
     }
 
-    /// What each thread used between two looks. One that enlisted after the first is counted from then on; one that ended
-    /// before the second is not known. Threads that send and read come first.
+    /// What each thread used between two looks. One that enlisted after the first is counted from then on, one that left
+    /// before the second until then. Threads that send and read come first.
     fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
         let threads = self.observer.threads();
         let times = threads.iter().zip(&closed.threads).enumerate().filter_map(|(index, (enlisted, closed))| {
             let opened = opened.threads.get(index).copied().flatten().unwrap_or(enlisted.before);
             let used = since(opened, (*closed)?);
-            Some(ThreadTime { name: enlisted.thread.name.clone(), cpu_ns: used.cpu_ns, wait_ns: used.wait_ns })
+            Some(ThreadTime { name: enlisted.name.clone(), cpu_ns: used.cpu_ns, wait_ns: used.wait_ns })
         });
         let mut times: Vec<ThreadTime> = times.collect();
         // `io-2` before `io-10`.
@@ -206,8 +206,8 @@ impl Watcher {
 /// CPU and waiting time of each thread since it enlisted.
 fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     for enlisted in observer.threads().iter() {
-        let name = &enlisted.thread.name;
-        let Some(used) = enlisted.thread.used().map(|used| since(enlisted.before, used)) else { continue };
+        let name = &enlisted.name;
+        let Some(used) = enlisted.used().map(|used| since(enlisted.before, used)) else { continue };
         add(format!("thread_cpu_seconds_total.{name}"), seconds(used.cpu_ns));
         if let Some(wait) = used.wait_ns {
             add(format!("thread_wait_seconds_total.{name}"), seconds(wait));
