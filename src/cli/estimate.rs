@@ -164,7 +164,7 @@ fn names(spec: &RunSpec) -> String {
 /// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
 /// answers before it, too.
 fn tokens(content: &Content) -> (f64, u64) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _ } = content;
     let (system, prompt, output) = (f64::from(*system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
     let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
     (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))

@@ -209,7 +209,7 @@ impl Executor {
 
     async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
         let phase = self.phases.enter(start.scheduled);
-        let (content, ticket) = self.feed.next(start.slot, self.common.clock).await.ok_or(EngineError::Content)?;
+        let (content, ticket) = self.feed.next(&start, self.common.clock).await.ok_or(EngineError::Content)?;
         let row = RequestRow {
             conversation: content.conversation,
             turn: content.turn,
@@ -249,7 +249,7 @@ impl Executor {
         let outcome = ended.entry.row().outcome;
         let refusal = if outcome == Outcome::Connect { ended.entry.row().error.clone() } else { None };
         let ok = self.keep(ended.entry)?;
-        self.feed.give_back(ticket, ok.then_some(ended.answer));
+        let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
         }
@@ -260,7 +260,7 @@ impl Executor {
         if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
-        if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot) {
+        if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot, think) {
             self.launch(start).await?;
         }
         Ok(())

@@ -1,27 +1,18 @@
 //! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
 //! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
 
-use std::collections::{HashMap, VecDeque};
-
 use bytes::Bytes;
-use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
-use crate::workload::{Conversation, Generator, Lengths, NonceKey, Shape, body};
+use crate::workload::{Generator, Lengths, NonceKey, Shape, body};
 
+use super::ahead::Ahead;
 use super::clock::Clock;
+use super::conversations::{Conversations, Turn};
 use super::observe::Observer;
-use super::threads;
+use super::pacer::Start;
 use super::waits::Waits;
-
-/// Bytes that may be made ahead.
-const AHEAD_BYTES: usize = 16 << 20;
-/// Contents that change hands at once: each hand-over may wake the thread that makes them.
-const MOST_IN_BATCH: usize = 16;
-/// Batches made ahead.
-const AHEAD: usize = 64;
 
 /// What one request carries.
 pub struct Content {
@@ -42,14 +33,6 @@ pub struct Content {
 /// What must be given back when the request has ended.
 pub struct Ticket(Option<Turn>);
 
-/// A turn of a conversation under way.
-struct Turn {
-    conversation: Conversation,
-    slot: Option<u32>,
-    /// What the user said.
-    said: String,
-}
-
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
     /// Says how long requests were to be that nobody made.
@@ -59,23 +42,8 @@ pub struct Feed {
 }
 
 enum Source {
-    Ahead {
-        /// What is at hand.
-        batch: std::vec::IntoIter<Content>,
-        /// What comes next.
-        batches: Receiver<Vec<Content>>,
-    },
+    Ahead(Ahead<Content>),
     Conversations(Box<Conversations>),
-}
-
-struct Conversations {
-    generator: Generator,
-    shape: Shape,
-    started: u64,
-    /// Conversations between two turns: a closed loop's by slot.
-    by_slot: HashMap<u32, Conversation>,
-    /// An open loop's, the one that has waited longest first.
-    waiting: VecDeque<Conversation>,
 }
 
 impl Feed {
@@ -85,17 +53,10 @@ impl Feed {
         let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
         let shape = shape(spec);
         let source = match spec.scenario.reuse {
-            Reuse::Conversation => Source::Conversations(Box::new(Conversations {
-                generator: generator.clone(),
-                shape,
-                started: 0,
-                by_slot: HashMap::new(),
-                waiting: VecDeque::new(),
-            })),
-            _ => {
-                let batches = make_ahead(generator.clone(), shape, observer.clone())?;
-                Source::Ahead { batch: Vec::new().into_iter(), batches }
+            Reuse::Conversation => {
+                Source::Conversations(Box::new(Conversations::start(generator.clone(), shape, observer)?))
             }
+            _ => Source::Ahead(make_ahead(generator.clone(), shape, observer.clone())?),
         };
         Ok(Feed { generator, source, waits: Waits::default() })
     }
@@ -106,29 +67,14 @@ impl Feed {
         Lengths { prompt_tokens: prompt_tokens + self.generator.system_tokens(), output_tokens }
     }
 
-    /// The content of the next request, waited for by the run's clock. None when the thread that makes them is gone.
-    pub async fn next(&mut self, slot: Option<u32>, clock: Clock) -> Option<(Content, Ticket)> {
+    /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
+    /// them is gone.
+    pub async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         match &mut self.source {
-            Source::Ahead { batch, batches } => loop {
-                if let Some(content) = batch.next() {
-                    return Some((content, Ticket(None)));
-                }
-                *batch = match batches.try_recv() {
-                    Ok(batch) => batch.into_iter(),
-                    Err(TryRecvError::Disconnected) => return None,
-                    Err(TryRecvError::Empty) => {
-                        let from = clock.now();
-                        let batch = batches.recv().await?.into_iter();
-                        self.waits.add(from, clock.now());
-                        batch
-                    }
-                };
-            },
+            Source::Ahead(ahead) => Some((ahead.next(clock, &mut self.waits).await?, Ticket(None))),
             Source::Conversations(conversations) => {
-                let from = clock.now();
-                let next = conversations.next(slot);
-                self.waits.add(from, clock.now());
-                Some(next)
+                let (content, turn) = conversations.next(start, clock, &mut self.waits).await?;
+                Some((content, Ticket(Some(turn))))
             }
         }
     }
@@ -138,57 +84,17 @@ impl Feed {
         self.waits.since(instant)
     }
 
-    /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
-    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>) {
-        if let (Source::Conversations(conversations), Ticket(Some(turn)), Some(answer)) =
-            (&mut self.source, ticket, answer)
-        {
-            conversations.give_back(turn, answer);
+    /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
+    /// before its next turn, in nanoseconds.
+    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>, at: u64) -> Option<u64> {
+        match (&mut self.source, ticket) {
+            (Source::Conversations(conversations), Ticket(Some(turn))) => conversations.give_back(turn, answer, at),
+            _ => None,
         }
     }
 }
 
-impl Conversations {
-    fn next(&mut self, slot: Option<u32>) -> (Content, Ticket) {
-        let going_on = match slot {
-            Some(slot) => self.by_slot.remove(&slot),
-            None => self.waiting.pop_front(),
-        };
-        let unfinished = going_on.and_then(|conversation| {
-            let prompt = conversation.prompt(&self.generator)?;
-            Some((conversation, prompt))
-        });
-        let (conversation, prompt) = unfinished.unwrap_or_else(|| {
-            self.started += 1;
-            let conversation = Conversation::new(&self.generator, self.started - 1);
-            let prompt = self.generator.turn(conversation.number(), 0);
-            (conversation, prompt)
-        });
-        let content = Content {
-            body: body(&self.shape, conversation.history(), &prompt).into(),
-            intended_prompt_tokens: prompt.intended_prompt_tokens,
-            reusable_tokens: prompt.reusable_tokens,
-            requested_tokens: prompt.output_tokens,
-            conversation: Some(conversation.number()),
-            turn: Some(conversation.turn()),
-        };
-        (content, Ticket(Some(Turn { conversation, slot, said: prompt.user })))
-    }
-
-    fn give_back(&mut self, turn: Turn, answer: String) {
-        let Turn { mut conversation, slot, said } = turn;
-        conversation.answered(said, answer);
-        if conversation.turn() >= self.generator.turns() {
-            return;
-        }
-        match slot {
-            Some(slot) => drop(self.by_slot.insert(slot, conversation)),
-            None => self.waiting.push_back(conversation),
-        }
-    }
-}
-
-fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
+fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Ahead<Content>> {
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -200,23 +106,7 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
             turn: None,
         }
     };
-    let first = make(0);
-    // Short prompts in large batches, long ones one by one.
-    let size = first.body.len().max(1);
-    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH) as u64;
-    // One that is itself a large part of what may be made ahead leaves room for fewer.
-    let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
-    std::thread::Builder::new().name("content".to_owned()).spawn(move || {
-        let _member = observer.enlist("content");
-        threads::step_back();
-        // The run is over when nobody takes contents any longer.
-        let _ = sender.blocking_send(vec![first]);
-        let mut next = 1;
-        while sender.blocking_send((next..next + in_batch).map(&make).collect()).is_ok() {
-            next += in_batch;
-        }
-    })?;
-    Ok(receiver)
+    Ahead::start(make, |content| content.body.len(), observer)
 }
 
 fn shape(spec: &RunSpec) -> Shape {

@@ -3,12 +3,14 @@
 //! What this module does not know: plans, tables, terminals, files. It takes a `RunSpec`, sends what `workload`
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
+mod ahead;
 mod answer;
 mod canary;
 mod client;
 mod clock;
 mod connection;
 mod connector;
+mod conversations;
 mod demand;
 mod executor;
 mod feed;
@@ -26,6 +28,7 @@ mod pool;
 mod progress;
 mod recorder;
 mod schedule;
+mod sessions;
 mod sse;
 mod stamp;
 #[doc(hidden)]
@@ -46,7 +49,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::expand::{Load, RunSpec};
-use crate::plan::Timer;
+use crate::plan::scenario::Content;
+use crate::plan::talk::Talk;
+use crate::plan::{Sessions, Timer};
 use crate::rows::Facts;
 use crate::workload::NonceKey;
 
@@ -190,7 +195,11 @@ fn pacer(spec: &RunSpec) -> Pacer {
     match spec.load {
         Load::Closed { batch_size } => Pacer::closed(batch_size, fill),
         Load::Open { qps, arrivals, cap } => {
-            Pacer::open(Schedule::new(arrivals, qps.to_f64(), fill, timing_seed(spec)), cap)
+            let schedule = Schedule::new(arrivals, qps.to_f64(), fill, timing_seed(spec));
+            match spec.scenario.talk.sessions {
+                Sessions::Pooled => Pacer::open(schedule, cap),
+                Sessions::Open => Pacer::sessions(schedule, cap),
+            }
         }
     }
 }
@@ -198,7 +207,9 @@ fn pacer(spec: &RunSpec) -> Pacer {
 /// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
 /// apart from the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    let scenario = serde_json::to_vec(&spec.scenario).expect("a scenario is plain data");
+    // How conversations go on does not move the arrivals.
+    let scenario = Content { talk: Talk::PLAIN, ..spec.scenario.clone() };
+    let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
     Sha256::new()
         .chain_update(b"sweepline arrival times 1\0")
         .chain_update(spec.seed.0.to_le_bytes())

@@ -10,7 +10,8 @@ use std::io::Write;
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::talk::Talk;
+use crate::plan::{Between, Drain, History, Measure, MockFigures, Scalar, Sessions, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -237,17 +238,31 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk } = content;
+    let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
         Reuse::SharedSystem => "shared_system",
         Reuse::Conversation => "conversation",
     };
+    if let Some(limit) = context_limit {
+        put("scenario.", "context_cut", text(context_cut.name()));
+        put("scenario.", "context_limit", int(*limit));
+    }
+    if *history != History::default() {
+        put("scenario.", "history", text(history.name()));
+    }
     put("scenario.", "output_tokens", int(*output_tokens));
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
+    if *sessions != Sessions::default() {
+        put("scenario.", "sessions", text(sessions.name()));
+    }
     put("scenario.", "system_tokens", int(*system_tokens));
+    some(think, |think| {
+        put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
+    });
     put("scenario.", "turns", int(*turns));
 }
 

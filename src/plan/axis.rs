@@ -2,7 +2,8 @@
 
 use super::model::Scalar;
 use super::suggest;
-use crate::units::Decimal;
+use super::talk::{ContextCut, History, Sessions};
+use crate::units::{Decimal, Nanos};
 
 /// What the values of an axis are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,10 +20,12 @@ pub(super) enum Kind {
     Within(i64, i64),
     /// One of these texts.
     Choice(&'static [&'static str]),
+    /// Durations.
+    Time,
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 17] = [
+pub(super) const AXES: [(&str, Kind, &str); 22] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -38,6 +41,11 @@ pub(super) const AXES: [(&str, Kind, &str); 17] = [
     ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
+    ("think", Kind::Time, "How long a user thinks between an answer and the next turn."),
+    ("history", Kind::Choice(History::NAMES), "Whose answers a conversation's history holds."),
+    ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival of an open loop over conversations is."),
+    ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
+    ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
     ("temperature", Kind::Within(0, 200), "Sampling temperature."),
@@ -84,6 +92,7 @@ impl Kind {
                 (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
             }
             (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
+            (Kind::Time, Scalar::Text(text)) => text.parse::<Nanos>().is_ok(),
             _ => false,
         }
     }
@@ -99,6 +108,7 @@ impl Kind {
                 format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))
             }
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
+            Kind::Time => "a duration".to_owned(),
         }
     }
 
@@ -106,6 +116,7 @@ impl Kind {
     pub fn remedy(self, value: &Scalar) -> String {
         match (self, value) {
             (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
+            (Kind::Time, _) => "write a duration with its unit, like 5s or 500ms".to_owned(),
             (Kind::Flag, _) => "write true or false".to_owned(),
             (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
             (_, Scalar::Text(text)) => suggest::meant_range(text)

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Scenario;
-use crate::units::Decimal;
+use super::talk::Talk;
+use crate::units::{Decimal, Nanos};
 
 /// What requests of one scenario have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Content {
     pub output_tokens: u32,
     /// Turns of a conversation; 1 where there is none.
     pub turns: u32,
+    /// How conversations go on.
+    #[serde(default, skip_serializing_if = "Talk::is_plain")]
+    pub talk: Talk,
 }
 
 /// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
@@ -64,7 +68,7 @@ pub const BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns }
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, talk: Talk::PLAIN }
 }
 
 /// The content of a built-in scenario, by name.
@@ -102,6 +106,11 @@ impl Resolved {
             output_tokens,
             system_tokens,
             turns,
+            think,
+            history,
+            sessions,
+            context_limit,
+            context_cut,
             stream,
             ignore_eos,
             temperature,
@@ -114,6 +123,15 @@ impl Resolved {
         set(&mut self.content.output_tokens, output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        let talk = &mut self.content.talk;
+        if let Some(think) = think {
+            // No time to think is no think time.
+            talk.think = Some(*think).filter(|think| think.constant() != Some(Nanos::ZERO));
+        }
+        talk.history = history.unwrap_or(talk.history);
+        talk.sessions = sessions.unwrap_or(talk.sessions);
+        talk.context_limit = context_limit.or(talk.context_limit);
+        talk.context_cut = context_cut.unwrap_or(talk.context_cut);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
         self.temperature = temperature.unwrap_or(self.temperature);

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
+use crate::plan::talk::Talk;
+use crate::plan::{ContextCut, History};
 use crate::units::Seed;
 
 use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::pauses::Pauses;
 use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
@@ -41,12 +44,15 @@ pub struct Lengths {
 ///
 /// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
 /// conversations for each conversation, else for each attempt at the run. A shared system prompt, being the first
-/// message of all prompts, has one for the attempt, whatever the user's messages have.
+/// message of all prompts, has one for the attempt, whatever the user's messages have. Where a conversation's oldest turns
+/// may be left out and no system message stands before them, each turn may come to open a prompt and has a nonce.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
     digest: [u8; 32],
     user_key: [u8; 32],
+    answer_key: [u8; 32],
+    think: Option<Pauses>,
     nonce: Option<NonceKey>,
     system: Option<System>,
     /// The user's text and its tokens, where all requests carry the same.
@@ -78,8 +84,16 @@ impl Generator {
             let (text, tokens) = write(&mut dice, topic, nonce, (content.system_tokens, Ending::Rule));
             System { text: text.into(), tokens, topic }
         });
-        let user_key = derived(&digest, b"user");
-        let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None };
+        let mut generator = Generator {
+            content: content.clone(),
+            digest,
+            user_key: derived(&digest, b"user"),
+            answer_key: derived(&digest, b"answer"),
+            think: content.talk.think.map(|think| Pauses::new(&think, derived(&digest, b"think"))),
+            nonce,
+            system,
+            same: None,
+        };
         if content.reuse == Reuse::SamePrompt {
             generator.same = Some(generator.user(0, 0));
         }
@@ -110,6 +124,23 @@ impl Generator {
         }
     }
 
+    /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
+    pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
+        let mut dice = Dice::new(&self.answer_key, conversation, turn);
+        let topic = self.topic(conversation);
+        write(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
+    }
+
+    /// How long the user thinks before turn `turn`, from 1, of conversation `conversation`, in nanoseconds.
+    pub fn think(&self, conversation: u64, turn: u32) -> u64 {
+        self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
+    }
+
+    /// How conversations go on.
+    pub fn talk(&self) -> &Talk {
+        &self.content.talk
+    }
+
     /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
     /// out: without making its text.
     pub fn lengths(&self, _item: u64, _turn: u32) -> Lengths {
@@ -130,7 +161,20 @@ impl Generator {
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
     /// say the same.
     pub fn digest(&self) -> String {
-        self.digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        let Talk { think: _, history, sessions: _, context_limit, context_cut } = self.content.talk;
+        let mut digest = self.digest;
+        if history == History::Scripted {
+            digest = derived(&digest, b"scripted");
+        }
+        if let Some(limit) = context_limit {
+            digest = derived(&digest, format!("{} at {limit}", context_cut.name()).as_bytes());
+        }
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What item `item` is about: all turns of a conversation and the answers to them are about one thing.
+    fn topic(&self, item: u64) -> &'static Topic {
+        self.system.as_ref().map_or_else(|| Dice::new(&self.user_key, item, 0).topic(), |system| system.topic)
     }
 
     /// The user's text and its tokens.
@@ -138,19 +182,25 @@ impl Generator {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
             Some(system) => system.topic,
-            // All turns of a conversation are about one thing.
-            None if turn > 0 => Dice::new(&self.user_key, item, 0).topic(),
+            None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
         write(&mut dice, topic, nonce, (self.lengths(item, turn).prompt_tokens, Ending::Question))
     }
 
+    /// Whether later turns of a conversation may stand at the front of a prompt.
+    fn may_open_a_prompt(&self) -> bool {
+        let Talk { context_limit, context_cut, .. } = self.content.talk;
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.system.is_none()
+    }
+
     /// How far the nonce of a user's message reaches; `None` where the message has none.
     fn user_scope(&self, item: u64, turn: u32) -> Option<Scope> {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
-            Reuse::Conversation => (turn == 0).then_some(Scope::Item(item)),
+            Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
+            Reuse::Conversation => self.may_open_a_prompt().then_some(Scope::Turn(item, turn)),
             Reuse::SamePrompt | Reuse::SharedSystem => self.system.is_none().then_some(Scope::Attempt),
         }
     }
@@ -177,7 +227,7 @@ fn write(
 }
 
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _ } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,

@@ -39,6 +39,8 @@ pub(super) enum Scope {
     Attempt,
     /// The request or conversation with this number.
     Item(u64),
+    /// This turn of the conversation with this number.
+    Turn(u64, u32),
 }
 
 /// A nonce at the front of a text.
@@ -58,6 +60,11 @@ impl Nonce {
             Scope::Item(number) => {
                 hash.update([1]);
                 hash.update(number.to_le_bytes());
+            }
+            Scope::Turn(number, turn) => {
+                hash.update([2]);
+                hash.update(number.to_le_bytes());
+                hash.update(turn.to_le_bytes());
             }
         }
         let digest = hash.finalize();

@@ -143,6 +143,8 @@ pub(super) enum Ending {
     Question,
     /// As a system prompt: it says what it is for and how to answer.
     Rule,
+    /// As it comes: an answer.
+    Nothing,
 }
 
 const OPENING: &str = "You answer questions about the notes below. ";
@@ -155,7 +157,7 @@ pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, bu
     let ending = match ending {
         Ending::Question => question(dice, topic, budget),
         Ending::Rule if budget > 2 * (OPENING.len() + RULE.len()) => RULE,
-        Ending::Rule => "",
+        Ending::Rule | Ending::Nothing => "",
     };
     let end = out.len() + budget;
     if ending == RULE {

@@ -8,6 +8,7 @@ use crate::expand::{AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpe
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
+use crate::plan::talk::Talk;
 use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -76,7 +77,7 @@ fn phases(seconds: u64) -> Phases {
 }
 
 fn content(reuse: Reuse, turns: u32) -> Content {
-    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns }
+    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns, talk: Talk::PLAIN }
 }
 
 /// A closed loop over chat on a declared server.

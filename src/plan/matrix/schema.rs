@@ -188,6 +188,7 @@ impl Kind {
                 json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
             }
             Kind::Choice(choices) => json!({ "enum": choices }),
+            Kind::Time => json!({ "$ref": "#/$defs/Duration" }),
         }
     }
 
@@ -202,6 +203,7 @@ impl Kind {
             Kind::Flag => json!(true),
             Kind::Within(..) => json!(0.5),
             Kind::Choice(choices) => json!(choices.first()),
+            Kind::Time => json!("5s"),
         }
     }
 }
