@@ -4,6 +4,7 @@ use crate::rows::{Facts, RequestRow};
 
 use super::gaps::{Events, Gaps};
 use super::request::{Metric, summarize};
+use super::reuse::Reuse;
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts, Flow};
 
@@ -38,12 +39,14 @@ pub struct RunMetrics {
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
-    /// Mean user throughput × batch size; null for open loops.
+    /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
     /// Bootstrap interval of the jitter ratio.
     pub jitter_interval: Option<Interval>,
+    /// What the prefix cache gave back, and what was declared.
+    pub reuse: Reuse,
     /// Output tokens per token event.
     pub tokens_per_event: Option<f64>,
     /// Output throughput per declared accelerator.
@@ -72,6 +75,7 @@ pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Fa
         user_throughput,
         jitter_ratio: gaps.jitter,
         jitter_interval: gaps.jitter_interval,
+        reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,
@@ -79,7 +83,7 @@ pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Fa
 }
 
 fn derived(user_throughput: &Summary, facts: &Facts) -> Option<f64> {
-    let batch_size = facts.batch_size.filter(|_| !facts.open_loop)?;
+    let batch_size = facts.batch_size.filter(|_| !facts.open_loop && !facts.thinks)?;
     Some(user_throughput.mean? * f64::from(batch_size))
 }
 

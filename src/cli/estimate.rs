@@ -15,7 +15,8 @@ use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
 use super::workspace::Workspace;
 
 /// How requests are counted.
-pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill; a closed \
+pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, and \
+                                 times the turns where conversations arrive; a closed \
                                  loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
@@ -120,7 +121,8 @@ impl<'a> Estimator<'a> {
         let phases = &spec.phases;
         let full = phases.stabilize.0.saturating_add(window_ns(phases, spec.load));
         if let Load::Open { qps, .. } = spec.load {
-            let requests = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
+            let arrivals = qps.to_f64() * f64::from(spec.scenario.requests_per_arrival());
+            let requests = arrivals * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;
@@ -164,8 +166,9 @@ fn names(spec: &RunSpec) -> String {
 /// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
 /// answers before it, too.
 fn tokens(content: &Content) -> (f64, u64) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _ } = content;
-    let (system, prompt, output) = (f64::from(*system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _, prefix, cache: _ } = content;
+    let system_tokens = system_tokens + prefix.map_or(0, |prefix| prefix.tokens);
+    let (system, prompt, output) = (f64::from(system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
     let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
     (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))
 }

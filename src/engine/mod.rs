@@ -230,6 +230,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         gpus: spec.endpoint.gpus,
+        thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,
         scheduled_in_window: done.counts.scheduled_in_window,
         never_sent: done.counts.never_sent,

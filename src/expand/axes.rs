@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Arrivals, Connections, ContextCut, History, Scalar, Scenario, Sessions, Think, is_axis};
+use crate::plan::{Arrivals, Cache, Connections, ContextCut, History, Scalar, Scenario, Sessions, Think, is_axis};
 use crate::units::{Decimal, Nanos};
 
 use super::{Cell, Mistake};
@@ -83,6 +83,16 @@ fn choice<T: Copy>(
     found.map(Some).ok_or_else(|| wrong(axis, value, expected))
 }
 
+/// Whether prompts share anything, where an axis says so.
+fn cache(cell: &Cell) -> Result<Option<Cache>, Mistake> {
+    let Some(value) = cell.get("cache") else { return Ok(None) };
+    [Cache::Warm, Cache::Cold]
+        .into_iter()
+        .find(|cache| *value == Scalar::Text(cache.name().to_owned()))
+        .map(Some)
+        .ok_or_else(|| wrong("cache", value, "warm or cold"))
+}
+
 /// The fields of a request that axes set, as one more layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
@@ -100,6 +110,8 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         sessions: choice(cell, "sessions", (Sessions::ALL, Sessions::name), "pooled or open")?,
         context_limit: whole(cell, "context_limit")?,
         context_cut: choice(cell, "context_cut", (ContextCut::ALL, ContextCut::name), "oldest_turns or end")?,
+        prefix: None,
+        cache: cache(cell)?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
         temperature: number(cell, "temperature")?,

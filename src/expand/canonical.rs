@@ -11,7 +11,7 @@ use std::io::Write;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
-use crate::plan::{Between, Drain, History, Measure, MockFigures, Scalar, Sessions, Timeouts};
+use crate::plan::{Between, Drain, History, Measure, MockFigures, Prefix, Scalar, Sessions, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -185,11 +185,13 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
-    if let Some(MockFigures { ttft, itl, slots, prefill, load, jitter, seed }) = mock {
+    if let Some(MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed }) = mock {
         put("endpoint.mock.", "itl", Value::Duration(*itl));
         put("endpoint.mock.", "jitter", Value::Share(*jitter));
         put("endpoint.mock.", "load", Value::Decimal(*load));
         put("endpoint.mock.", "prefill", Value::PerToken(*prefill));
+        some(prefix_block, |tokens| put("endpoint.mock.", "prefix_block", int(*tokens)));
+        some(prefix_cache, |tokens| put("endpoint.mock.", "prefix_cache", int(*tokens)));
         put("endpoint.mock.", "seed", Value::Int(seed.0));
         put("endpoint.mock.", "slots", int(*slots));
         put("endpoint.mock.", "ttft", Value::Duration(*ttft));
@@ -238,7 +240,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, prefix, cache } = content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
@@ -246,6 +248,9 @@ fn each_of_scenario(content: &Content, put: Put) {
         Reuse::SharedSystem => "shared_system",
         Reuse::Conversation => "conversation",
     };
+    if !cache.is_warm() {
+        put("scenario.", "cache", text(cache.name()));
+    }
     if let Some(limit) = context_limit {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
@@ -254,6 +259,12 @@ fn each_of_scenario(content: &Content, put: Put) {
         put("scenario.", "history", text(history.name()));
     }
     put("scenario.", "output_tokens", int(*output_tokens));
+    if let Some(Prefix { share, tokens, groups, order }) = prefix {
+        put("scenario.", "prefix.groups", int(*groups));
+        put("scenario.", "prefix.order", text(order.name()));
+        put("scenario.", "prefix.share", Value::Share(*share));
+        put("scenario.", "prefix.tokens", int(*tokens));
+    }
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
     if *sessions != Sessions::default() {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
+use crate::plan::scenario::{Content, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
 use crate::units::{Decimal, Nanos};
@@ -56,6 +56,7 @@ impl<'p> Resolver<'p> {
         let (model_name, model) = self.model(cell, endpoint.engine)?;
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
+        has_room(&scenario.content)?;
         let load = load(sweep, cell)?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell) },
@@ -105,6 +106,15 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+}
+
+/// Whether a first turn fits into the context.
+fn has_room(content: &Content) -> Result<(), Mistake> {
+    let needs = content.least_context();
+    match content.talk.context_limit {
+        Some(limit) if needs > u64::from(limit) => Err(Mistake::ContextTooShort { limit, needs }),
+        _ => Ok(()),
     }
 }
 

@@ -22,6 +22,10 @@ pub struct Expect {
     slots: f64,
     /// Whether the time of a request is an assumption.
     assumed: bool,
+    /// Requests that an arrival brings, at least.
+    per_arrival: f64,
+    /// How long a user thinks after an answer, in seconds, at most.
+    think_secs: f64,
 }
 
 impl Expect {
@@ -30,15 +34,23 @@ impl Expect {
         let (_, output) = sweep.tokens("output_tokens", |scenario: &Resolved| scenario.content.output_tokens);
         let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| scenario.content.prompt_tokens);
         let (_, system) = sweep.tokens("system_tokens", |scenario| scenario.content.system_tokens);
-        let mut slowest = Expect { request_secs: 0.0, slots: f64::INFINITY, assumed: false };
+        let (per_arrival, _) = sweep.requests_per_arrival();
+        let blank = || Expect {
+            request_secs: 0.0,
+            slots: f64::INFINITY,
+            assumed: false,
+            per_arrival: f64::from(per_arrival),
+            think_secs: sweep.think_secs(),
+        };
+        let mut slowest = blank();
         for (_, endpoint) in &sweep.endpoints {
             let one = match embedded(endpoint) {
                 Some(figures) => Expect {
                     request_secs: mock_secs(&figures, prompt.saturating_add(system), output),
                     slots: f64::from(figures.slots),
-                    assumed: false,
+                    ..blank()
                 },
-                None => Expect { request_secs: f64::from(output) * TOKEN_SECS, slots: f64::INFINITY, assumed: true },
+                None => Expect { request_secs: f64::from(output) * TOKEN_SECS, assumed: true, ..blank() },
             };
             if one.request_secs > slowest.request_secs {
                 slowest = one;
@@ -50,9 +62,12 @@ impl Expect {
     /// Requests per second of a rung under full load.
     pub fn rate(&self, rung: &Rung) -> f64 {
         match rung.load {
-            Load::Open { qps, .. } => qps.to_f64(),
-            // An answer in no time still takes its way there and back.
-            Load::Closed { batch_size } => f64::from(batch_size).min(self.slots) / self.request_secs.max(1e-4),
+            Load::Open { qps, .. } => qps.to_f64() * self.per_arrival,
+            Load::Closed { batch_size } => {
+                // An answer in no time still takes its way there and back.
+                let request = self.request_secs.max(1e-4);
+                (f64::from(batch_size) / (request + self.think_secs)).min(self.slots / request)
+            }
         }
     }
 

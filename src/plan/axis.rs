@@ -25,7 +25,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 22] = [
+pub(super) const AXES: [(&str, Kind, &str); 23] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -46,6 +46,7 @@ pub(super) const AXES: [(&str, Kind, &str); 22] = [
     ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival of an open loop over conversations is."),
     ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
     ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
+    ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
     ("temperature", Kind::Within(0, 200), "Sampling temperature."),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Scenario;
-use super::talk::Talk;
+use super::model::{Cache, Prefix, Scenario};
+use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
 
 /// What requests of one scenario have in common.
@@ -36,6 +36,12 @@ pub struct Content {
     /// How conversations go on.
     #[serde(default, skip_serializing_if = "Talk::is_plain")]
     pub talk: Talk,
+    /// Texts that prompts open with, shared by groups of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix>,
+    /// Whether prompts share anything at all.
+    #[serde(default, skip_serializing_if = "Cache::is_warm")]
+    pub cache: Cache,
 }
 
 /// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
@@ -68,12 +74,36 @@ pub const BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, talk: Talk::PLAIN }
+    Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens: 256,
+        turns,
+        talk: Talk::PLAIN,
+        prefix: None,
+        cache: Cache::Warm,
+    }
 }
 
 /// The content of a built-in scenario, by name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
+}
+
+impl Content {
+    /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
+    pub fn least_context(&self) -> u64 {
+        let Content { system_tokens, prompt_tokens, output_tokens, prefix, .. } = self;
+        let prefix = prefix.map_or(0, |prefix| prefix.tokens);
+        [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
+    }
+
+    /// Requests that an arrival of an open loop brings: where conversations arrive, their turns, as far as none is cut short.
+    pub fn requests_per_arrival(&self) -> u32 {
+        let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
+        if arrive { self.turns } else { 1 }
+    }
 }
 
 impl Default for Content {
@@ -111,6 +141,8 @@ impl Resolved {
             sessions,
             context_limit,
             context_cut,
+            prefix,
+            cache,
             stream,
             ignore_eos,
             temperature,
@@ -132,6 +164,8 @@ impl Resolved {
         talk.sessions = sessions.unwrap_or(talk.sessions);
         talk.context_limit = context_limit.or(talk.context_limit);
         talk.context_cut = context_cut.unwrap_or(talk.context_cut);
+        self.content.prefix = prefix.or(self.content.prefix);
+        self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
         self.temperature = temperature.unwrap_or(self.temperature);

@@ -101,6 +101,25 @@ impl Think {
         if let Think::Constant(time) = self { Some(*time) } else { None }
     }
 
+    /// The name of its distribution in plans.
+    pub fn law(&self) -> &'static str {
+        match self {
+            Think::Constant(_) => "constant",
+            Think::Exponential(_) => "exponential",
+            Think::Lognormal(_) => "lognormal",
+            Think::Uniform(_) => "uniform",
+        }
+    }
+
+    /// Its mean; of a distribution that is cut, before the cut.
+    pub fn mean(&self) -> Nanos {
+        match *self {
+            Think::Constant(time) => time,
+            Think::Exponential(Exponential { mean, .. }) | Think::Lognormal(Lognormal { mean, .. }) => mean,
+            Think::Uniform(Uniform { min, max }) => Nanos(min.0 / 2 + max.0 / 2),
+        }
+    }
+
     /// The field that no distribution can have so, what is wrong with it, and what to do.
     pub fn mistake(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (mean, min, max) = match *self {

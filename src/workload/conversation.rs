@@ -77,7 +77,7 @@ impl Conversation {
 
     fn goes_on(&mut self, generator: &Generator, answer: String, answer_tokens: u32) {
         let Some(prompt) = self.next.take() else { return };
-        let before = generator.system_tokens().saturating_add(self.tokens);
+        let before = generator.lead_tokens().saturating_add(self.tokens);
         let tokens = prompt.intended_prompt_tokens.saturating_sub(before).saturating_add(answer_tokens);
         self.tokens = self.tokens.saturating_add(tokens);
         self.history.push(Exchange { user: prompt.user, answer, tokens });
@@ -100,7 +100,9 @@ impl Conversation {
             self.cut_to(room);
         }
         prompt.intended_prompt_tokens = prompt.intended_prompt_tokens.saturating_add(self.tokens);
-        prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.seen);
+        if prompt.own_nonce.is_none() {
+            prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.seen);
+        }
         self.next = Some(prompt);
     }
 

@@ -10,6 +10,7 @@ mod conversation;
 mod generator;
 mod nonce;
 mod pauses;
+mod prefix;
 mod prose;
 pub mod tokens;
 mod words;

@@ -7,9 +7,11 @@ mod endpoint;
 mod limits;
 mod names;
 mod pairs;
+mod prefix;
 mod rules;
 mod scenario;
 mod sweep;
+mod talk;
 mod values;
 
 use std::collections::{HashMap, HashSet};

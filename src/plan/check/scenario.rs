@@ -21,6 +21,8 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.sharing(name, scenario, plan);
+            self.talk(name, scenario, plan);
         }
     }
 
@@ -87,11 +89,15 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         output_tokens,
         system_tokens,
         turns,
+        // Their own checks are in `talk`.
         think: _,
         history: _,
         sessions: _,
         context_limit,
         context_cut: _,
+        // Its own checks are in `prefix`.
+        prefix: _,
+        cache: _,
         stream: _,
         ignore_eos: _,
         temperature,
