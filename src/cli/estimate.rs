@@ -22,7 +22,7 @@ pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, it
 pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+pub const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
                              min_requests an open loop's window is the longer of for and min_requests / qps, at most \
                              at_most, and a closed loop's counts as long as for: the server decides whether it is \
                              prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";

@@ -222,7 +222,7 @@ fn each_of_load(load: &Load, put: Put) {
 }
 
 fn each_of_phases(phases: &Phases, put: Put) {
-    let Phases { fill, stabilize, measure, drain } = phases;
+    let Phases { idle, fill, stabilize, measure, drain } = phases;
     let Drain { duration, mode } = drain;
     put("phases.", "drain.for", Value::Duration(*duration));
     let mode = match mode {
@@ -231,6 +231,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
     };
     put("phases.", "drain.mode", text(mode));
     put("phases.", "fill", Value::Duration(*fill));
+    some(idle, |idle| put("phases.", "idle", Value::Duration(*idle)));
     let Measure { duration, min_requests, at_most } = measure;
     some(at_most, |at_most| put("phases.", "measure.at_most", Value::Duration(*at_most)));
     put("phases.", "measure.for", Value::Duration(*duration));

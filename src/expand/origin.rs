@@ -181,8 +181,9 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
 }
 
 fn says(phases: &PhasesPatch, phase: &str) -> bool {
-    let PhasesPatch { fill, stabilize, measure, drain } = phases;
+    let PhasesPatch { idle, fill, stabilize, measure, drain } = phases;
     match phase {
+        "idle" => idle.is_some(),
         "fill" => fill.is_some(),
         "stabilize" => stabilize.is_some(),
         "measure" => measure.is_some(),

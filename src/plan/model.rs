@@ -221,6 +221,11 @@ pub struct Scenario {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasesPatch {
+    /// The server is left alone for this long before the load begins; the latency of the first request is then a result of
+    /// its own (`idle_start_ttft`, `idle_start_e2e`). Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "0s"), example = "5m")]
+    pub idle: Option<Nanos>,
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]

@@ -14,6 +14,7 @@ mod fuzz_smoke;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;
+mod idle;
 mod import;
 mod keepalive;
 mod kill;

@@ -105,7 +105,9 @@ type Shape = ((u32, u32), (u32, u32), (u32, u32));
 fn shape(sweep: &SweepView) -> Shape {
     let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens(axis, |scenario| of(&scenario.content));
     let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
-    let whole = (system.0.saturating_add(prompt.0), system.1.saturating_add(prompt.1));
+    let prefix = range("prefix", |c| c.prefix.map_or(0, |prefix| prefix.tokens));
+    let sum = |end: fn((u32, u32)) -> u32| end(system).saturating_add(end(prefix)).saturating_add(end(prompt));
+    let whole = (sum(|(low, _)| low), sum(|(_, high)| high));
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 

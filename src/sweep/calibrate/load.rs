@@ -215,7 +215,13 @@ impl CalibrationLoad {
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
         // Every measured request is waited for, with room for a machine that is short of time.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
-        Phases { fill: FILL, stabilize: STABILIZE, measure, drain: Drain { duration: drain, mode: DrainMode::Keep } }
+        Phases {
+            idle: None,
+            fill: FILL,
+            stabilize: STABILIZE,
+            measure,
+            drain: Drain { duration: drain, mode: DrainMode::Keep },
+        }
     }
 }
 
