@@ -7,6 +7,7 @@
 
 mod aliases;
 mod allow;
+mod arrivals;
 mod axis;
 mod check;
 mod client;
@@ -23,6 +24,8 @@ mod merge;
 mod mock_figures;
 pub mod model;
 mod objective;
+mod process;
+mod profile;
 mod read;
 mod recover;
 mod remedy;
