@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer, Visitor};
+use serde::de::{self, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::units::{Decimal, Nanos, Share};
+use super::scalar::Scalar;
+use crate::units::{Decimal, Nanos, Share, UnitError};
 
 /// How the rate changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,8 +92,38 @@ impl Bursts {
 }
 
 /// The rate at an instant, counted from the beginning of the window: [60s, 5].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Point(pub Nanos, pub Rate);
+
+/// A list of two. What is wrong in it is told of the point as a whole: without its instant the rate would be read as one.
+struct PointVisitor;
+
+impl<'de> Visitor<'de> for PointVisitor {
+    type Value = Point;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a point of a curve, like [60s, 5]")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Point, A::Error> {
+        let length = || de::Error::custom("a point of a curve is an instant and the rate then: write it like [60s, 5]");
+        let instant: Scalar = seq.next_element()?.ok_or_else(length)?;
+        let rate: Scalar = seq.next_element()?.ok_or_else(length)?;
+        if seq.next_element::<Scalar>()?.is_some() {
+            return Err(length());
+        }
+        let instant: Result<Nanos, UnitError> = instant.to_string().parse();
+        let rate = match rate {
+            Scalar::Number(rate) => Ok(Rate::PerSecond(rate)),
+            other => RateVisitor.visit_str(&other.to_string()),
+        };
+        Ok(Point(instant.map_err(|error| de::Error::custom(error.0))?, rate?))
+    }
+}
+
+impl<'de> Deserialize<'de> for Point {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Point, D::Error> {
+        deserializer.deserialize_any(PointVisitor)
+    }
+}
 
 impl JsonSchema for Point {
     fn schema_name() -> Cow<'static, str> {

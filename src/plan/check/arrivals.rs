@@ -77,12 +77,14 @@ impl Checker<'_> {
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
+        // The point before may be one that was told.
+        let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {
             let place = |inside: usize| [at, &steps![index, inside]].concat();
             self.rate(&place(1), "curve", *rate);
             let wrong = match before {
-                None if *instant != Nanos::ZERO => Some((
+                None if *instant != Nanos::ZERO && !damaged => Some((
                     format!("the first point of a curve is at {instant}, and its rate before that is not said"),
                     "write the first point at 0s, the beginning of the measure window",
                 )),
@@ -113,8 +115,8 @@ impl Checker<'_> {
     }
 
     fn count(&mut self, at: &[Step], field: &str, count: usize, (least, most): (usize, usize)) {
-        if !(least..=most).contains(&count) {
-            let message = format!("`{field}` has {count} entries, and takes {least} to {most}");
+        if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
+            let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
             let remedy = if count > most { "write fewer; longer courses are traces" } else { "write more" };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
@@ -123,7 +125,7 @@ impl Checker<'_> {
 
     /// A profile in requests per second says the load; `qps` would say another one.
     fn rates_of_sweep(&mut self, at: &[Step], sweep: &Sweep, profile: &Profile) {
-        if profile.own_rate().is_none() {
+        if profile.own_rate().is_none() || profile.rates().iter().any(|rate| matches!(rate, Rate::OfQps(_))) {
             return;
         }
         let name = &at[1];
