@@ -180,7 +180,8 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
     // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
-    let above = peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
+    let above =
+        peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
         name: RunView::new(0, run).name,
         pressure: Pressure::of_metrics(metrics)?.times(above),

@@ -38,6 +38,7 @@ mod timer;
 mod tls;
 mod trace;
 mod unit_gaps;
+mod waits;
 mod watcher;
 mod workers;
 

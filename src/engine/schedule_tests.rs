@@ -171,8 +171,7 @@ fn without_a_profile_arrivals_are_what_they_always_were() {
         let mut advance = || {
             sum += gaps.next();
             let by_fill = rate * fill / 2.0;
-            let seconds: f64 =
-                if sum < by_fill { (2.0 * fill * sum / rate).sqrt() } else { fill / 2.0 + sum / rate };
+            let seconds: f64 = if sum < by_fill { (2.0 * fill * sum / rate).sqrt() } else { fill / 2.0 + sum / rate };
             (seconds * 1e9).round() as u64
         };
         let expected: Vec<u64> = (0..50_000).map(|_| advance()).collect();

@@ -210,7 +210,8 @@ impl Course {
 
     /// The highest rate.
     pub fn peak(&self) -> f64 {
-        let highest = |pieces: &[Piece]| pieces.iter().map(|piece| piece.rates.0.max(piece.rates.1)).fold(0.0, f64::max);
+        let highest =
+            |pieces: &[Piece]| pieces.iter().map(|piece| piece.rates.0.max(piece.rates.1)).fold(0.0, f64::max);
         let tail = match &self.tail {
             Tail::Hold { rate, .. } => *rate,
             Tail::Cycle { pieces, .. } => highest(pieces),

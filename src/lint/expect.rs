@@ -53,7 +53,9 @@ impl Expect {
         match &rung.load {
             Load::Open { qps, .. } => match varying(rung) {
                 None => qps.to_f64(),
-                Some(course) => in_window(&course, rung, rung.phases.measure.duration) / rung.phases.measure.duration.secs(),
+                Some(course) => {
+                    in_window(&course, rung, rung.phases.measure.duration) / rung.phases.measure.duration.secs()
+                }
             },
             // An answer in no time still takes its way there and back.
             Load::Closed { batch_size } => f64::from(*batch_size).min(self.slots) / self.request_secs.max(1e-4),

@@ -179,7 +179,10 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     if let Some(qps) = sweep.arrivals.own_rate() {
         let load = Load::Open { qps, arrivals: sweep.arrivals.clone(), cap: None };
         let at = steps!["sweeps", name, "arrivals"];
-        return phases(&plan.phases, &sweep.phases, &load).map(|phases| Rung { load, phases, at }).into_iter().collect();
+        return phases(&plan.phases, &sweep.phases, &load)
+            .map(|phases| Rung { load, phases, at })
+            .into_iter()
+            .collect();
     }
     let rates = sweep.written("qps");
     let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };

@@ -108,9 +108,11 @@ impl Long {
 
     fn arrivals(self) -> Result<Arrivals, String> {
         match self.kinds()[..] {
-            [] => return Err("`arrivals` says nothing: write poisson, constant or a table with one of gamma, ramp, \
+            [] => {
+                return Err("`arrivals` says nothing: write poisson, constant or a table with one of gamma, ramp, \
                               steps, bursts and curve"
-                .to_owned()),
+                    .to_owned());
+            }
             [first, second, ..] => {
                 return Err(format!("`arrivals` has both `{first}` and `{second}`: keep one of them"));
             }

@@ -125,9 +125,8 @@ impl Gamma {
     /// The field, what it must be and what to do, where the number is outside its range. Gaps with a larger cv come to
     /// crowds of requests at one instant, and with a smaller one nobody can tell them from equal gaps.
     pub(super) fn out_of_range(self) -> Option<(&'static str, &'static str, &'static str)> {
-        let within = |value: Decimal, (low, high): (i64, i64)| {
-            (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(&value)
-        };
+        let within =
+            |value: Decimal, (low, high): (i64, i64)| (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(&value);
         match self {
             Gamma::Cv(cv) if !within(cv, (1, 1000)) => Some((
                 "cv",

@@ -9,6 +9,7 @@ pub mod body;
 mod conversation;
 mod generator;
 mod nonce;
+mod prefix;
 mod prose;
 pub mod tokens;
 mod words;
@@ -18,6 +19,6 @@ mod tests;
 
 pub use body::{Shape, body};
 pub use conversation::{Conversation, Exchange};
-pub use generator::{Generator, Prompt};
+pub use generator::{Generator, Lengths, Prompt};
 pub use nonce::{NONCE_TOKENS, NonceKey};
 pub use tokens::estimate;

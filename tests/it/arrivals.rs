@@ -204,7 +204,8 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
          scenarios: {{ short: {{ base: B1, output_tokens: 2 }} }}\nphases: {phases}\n\
          sweeps: {{ s: {{ matrix: {{ scenario: short, {axes} }} }} }}\n"
     );
-    let loaded = plan::parse(Path::new("replay.yaml"), &text, Format::Yaml).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let loaded =
+        plan::parse(Path::new("replay.yaml"), &text, Format::Yaml).unwrap_or_else(|e| panic!("{}", e.render(false)));
     let run = expand(&loaded.plan).unwrap().runs.swap_remove(0);
     let (kept, (tell, told)) = (Arc::new(Kept::default()), channel());
     let job = Job {
@@ -230,7 +231,8 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     // Recorded over 1 s from 10 s on, played at twice the pace from 100 ms on.
     let recorded: Vec<u64> = (0..40).map(|k| 10_000 * MS + k * 25 * MS).collect();
     let trace = Trace::new(recorded.into()).window(10_100 * MS, 10_900 * MS).scaled(0.5).begin_at(100 * MS);
-    let phases = "{ fill: 0s, stabilize: 100ms, measure: { for: 300ms, min_requests: 1000, at_most: 10m }, drain: 30s }";
+    let phases =
+        "{ fill: 0s, stabilize: 100ms, measure: { for: 300ms, min_requests: 1000, at_most: 10m }, drain: 30s }";
     let (rows, facts) = replay(trace, phases, "qps: 1");
     let wanted: Vec<u64> = (0..32).map(|k| 100 * MS + k * 12_500_000).collect();
     assert_eq!(rows.iter().map(|row| row.scheduled_ns).collect::<Vec<_>>(), wanted);
@@ -243,7 +245,8 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
 #[test]
 fn a_repeated_trace_goes_on_and_waits_for_a_cap() {
     let trace = Trace::new([0, 0, 0, 50 * MS].into()).repeated(100 * MS);
-    let (rows, facts) = replay(trace, "{ fill: 0s, stabilize: 0s, measure: 450ms, drain: 30s }", "qps: 1, batch_size: 1");
+    let (rows, facts) =
+        replay(trace, "{ fill: 0s, stabilize: 0s, measure: 450ms, drain: 30s }", "qps: 1, batch_size: 1");
     let window: Vec<u64> =
         rows.iter().filter(|row| row.phase == Phase::Measure).map(|row| row.scheduled_ns / MS).collect();
     let turn = |turn: u64| [0, 0, 0, 50].map(|at| turn * 100 + at);

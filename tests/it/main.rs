@@ -26,6 +26,7 @@ mod new;
 mod observe;
 mod outcomes;
 mod plans;
+mod prefixes;
 mod preview;
 mod readers;
 mod readme;

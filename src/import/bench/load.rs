@@ -120,7 +120,10 @@ fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
         Ok(f64::INFINITY) => "constant",
         _ if gamma.parse::<Process>().is_ok() => &gamma,
         _ => {
-            arguments.missing(&said.origin, "gaps this bursty are not sent; the plan's arrivals are Poisson's (burstiness 1)");
+            arguments.missing(
+                &said.origin,
+                "gaps this bursty are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+            );
             return None;
         }
     };
