@@ -36,6 +36,8 @@ mod template;
 mod threads;
 mod timer;
 mod tls;
+mod trace;
+mod unit_gaps;
 mod waits;
 mod watcher;
 mod workers;
@@ -46,10 +48,10 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::expand::{Load, RunSpec};
+use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Cache, Timer};
-use crate::rows::Facts;
+use crate::rows::{Facts, Windows};
 use crate::workload::NonceKey;
 
 pub use clock::monotonic;
@@ -57,6 +59,7 @@ pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
+pub use trace::Trace;
 
 use client::{Common, Cut};
 use clock::Clock;
@@ -81,6 +84,8 @@ pub struct Job {
     pub id_prefix: String,
     /// What this attempt's nonces derive from.
     pub nonce_key: NonceKey,
+    /// The arrivals of an open loop, where a trace gives them in place of the rate and process of `spec`.
+    pub trace: Option<Trace>,
     /// Where rows go.
     pub sink: Box<dyn Sink>,
     /// Where time series go.
@@ -138,7 +143,7 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, trace, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
     let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
@@ -160,7 +165,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let executor = Executor::new(Parts {
         hands: opened.begin(&common),
         common,
-        pacer: pacer(&spec),
+        pacer: pacer(&spec, trace),
         spins: spec.engine.timer == Timer::Spin,
         phases: PhaseClock::new(&spec.phases),
         feed,
@@ -201,13 +206,13 @@ async fn open_ahead(
     }
 }
 
-fn pacer(spec: &RunSpec) -> Pacer {
-    let fill = spec.phases.fill.0;
-    match spec.load {
-        Load::Closed { batch_size } => Pacer::closed(batch_size, fill),
-        Load::Open { qps, arrivals, cap } => {
-            Pacer::open(Schedule::new(arrivals, qps.to_f64(), fill, timing_seed(spec)), cap)
+fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
+    match (&spec.load, Course::new(&spec.load, &spec.phases)) {
+        (Load::Open { arrivals, cap, .. }, Some(course)) => {
+            let drawn = || Schedule::drawn(arrivals.process, course, timing_seed(spec));
+            Pacer::open(trace.map_or_else(drawn, Schedule::given), *cap)
         }
+        (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0),
     }
 }
 
@@ -226,6 +231,13 @@ fn timing_seed(spec: &RunSpec) -> [u8; 32] {
         .into()
 }
 
+/// The rate that a profile declares for the window, on average.
+fn window_qps(spec: &RunSpec, windows: &Windows) -> Option<f64> {
+    spec.load.profile()?;
+    let course = Course::new(&spec.load, &spec.phases)?;
+    Some(course.between(windows.measure_start_ns, windows.measure_end_ns) / windows.measure_secs())
+}
+
 fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
     let passed = clock.passed();
     Facts {
@@ -234,6 +246,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         open_loop: matches!(spec.load, Load::Open { .. }),
         batch_size: spec.load.batch_size(),
         qps: spec.load.qps().map(|qps| qps.to_f64()),
+        window_qps: window_qps(spec, &done.phases.windows(done.end)),
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         idle_ns: spec.phases.idle.map(|idle| idle.0),

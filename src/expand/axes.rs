@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Arrivals, Cache, Connections, Scalar, Scenario, is_axis};
+use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -47,11 +47,13 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
 /// How an open loop's arrivals are spaced, where an axis says so.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let Some(value) = cell.get("arrivals") else { return Ok(None) };
-    [Arrivals::Poisson, Arrivals::Constant]
-        .into_iter()
-        .find(|arrivals| *value == Scalar::Text(arrivals.name().to_owned()))
-        .map(Some)
-        .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
+    let process = match value {
+        Scalar::Text(text) => text.parse::<Process>().ok(),
+        Scalar::Bool(_) | Scalar::Number(_) => None,
+    };
+    process
+        .map(|process| Some(process.into()))
+        .ok_or_else(|| wrong("arrivals", value, "poisson or constant, or gamma cv 2"))
 }
 
 /// How requests get their connections, where an axis says so.

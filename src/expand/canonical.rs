@@ -10,7 +10,7 @@ use std::io::Write;
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Prefix, Scalar, Timeouts};
+use crate::plan::{Arrivals, Between, Drain, Gamma, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -213,9 +213,16 @@ fn each_of_load(load: &Load, put: Put) {
             put("load.", "pattern", text("closed"));
         }
         Load::Open { qps, arrivals, cap } => {
-            put("load.", "arrivals", text(arrivals.name()));
+            let Arrivals { process, profile } = arrivals;
+            put("load.", "arrivals", text(process.name()));
+            match process {
+                Process::Poisson | Process::Constant => {}
+                Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
+                Process::Gamma(Gamma::Cv(cv)) => put("load.", "arrivals.cv", Value::Decimal(*cv)),
+            }
             some(cap, |cap| put("load.", "cap", int(*cap)));
             put("load.", "pattern", text("open"));
+            some(profile, |profile| put("load.", "profile", Value::Text(profile.to_string())));
             put("load.", "qps", Value::Decimal(*qps));
         }
     }

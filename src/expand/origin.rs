@@ -143,9 +143,12 @@ impl Place<'_> {
 
     fn load(&self, field: &str) -> Vec<Step> {
         match field {
+            "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
             "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
-            "arrivals" => self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"])),
+            "arrivals" | "arrivals.cv" | "arrivals.burstiness" | "profile" => {
+                self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"]))
+            }
             _ => self.in_sweep(&["matrix"]),
         }
     }

@@ -7,6 +7,7 @@
 
 mod aliases;
 mod allow;
+mod arrivals;
 mod axis;
 mod check;
 mod client;
@@ -24,6 +25,8 @@ mod mock_figures;
 pub mod model;
 mod objective;
 mod prefix;
+mod process;
+mod profile;
 mod read;
 mod recover;
 mod remedy;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::allow::{Allow, LintCode};
+pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
@@ -16,6 +17,8 @@ pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
+pub use super::process::{Gamma, Process};
+pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 
@@ -304,7 +307,8 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
-    /// How arrivals of an open loop are spaced. Default poisson.
+    /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
+    /// the run, by a ramp, steps, bursts or a curve. Default poisson.
     #[serde(default, skip_serializing_if = "Arrivals::is_default")]
     #[schemars(extend("default" = "poisson"))]
     pub arrivals: Arrivals,
@@ -343,29 +347,4 @@ pub struct Sweep {
 
 fn one() -> u32 {
     1
-}
-
-/// How the arrivals of an open loop are spaced.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrivals {
-    /// Exponential gaps: independent users.
-    #[default]
-    Poisson,
-    /// Equal gaps.
-    Constant,
-}
-
-impl Arrivals {
-    fn is_default(&self) -> bool {
-        *self == Arrivals::default()
-    }
-
-    /// The name in plans and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Constant => "constant",
-        }
-    }
 }

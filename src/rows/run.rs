@@ -37,6 +37,9 @@ pub struct Facts {
     pub batch_size: Option<u32>,
     /// Declared arrivals per second of an open loop.
     pub qps: Option<f64>,
+    /// Arrivals per second that a profile declares for the window, on average; none where the rate stays what `qps` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_qps: Option<f64>,
     /// Whether answers were streamed.
     pub stream: bool,
     /// Whether `ignore_eos` was sent: then every answer should have the asked length.

@@ -1,6 +1,7 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod arrivals;
 mod bad;
 mod broken;
 mod calibrate;

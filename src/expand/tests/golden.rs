@@ -138,7 +138,7 @@ pub(super) fn open_completions() -> RunSpec {
             frequency_penalty: Some(Decimal::new(25, 2)),
             ..shaping()
         },
-        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
         phases: Phases {
             idle: None,
             measure: Measure {

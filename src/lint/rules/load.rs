@@ -60,20 +60,24 @@ pub fn one_load(view: &View) -> Vec<Finding> {
             scope: Scope::Endpoint(name.clone()),
             at: first.at.clone(),
             message: format!("`{}` is the only load it is measured at", first.written()),
-            remedy: format!("write several: {}", around(first.load)),
+            remedy: format!("write several: {}", around(first)),
         });
     }
     found
 }
 
 /// Loads below and above one, as an axis.
-fn around(load: Load) -> String {
-    match load {
+fn around(rung: &Rung) -> String {
+    match &rung.load {
         Load::Closed { batch_size } => {
+            let batch_size = *batch_size;
             let sizes: BTreeSet<u32> =
                 [batch_size / 4, batch_size / 2, batch_size, batch_size.saturating_mul(2)].into();
             let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u32::to_string).collect();
             format!("batch_size: [{}]", sizes.join(", "))
+        }
+        Load::Open { arrivals, .. } if arrivals.own_rate().is_some() => {
+            "qps: [1, 2, 4], with the rates of the profile as shares of it, like 50%".to_owned()
         }
         Load::Open { qps, .. } => {
             let half = rate_above(qps.to_f64() / 2.0);
