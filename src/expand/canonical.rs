@@ -8,6 +8,7 @@
 use std::fmt;
 use std::io::Write;
 
+use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
@@ -237,13 +238,21 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths } = content;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
         Reuse::SharedSystem => "shared_system",
         Reuse::Conversation => "conversation",
     };
+    match lengths {
+        Some(Lengths::Each { prompt, output }) => {
+            put("scenario.lengths.", "output", text(&output.to_string()));
+            put("scenario.lengths.", "prompt", text(&prompt.to_string()));
+        }
+        Some(joint @ Lengths::Joint(_)) => put("scenario.lengths.", "joint", text(&joint.to_string())),
+        None => {}
+    }
     put("scenario.", "output_tokens", int(*output_tokens));
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));

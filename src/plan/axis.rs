@@ -1,5 +1,6 @@
 //! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
 
+use super::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, Preset};
 use super::model::Scalar;
 use super::suggest;
 use crate::units::Decimal;
@@ -22,7 +23,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 17] = [
+pub(super) const AXES: [(&str, Kind, &str); 18] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -34,8 +35,9 @@ pub(super) const AXES: [(&str, Kind, &str); 17] = [
     ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
     ("arrivals", Kind::Choice(&["poisson", "constant"]), "How the arrivals of an open loop are spaced."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
-    ("prompt_tokens", Kind::Whole(16, 4_000_000), "Tokens of the user's text in one request."),
-    ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
+    ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
+    ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
+    ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
     ("stream", Kind::Flag, "Ask for answers token by token."),

@@ -146,7 +146,7 @@ fn write(
 }
 
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -160,6 +160,10 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     hash.update([reuse]);
     for number in [system_tokens, prompt_tokens, output_tokens, turns] {
         hash.update(number.to_le_bytes());
+    }
+    if let Some(lengths) = lengths {
+        hash.update(b"lengths\0");
+        hash.update(lengths.to_string());
     }
     hash.finalize().into()
 }

@@ -85,6 +85,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         description: _,
         prompt_tokens,
         output_tokens,
+        lengths: _,
         system_tokens,
         turns,
         stream: _,

@@ -10,6 +10,7 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
+use crate::workload::lengths::{Expected, expected};
 
 /// Fill and stabilize of every load.
 const FILL: Nanos = Nanos::from_millis(300);
@@ -71,7 +72,7 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
         let (ttft, itl) = timing.over(spec.endpoint.mock.as_ref());
         let load = CalibrationLoad {
             load: spec.load,
-            content: spec.scenario.clone(),
+            content: of_one_length(&spec.scenario),
             stream: spec.shaping.stream,
             api: spec.endpoint.api,
             connections: spec.connections,
@@ -88,9 +89,16 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
     loads
 }
 
+/// The same content with all requests as long as they are on average: what a load costs the generator hangs on their sum.
+fn of_one_length(content: &Content) -> Content {
+    let Expected { prompt, output } = expected(content);
+    let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
+    Content { prompt_tokens, output_tokens, lengths: None, ..content.clone() }
+}
+
 /// One load of short prompts that differ.
 pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
-    let content = Content { reuse: Reuse::None, system_tokens: 0, prompt_tokens, output_tokens, turns: 1 };
+    let content = Content { reuse: Reuse::None, system_tokens: 0, prompt_tokens, output_tokens, turns: 1, lengths: None };
     let (ttft, itl) = timing.over(None);
     CalibrationLoad {
         load,
