@@ -166,11 +166,12 @@ fn names(spec: &RunSpec) -> String {
 /// answers before it, too.
 fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
+    let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
     let earlier = match content.reuse {
         Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
         _ => 0.0,
     };
-    (f64::from(content.system_tokens) + prompt + earlier * (prompt + output), output)
+    (lead + prompt + earlier * (prompt + output), output)
 }
 
 #[cfg(test)]
@@ -188,14 +189,8 @@ mod tests {
 
     #[test]
     fn a_conversation_sends_its_history_again() {
-        let content = |reuse, turns| Content {
-            reuse,
-            system_tokens: 10,
-            prompt_tokens: 50,
-            output_tokens: 100,
-            turns,
-            lengths: None,
-        };
+        let content =
+            |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
         assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100.0));
         // Turns of 60, 210 and 360 tokens.
         assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100.0));

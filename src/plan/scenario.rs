@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::lengths::{Lengths, WrittenLengths};
-use super::model::Scenario;
+use super::model::{Cache, Prefix, Scenario};
 use crate::units::Decimal;
 
 /// What requests of one scenario have in common.
@@ -36,6 +36,12 @@ pub struct Content {
     /// Lengths of prompts and answers, where they differ from request to request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
+    /// Texts that prompts open with, shared by groups of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix>,
+    /// Whether prompts share anything at all.
+    #[serde(default, skip_serializing_if = "Cache::is_warm")]
+    pub cache: Cache,
 }
 
 /// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
@@ -68,12 +74,20 @@ pub static BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths: None }
+    let (prefix, cache) = (None, Cache::Warm);
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths: None, prefix, cache }
 }
 
 /// The content of a built-in scenario, by name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
+}
+
+impl Default for Content {
+    /// B1, the scenario of a plan that names none.
+    fn default() -> Content {
+        content(Reuse::None, 0, 50, 1)
+    }
 }
 
 impl Content {
@@ -119,6 +133,8 @@ impl Resolved {
             lengths,
             system_tokens,
             turns,
+            prefix,
+            cache,
             stream,
             ignore_eos,
             temperature,
@@ -130,6 +146,8 @@ impl Resolved {
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        self.content.prefix = prefix.or(self.content.prefix);
+        self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
         self.temperature = temperature.unwrap_or(self.temperature);

@@ -10,6 +10,7 @@ mod conversation;
 mod generator;
 pub mod lengths;
 mod nonce;
+mod prefix;
 mod prose;
 pub mod tokens;
 mod words;
@@ -19,6 +20,6 @@ mod tests;
 
 pub use body::{Shape, body};
 pub use conversation::{Conversation, Exchange};
-pub use generator::{Generator, Prompt};
+pub use generator::{Generator, Lengths, Prompt};
 pub use nonce::{NONCE_TOKENS, NonceKey};
 pub use tokens::estimate;

@@ -19,17 +19,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::plan::lengths::{Joint, Lengths};
 use crate::plan::scenario::Content;
 
+use super::generator::Lengths as Drawn;
+
 use law::{Law, Table, of_range};
 pub use moments::Moments;
-
-/// How many tokens one request has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drawn {
-    /// Tokens of the user's text.
-    pub prompt: u32,
-    /// Tokens asked for.
-    pub output: u32,
-}
 
 /// Draws the lengths of one run's requests.
 #[derive(Debug, Clone)]
@@ -75,10 +68,13 @@ impl Sampler {
     pub fn draw(&self, item: u64, turn: u32) -> Drawn {
         let [row, prompt, output] = self.numbers(item, turn);
         match &self.pair {
-            Pair::Each { prompt: law, output: other } => Drawn { prompt: law.at(prompt), output: other.at(output) },
+            Pair::Each { prompt: law, output: other } => {
+                Drawn { prompt_tokens: law.at(prompt), output_tokens: other.at(output) }
+            }
             Pair::Joint(table) => {
                 let (joint, _) = table.at(row);
-                Drawn { prompt: of_range(joint.prompt, prompt), output: of_range(joint.output, output) }
+                let (prompt_tokens, output_tokens) = (of_range(joint.prompt, prompt), of_range(joint.output, output));
+                Drawn { prompt_tokens, output_tokens }
             }
         }
     }

@@ -72,7 +72,7 @@ fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     let (law, sampler) = (law::Law::new(distribution), Sampler::new(&lengths, key(seed)));
     let mut all: Vec<u32> = numbers.iter().map(|u| law.at(*u)).collect();
     for item in 0..100 {
-        assert_eq!(sampler.draw(item, 0), Drawn { prompt: all[item as usize], output: 1 });
+        assert_eq!(sampler.draw(item, 0), Drawn { prompt_tokens: all[item as usize], output_tokens: 1 });
     }
     all.sort_unstable();
     all
@@ -183,7 +183,7 @@ fn pairs_keep_what_they_have_to_do_with_each_other() {
     let sampler = Sampler::new(&lengths, key(3));
     let mut counts = [0u32; 3];
     for item in 0..FEWER {
-        let Drawn { prompt, output } = sampler.draw(item, 0);
+        let Drawn { prompt_tokens: prompt, output_tokens: output } = sampler.draw(item, 0);
         let at = pairs.iter().position(|pair| (pair.0, pair.1) == (prompt, output));
         counts[at.expect("a pair of the table")] += 1;
     }
@@ -204,7 +204,7 @@ fn joint_buckets_are_filled_evenly() {
     let sampler = Sampler::new(&Lengths::Joint(Rows::new([bucket])), key(4));
     let mut counts = [[0u32; 4]; 10];
     (0..FEWER).map(|item| sampler.draw(item, 0)).for_each(|drawn| {
-        counts[drawn.prompt as usize - 100][drawn.output as usize - 1] += 1;
+        counts[drawn.prompt_tokens as usize - 100][drawn.output_tokens as usize - 1] += 1;
     });
     let expected = FEWER as f64 / 40.0;
     // Chi-squared with 39 degrees of freedom: 72.05 is passed once in a thousand.
@@ -216,7 +216,7 @@ fn joint_buckets_are_filled_evenly() {
 #[test]
 fn lengths_are_pinned() {
     let chat = Sampler::new(&Preset::Chat.lengths(Shape::Lognormal), key(7));
-    let shown = |drawn: Drawn| format!("{} {}", drawn.prompt, drawn.output);
+    let shown = |drawn: Drawn| format!("{} {}", drawn.prompt_tokens, drawn.output_tokens);
     let items: Vec<String> = (0..6).map(|item| shown(chat.draw(item, 0))).collect();
     insta::assert_snapshot!(items.join(", "), @"");
     let turns: Vec<String> = (0..4).map(|turn| shown(chat.draw(0, turn))).collect();
@@ -301,7 +301,7 @@ proptest! {
         let ends = [f64::EPSILON / 8.0, 0.5 / (1u64 << 52) as f64, 0.5, 1.0 - 0.5 / (1u64 << 52) as f64];
         let sampler = Sampler::new(
             &Lengths::Each { prompt: distribution.clone(), output: distribution.clone() }, key(seed));
-        let Drawn { prompt, output } = sampler.draw(item, 3);
+        let Drawn { prompt_tokens: prompt, output_tokens: output } = sampler.draw(item, 3);
         for tokens in ends.map(|u| law.at(u)).into_iter().chain([prompt, output]) {
             prop_assert!((range.min..=range.max).contains(&tokens), "{tokens} outside of {distribution}");
         }
@@ -336,12 +336,12 @@ fn draws_are_independent() {
     let lengths = Preset::Code.lengths(Shape::Lognormal);
     let sampler = Sampler::new(&lengths, key(9));
     let pairs: Vec<[f64; 2]> =
-        (0..FEWER).map(|item| sampler.draw(item, 0)).map(|one| [one.prompt.into(), one.output.into()]).collect();
+        (0..FEWER).map(|item| sampler.draw(item, 0)).map(|one| [one.prompt_tokens.into(), one.output_tokens.into()]).collect();
     let next: Vec<[f64; 2]> = pairs.windows(2).map(|two| [two[0][0], two[1][0]]).collect();
     let turns: Vec<[f64; 2]> =
-        (0..FEWER).map(|item| [0, 1].map(|turn| f64::from(sampler.draw(item, turn).prompt))).collect();
+        (0..FEWER).map(|item| [0, 1].map(|turn| f64::from(sampler.draw(item, turn).prompt_tokens))).collect();
     let keys: Vec<[f64; 2]> = (0..FEWER)
-        .map(|item| [9, 10].map(|seed| f64::from(Sampler::new(&lengths, key(seed)).draw(item, 0).prompt)))
+        .map(|item| [9, 10].map(|seed| f64::from(Sampler::new(&lengths, key(seed)).draw(item, 0).prompt_tokens)))
         .collect();
     for (what, pairs) in [("prompt and answer", pairs), ("neighbours", next), ("turns", turns), ("keys", keys)] {
         let n = pairs.len() as f64;
