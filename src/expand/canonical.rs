@@ -185,11 +185,13 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
-    if let Some(MockFigures { ttft, itl, slots, prefill, load, jitter, seed }) = mock {
+    if let Some(MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed }) = mock {
         put("endpoint.mock.", "itl", Value::Duration(*itl));
         put("endpoint.mock.", "jitter", Value::Share(*jitter));
         put("endpoint.mock.", "load", Value::Decimal(*load));
         put("endpoint.mock.", "prefill", Value::PerToken(*prefill));
+        some(prefix_block, |tokens| put("endpoint.mock.", "prefix_block", int(*tokens)));
+        some(prefix_cache, |tokens| put("endpoint.mock.", "prefix_cache", int(*tokens)));
         put("endpoint.mock.", "seed", Value::Int(seed.0));
         put("endpoint.mock.", "slots", int(*slots));
         put("endpoint.mock.", "ttft", Value::Duration(*ttft));

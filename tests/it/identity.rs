@@ -26,6 +26,8 @@ endpoints:
       itl: 1ms
       slots: 4
       prefill: 0s/token
+      prefix_cache: 4096
+      prefix_block: 8
       load: 0
       jitter: 0%
       seed: 1
@@ -289,6 +291,8 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("endpoint.mock.itl", "itl: ", "1ms", "2ms"),
         ("endpoint.mock.slots", "slots: ", "4", "5"),
         ("endpoint.mock.prefill", "prefill: ", "0s/token", "1ms/token"),
+        ("endpoint.mock.prefix_cache", "prefix_cache: ", "4096", "8192"),
+        ("endpoint.mock.prefix_block", "prefix_block: ", "8", "32"),
         ("endpoint.mock.load", "load: ", "0", "0.5"),
         ("endpoint.mock.jitter", "jitter: ", "0%", "10%"),
         ("endpoint.mock.seed", "jitter: 0%\n      seed: ", "1", "2"),

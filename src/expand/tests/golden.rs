@@ -168,6 +168,8 @@ pub(super) fn conversation_on_mock() -> RunSpec {
                 itl: Nanos::from_millis(4),
                 slots: 8,
                 prefill: PerToken(Nanos(100_000)),
+                prefix_cache: None,
+                prefix_block: None,
                 load: Decimal::new(1, 1),
                 jitter: Share::percent(5),
                 seed: Seed(7),
