@@ -4,6 +4,7 @@
 mod compare;
 mod condition;
 mod endpoint;
+mod lengths;
 mod limits;
 mod names;
 mod pairs;

@@ -21,6 +21,7 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
         }
     }
