@@ -94,12 +94,16 @@ pub fn one_length(view: &View) -> Vec<Finding> {
     if turns.1 > 1 || [prompt, output].iter().any(|(low, high)| low != high) || shapes.any(|shape| shape != first) {
         return Vec::new();
     }
+    if view.sweeps.iter().any(SweepView::varies_lengths) {
+        return Vec::new();
+    }
     let sweep = &view.sweeps[0];
     vec![Finding {
         scope: Scope::Plan,
         at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
         message: format!("every request has {} prompt tokens and {} output tokens", prompt.0, output.0),
-        remedy: "write several lengths: scenario: [B1, B2], or prompt_tokens: [256, 2048]".to_owned(),
+        remedy: "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario"
+            .to_owned(),
     }]
 }
 
