@@ -95,6 +95,8 @@ impl Feed {
 }
 
 fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Ahead<Content>> {
+    // Four bytes of text to a token; where lengths differ, as if all were the longest.
+    let most = (generator.most_prompt_tokens() as usize).saturating_mul(4);
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -106,7 +108,7 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
             turn: None,
         }
     };
-    Ahead::start(make, |content| content.body.len(), observer)
+    Ahead::start(make, |content| content.body.len().max(most), observer)
 }
 
 fn shape(spec: &RunSpec) -> Shape {

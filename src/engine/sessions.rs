@@ -47,7 +47,7 @@ impl Sessions {
     pub fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);
-        waiting.into_iter().chain(thinking).chain([self.arriving.peek()]).min()
+        waiting.into_iter().chain(thinking).chain(self.arriving.peek()).min()
     }
 
     /// Takes one start that is due by the clock at `now`.
@@ -73,6 +73,12 @@ impl Sessions {
         Some(Unstarted { request: self.requests - 1, scheduled, held_by_cap: self.in_flight >= self.cap })
     }
 
+    /// Whether no request will be wanted any more, nor waits to be started.
+    pub fn is_at_its_end(&self) -> bool {
+        let no_turns = self.in_flight == 0 && self.thinking.is_empty() && self.turns.is_empty();
+        no_turns && self.waiting.peek().is_none()
+    }
+
     /// Requests that are wanted and not started.
     pub fn waiting(&self) -> u64 {
         self.arrived - self.begun + self.turns.len() as u64
@@ -80,14 +86,14 @@ impl Sessions {
 
     /// The scheduled instant of the one of them that has waited longest.
     pub fn oldest_waiting(&self) -> Option<u64> {
-        let session = (self.begun < self.arrived).then(|| self.waiting.peek());
+        let session = self.waiting.peek().filter(|_| self.begun < self.arrived);
         let turn = self.turns.front().map(|(due, _)| *due);
         session.into_iter().chain(turn).min()
     }
 
     /// Lets all that is wanted by `now` wait for its start.
     fn notice(&mut self, now: u64) {
-        while self.arriving.peek() <= now {
+        while self.arriving.peek().is_some_and(|at| at <= now) {
             self.arriving.take();
             self.arrived += 1;
         }
@@ -118,18 +124,20 @@ impl Sessions {
         }
         let session = self.begun;
         self.begun += 1;
-        Some((self.waiting.take(), session as u32))
+        Some((self.waiting.take()?, session as u32))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Arrivals;
+    use crate::engine::trace::Trace;
+    use crate::expand::Course;
+    use crate::plan::Process;
 
     /// A conversation every 100 ns.
     fn sessions(cap: Option<u32>) -> Sessions {
-        Sessions::new(Schedule::new(Arrivals::Constant, 1e7, 0, [0; 32]), cap)
+        Sessions::new(Schedule::drawn(Process::Constant, Course::steady(1e7, 0), [0; 32]), cap)
     }
 
     fn told(start: Option<Start>) -> Option<(u64, u64, u64, u32)> {
@@ -166,6 +174,16 @@ mod tests {
         let rest: Vec<_> = std::iter::from_fn(|| pacer.take_unstarted(401)).collect();
         let rest: Vec<_> = rest.iter().map(|one| (one.request, one.scheduled, one.held_by_cap)).collect();
         assert_eq!(rest, [(3, 300, true), (4, 400, true)]);
+    }
+
+    #[test]
+    fn the_last_arrival_is_not_the_last_request() {
+        let mut pacer = Sessions::new(Schedule::given(Trace::new([10].into())), None);
+        assert_eq!(told(pacer.take_due(10)), Some((0, 10, 10, 0)));
+        assert_eq!((pacer.next_due(), pacer.is_at_its_end()), (None, false));
+        assert_eq!((pacer.ended(20, 0, Some(5)), pacer.next_due(), pacer.is_at_its_end()), (None, Some(25), false));
+        assert_eq!(told(pacer.take_due(25)), Some((1, 25, 25, 0)));
+        assert_eq!((pacer.ended(30, 0, None), pacer.is_at_its_end()), (None, true));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! How many requests a run will have: by the rate in an open loop, by an assumption in a closed one, where only the
 //! server's speed decides it.
 
-use crate::expand::Load;
+use crate::expand::{Course, Load};
 use crate::plan::scenario::Resolved;
 use crate::plan::{Endpoint, Engine, MockFigures};
+use crate::units::Nanos;
+use crate::workload::lengths::expected;
 
 use super::view::{Rung, SweepView};
 
@@ -31,8 +33,9 @@ pub struct Expect {
 impl Expect {
     /// For the slowest cells of a sweep.
     pub fn of(sweep: &SweepView) -> Expect {
-        let (_, output) = sweep.tokens("output_tokens", |scenario: &Resolved| scenario.content.output_tokens);
-        let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| scenario.content.prompt_tokens);
+        let (_, output) =
+            sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
+        let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| expected(&scenario.content).prompt as u32);
         let (_, system) = sweep.tokens("system_tokens", |scenario| scenario.content.system_tokens);
         let (per_arrival, _) = sweep.requests_per_arrival();
         let blank = || Expect {
@@ -59,14 +62,21 @@ impl Expect {
         slowest
     }
 
-    /// Requests per second of a rung under full load.
+    /// Requests per second of a rung in its window.
     pub fn rate(&self, rung: &Rung) -> f64 {
-        match rung.load {
-            Load::Open { qps, .. } => qps.to_f64() * self.per_arrival,
+        match &rung.load {
+            Load::Open { qps, .. } => {
+                let measure = rung.phases.measure.duration;
+                let arrivals = match varying(rung) {
+                    None => qps.to_f64(),
+                    Some(course) => in_window(&course, rung, measure) / measure.secs(),
+                };
+                arrivals * self.per_arrival
+            }
             Load::Closed { batch_size } => {
                 // An answer in no time still takes its way there and back.
                 let request = self.request_secs.max(1e-4);
-                (f64::from(batch_size) / (request + self.think_secs)).min(self.slots / request)
+                (f64::from(*batch_size) / (request + self.think_secs)).min(self.slots / request)
             }
         }
     }
@@ -74,14 +84,24 @@ impl Expect {
     /// Requests scheduled in the measure window, prolonged where the plan says so.
     pub fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
-        let longest = measure.at_most.unwrap_or(measure.duration).secs() * rate;
+        let most = measure.at_most.unwrap_or(measure.duration);
+        let longest =
+            varying(rung).map_or(most.secs() * rate, |course| in_window(&course, rung, most) * self.per_arrival);
         let wanted = measure.min_requests.unwrap_or(0) as f64;
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
     /// Requests before the measure window: the load rises evenly in fill and is full in stabilize.
     pub fn warming(&self, rung: &Rung) -> f64 {
-        self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs())
+        match varying(rung) {
+            None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),
+            Some(course) => course.expected(rung.phases.measure_start().secs()) * self.per_arrival,
+        }
+    }
+
+    /// Requests per second that fill leads to.
+    pub fn settled(&self, rung: &Rung) -> f64 {
+        varying(rung).map_or_else(|| self.rate(rung), |course| course.settled() * self.per_arrival)
     }
 
     /// ` (assuming …)` where what is expected of a rung rests on it.
@@ -91,6 +111,18 @@ impl Expect {
             _ => String::new(),
         }
     }
+}
+
+/// The course of a rate that does not stay as it is.
+fn varying(rung: &Rung) -> Option<Course> {
+    rung.load.profile()?;
+    rung.course()
+}
+
+/// Requests expected in a window of this length.
+fn in_window(course: &Course, rung: &Rung, length: Nanos) -> f64 {
+    let start = rung.phases.measure_start();
+    course.between(start.0, start.saturating_add(length).0)
 }
 
 /// The figures of an embedded mock.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lengths::{Lengths, WrittenLengths};
 use super::model::{Cache, Prefix, Scenario};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
@@ -27,15 +28,18 @@ pub struct Content {
     pub reuse: Reuse,
     /// Tokens of the shared system prompt; 0 for none.
     pub system_tokens: u32,
-    /// Tokens of the user's text of one request or turn.
+    /// Tokens of the user's text of one request or turn; where they differ, the most.
     pub prompt_tokens: u32,
-    /// Tokens asked for.
+    /// Tokens asked for; where they differ, the most.
     pub output_tokens: u32,
     /// Turns of a conversation; 1 where there is none.
     pub turns: u32,
     /// How conversations go on.
     #[serde(default, skip_serializing_if = "Talk::is_plain")]
     pub talk: Talk,
+    /// Lengths of prompts and answers, where they differ from request to request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<Lengths>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
@@ -64,7 +68,7 @@ pub struct Resolved {
 }
 
 /// The built-in scenarios: name, what they send, and for whom.
-pub const BUILT_IN: [(&str, Content, &str); 6] = [
+pub static BUILT_IN: [(&str, Content, &str); 6] = [
     ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
     ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
     ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
@@ -81,6 +85,7 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
         output_tokens: 256,
         turns,
         talk: Talk::PLAIN,
+        lengths: None,
         prefix: None,
         cache: Cache::Warm,
     }
@@ -113,6 +118,25 @@ impl Default for Content {
     }
 }
 
+impl Content {
+    /// Lays lengths over those that are there, then single lengths over these: a number takes the place of what varied.
+    fn take_lengths(&mut self, lengths: Option<&WrittenLengths>, prompt: Option<u32>, output: Option<u32>) {
+        let mut varied = lengths.and_then(WrittenLengths::resolve).or(self.lengths.take());
+        if let Some(tokens) = prompt {
+            self.prompt_tokens = tokens;
+            varied = varied.map(|lengths| lengths.with_prompt(tokens));
+        }
+        if let Some(tokens) = output {
+            self.output_tokens = tokens;
+            varied = varied.map(|lengths| lengths.with_output(tokens));
+        }
+        let Some(lengths) = varied else { return };
+        (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
+        // Requests of one length are what they would be without `lengths`, and the same run.
+        self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
+    }
+}
+
 impl Resolved {
     /// A built-in without any adjustment.
     pub fn from_content(content: Content) -> Resolved {
@@ -134,6 +158,7 @@ impl Resolved {
             description: _,
             prompt_tokens,
             output_tokens,
+            lengths,
             system_tokens,
             turns,
             think,
@@ -151,8 +176,7 @@ impl Resolved {
             frequency_penalty,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
-        set(&mut self.content.prompt_tokens, prompt_tokens);
-        set(&mut self.content.output_tokens, output_tokens);
+        self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
         let talk = &mut self.content.talk;

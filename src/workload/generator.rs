@@ -10,6 +10,7 @@ use crate::plan::talk::Talk;
 use crate::plan::{Cache, ContextCut, History, Prefix};
 use crate::units::Seed;
 
+use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Opening, Texts};
@@ -60,6 +61,8 @@ pub struct Generator {
     think: Option<Pauses>,
     nonce: Option<NonceKey>,
     system: Option<System>,
+    /// Where requests differ in length.
+    sampler: Option<Sampler>,
     groups: Option<Groups>,
     group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
@@ -108,6 +111,7 @@ impl Generator {
             system,
             groups: content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups"))),
             group_texts: RefCell::default(),
+            sampler: content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths"))),
             same: None,
             content: content.clone(),
         };
@@ -214,9 +218,17 @@ impl Generator {
 
     /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
     /// out: without making its text.
-    pub fn lengths(&self, _item: u64, _turn: u32) -> Lengths {
+    pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
+        if let Some(sampler) = &self.sampler {
+            return sampler.draw(item, turn);
+        }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
+    }
+
+    /// The most tokens that a prompt has, history left out.
+    pub fn most_prompt_tokens(&self) -> u32 {
+        self.content.prompt_tokens.saturating_add(self.lead_tokens())
     }
 
     /// Tokens of what stands before the user's first message: system message and shared text.
@@ -302,7 +314,8 @@ fn write(
 
 /// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _, prefix, cache: _ } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk: _, lengths, prefix, cache: _ } =
+        content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -316,6 +329,9 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     hash.update([reuse]);
     for number in [system_tokens, prompt_tokens, output_tokens, turns] {
         hash.update(number.to_le_bytes());
+    }
+    if let Some(lengths) = lengths {
+        hash.update(format!("lengths {lengths}\0"));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));

@@ -8,6 +8,7 @@
 pub mod body;
 mod conversation;
 mod generator;
+pub mod lengths;
 mod nonce;
 mod pauses;
 mod prefix;
@@ -15,6 +16,8 @@ mod prose;
 pub mod tokens;
 mod words;
 
+#[cfg(test)]
+mod talk_tests;
 #[cfg(test)]
 mod tests;
 

@@ -333,7 +333,7 @@ fn a_cold_twin_says_the_same_and_shares_nothing() {
         let cold = Content { cache: Cache::Cold, ..warm.clone() };
         let [warm, cold] = [warm, cold].map(|content| Generator::new(&content, Seed(42), 0, Some(key(1))));
         assert_eq!(warm.digest(), cold.digest());
-        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned() }];
+        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned(), tokens: 0 }];
         for shape in [&chat, &completions] {
             let sent = |generator: &Generator, history: &[super::Exchange], turn| {
                 let json: Value = serde_json::from_slice(&body(shape, history, &generator.turn(0, turn))).unwrap();

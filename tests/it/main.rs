@@ -1,11 +1,13 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod arrivals;
 mod bad;
 mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod conversations;
 mod defaults;
 mod diff;
 mod editor;
@@ -14,6 +16,7 @@ mod fuzz_smoke;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;
+mod idle;
 mod import;
 mod keepalive;
 mod kill;

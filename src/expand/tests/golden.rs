@@ -8,7 +8,6 @@ use crate::expand::{AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpe
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::talk::Talk;
 use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -69,6 +68,7 @@ fn shaping() -> Shaping {
 
 fn phases(seconds: u64) -> Phases {
     Phases {
+        idle: None,
         fill: Nanos::from_secs(30),
         stabilize: Nanos::from_secs(60),
         measure: Measure { duration: Nanos::from_secs(seconds), min_requests: None, at_most: None },
@@ -138,8 +138,9 @@ pub(super) fn open_completions() -> RunSpec {
             frequency_penalty: Some(Decimal::new(25, 2)),
             ..shaping()
         },
-        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
         phases: Phases {
+            idle: None,
             measure: Measure {
                 duration: Nanos::from_secs(10),
                 min_requests: Some(100),

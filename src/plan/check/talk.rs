@@ -70,9 +70,8 @@ impl Checker<'_> {
         let of_scenario = |value: &Scalar| {
             let resolved = resolve(&value.to_string(), &plan.scenarios);
             let content = resolved.map(|resolved| resolved.content);
-            content.is_some_and(|content| {
-                content.reuse == Reuse::Conversation && content.talk.sessions == Sessions::Open
-            })
+            content
+                .is_some_and(|content| content.reuse == Reuse::Conversation && content.talk.sessions == Sessions::Open)
         };
         // An axis takes the place of what scenarios say.
         let found = match asked.grid.axes.field("sessions") {
