@@ -12,6 +12,7 @@ pub mod lengths;
 mod nonce;
 mod prefix;
 mod prose;
+mod replay;
 pub mod tokens;
 mod words;
 

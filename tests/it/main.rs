@@ -45,6 +45,7 @@ mod store_errors;
 mod sweeps;
 mod terminal;
 mod threads;
+mod traces;
 mod truth;
 mod verdicts;
 mod wire;

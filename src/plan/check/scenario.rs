@@ -23,6 +23,7 @@ impl Checker<'_> {
             self.turns(name, scenario, &plan.scenarios);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
+            self.trace(name, scenario, plan);
         }
     }
 
@@ -90,6 +91,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         lengths: _,
         system_tokens,
         turns,
+        trace: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,
