@@ -9,6 +9,7 @@ pub mod body;
 mod conversation;
 mod generator;
 mod nonce;
+mod prefix;
 mod prose;
 pub mod tokens;
 mod words;

@@ -76,7 +76,7 @@ fn phases(seconds: u64) -> Phases {
 }
 
 fn content(reuse: Reuse, turns: u32) -> Content {
-    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns }
+    Content { reuse, system_tokens: 0, prompt_tokens: 50, turns, ..Content::default() }
 }
 
 /// A closed loop over chat on a declared server.
