@@ -43,6 +43,7 @@ mod store_errors;
 mod sweeps;
 mod terminal;
 mod threads;
+mod traffic;
 mod truth;
 mod verdicts;
 mod wire;
