@@ -7,6 +7,8 @@ mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod dataset;
+mod dataset_commands;
 mod defaults;
 mod diff;
 mod editor;
