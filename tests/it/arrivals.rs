@@ -158,7 +158,7 @@ fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     let count = |sweep: &str| {
         lab.write("plan.yaml", &format!("{PLAN}  s: {{ {sweep} }}\n"));
         let json = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
-        json["total"]["requests"].as_u64().unwrap_or_else(|| panic!("{json}"))
+        json["totals"]["to_do"]["requests"].as_u64().unwrap_or_else(|| panic!("{json}"))
     };
     // Half of fill, stabilize, and the window.
     assert_eq!(count("matrix: { qps: 10 }"), 50 + 200 + 600);

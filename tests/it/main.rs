@@ -46,6 +46,7 @@ mod sweeps;
 mod terminal;
 mod threads;
 mod traces;
+mod traffic;
 mod truth;
 mod verdicts;
 mod wire;
