@@ -230,5 +230,7 @@ fn shape(spec: &RunSpec) -> Shape {
         top_p: spec.shaping.top_p,
         presence_penalty: spec.shaping.presence_penalty,
         frequency_penalty: spec.shaping.frequency_penalty,
+        stop: spec.shaping.stop.clone(),
+        extra: spec.shaping.extra.clone(),
     }
 }

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::{Between, Drain, Json, Measure, MockFigures, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -40,6 +40,8 @@ pub enum Value {
     Share(Share),
     /// A text.
     Text(String),
+    /// A list or table, as JSON without spaces.
+    Json(String),
 }
 
 impl Value {
@@ -54,6 +56,7 @@ impl Value {
             Value::PerToken(PerToken(Nanos(ns))) => ('p', write!(text, "{ns}")),
             Value::Share(Share(value)) => ('s', write!(text, "{value}")),
             Value::Text(value) => ('t', text.write_all(value.as_bytes())),
+            Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
         written.expect("memory takes every byte");
@@ -71,7 +74,7 @@ impl fmt::Display for Value {
             Value::Duration(value) => write!(f, "{value}"),
             Value::PerToken(value) => write!(f, "{value}"),
             Value::Share(value) => write!(f, "{value}"),
-            Value::Text(value) => f.write_str(value),
+            Value::Text(value) | Value::Json(value) => f.write_str(value),
         }
     }
 }
@@ -252,11 +255,24 @@ fn each_of_scenario(content: &Content, put: Put) {
 }
 
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, nonce } = shaping;
+    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, stop, extra, nonce } =
+        shaping;
+    for (name, field) in extra {
+        let value = match field {
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(value) => Value::Decimal(*value),
+            Json::Text(value) => text(value),
+            Json::List(_) | Json::Table(_) => Value::Json(field.to_string()),
+        };
+        put("shaping.extra.", name, value);
+    }
     some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
     put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
     put("shaping.", "nonce", Value::Bool(*nonce));
     some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    if !stop.is_empty() {
+        put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));
+    }
     put("shaping.", "stream", Value::Bool(*stream));
     put("shaping.", "temperature", Value::Decimal(*temperature));
     some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));

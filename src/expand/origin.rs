@@ -1,6 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::{Endpoint, Fact, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
+use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
 
@@ -18,6 +18,7 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
         "scenario" if rest == "reuse" => place.base(),
         "scenario" => place.request_field(rest),
         "shaping" if rest == "nonce" => keys(&["nonce"]),
+        "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
         "phases" => place.phase(rest),
@@ -131,6 +132,24 @@ impl Place<'_> {
         }
     }
 
+    /// A field of `extra`: the scenario's for the engine, the scenario's for all, then the endpoint's.
+    fn extra(&self, field: &str) -> Vec<Step> {
+        let endpoint = self.name_on("endpoint");
+        let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
+        let own = |scenario: &Scenario| match scenario.extra.get(engine) {
+            Some(Json::Table(own)) => own.contains_key(field),
+            _ => false,
+        };
+        let chain = self.chain();
+        if let Some((name, _)) = chain.iter().find(|(_, scenario)| own(scenario)) {
+            return keys(&["scenarios", name, "extra", engine, field]);
+        }
+        match chain.iter().find(|(_, scenario)| scenario.extra.contains_key(field)) {
+            Some((name, _)) => keys(&["scenarios", name, "extra", field]),
+            None => keys(&["endpoints", &endpoint, "extra", field]),
+        }
+    }
+
     fn load(&self, field: &str) -> Vec<Step> {
         match field {
             "qps" => self.axis_or_matrix("qps"),
@@ -191,6 +210,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "temperature" => scenario.temperature.is_some(),
         "top_p" => scenario.top_p.is_some(),
         "presence_penalty" => scenario.presence_penalty.is_some(),
-        _ => scenario.frequency_penalty.is_some(),
+        "frequency_penalty" => scenario.frequency_penalty.is_some(),
+        _ => !scenario.stop.is_empty(),
     }
 }

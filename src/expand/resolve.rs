@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::plan::extra;
 use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
@@ -59,7 +60,7 @@ impl<'p> Resolver<'p> {
         let load = load(sweep, cell)?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell) },
-            shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+            shaping: self.shaping(sweep, &endpoint, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
@@ -105,6 +106,23 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+
+    /// How requests of `scenario` to `endpoint` are shaped.
+    fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
+        let Resolved { temperature, top_p, presence_penalty, frequency_penalty, .. } = *scenario;
+        let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
+        Shaping {
+            stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
+            ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            stop: scenario.stop.clone(),
+            extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
+            nonce: self.plan.nonce.is_on(),
+        }
     }
 }
 
@@ -156,18 +174,6 @@ fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake
             .or_else(|| ids.get("default"))
             .cloned()
             .ok_or_else(|| Mistake::NoModelId { model: name.to_owned(), engine }),
-    }
-}
-
-fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> Shaping {
-    Shaping {
-        stream: scenario.stream.or(sweep.stream).unwrap_or(plan.stream),
-        ignore_eos: engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-        temperature: scenario.temperature,
-        top_p: scenario.top_p,
-        presence_penalty: scenario.presence_penalty,
-        frequency_penalty: scenario.frequency_penalty,
-        nonce: plan.nonce.is_on(),
     }
 }
 

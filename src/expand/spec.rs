@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts, Timer};
+use crate::plan::{
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Scalar, Timeouts, Timer,
+};
 use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::labels::{AxisLabels, Labels};
@@ -128,6 +130,12 @@ pub struct Shaping {
     /// Frequency penalty, where sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Further fields of the body, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Json>,
     /// Whether prompts open with a nonce.
     pub nonce: bool,
 }

@@ -14,6 +14,7 @@ pub mod compare;
 pub mod disclosure;
 mod endpoint;
 mod error;
+pub mod extra;
 mod files;
 mod foreign;
 mod load;
@@ -51,6 +52,7 @@ use std::path::Path;
 
 pub use axis::is_axis;
 pub use error::{Code, Diagnostic, Place, PlanErrors};
+pub use extra::Json;
 pub use files::{Disk, Files};
 pub use load::Options;
 pub use mask::{is_secret_name, looks_like_key};

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+use super::extra::Json;
+
 pub use super::allow::{Allow, LintCode};
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
@@ -146,8 +148,8 @@ pub struct Model {
     pub precision: Option<String>,
 }
 
-/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base` and
-/// `description` is also an axis that a matrix may vary.
+/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
+/// `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -205,6 +207,15 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends. Default: not sent.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["###", "\n\n"]))]
+    pub stop: OneOrMany<String>,
+    /// Further fields of the request's body, such as the engine's own sampling parameters: { top_k: 20, min_p: 0.05 }.
+    /// A table under the name of an engine holds what is sent to that engine alone: { vllm: { top_k: 20 } }.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::extra::of_scenario")]
+    pub extra: Table<Json>,
 }
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Scenario;
+use super::extra::{Json, lay};
+use super::model::{Scenario, Table};
 use crate::units::Decimal;
 
 /// What requests of one scenario have in common.
@@ -51,6 +52,10 @@ pub struct Resolved {
     pub presence_penalty: Option<Decimal>,
     /// Frequency penalty, where sent.
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends.
+    pub stop: Vec<String>,
+    /// Further fields of the body, an engine's own under its name.
+    pub extra: Table<Json>,
 }
 
 /// The built-in scenarios: name, what they send, and for whom.
@@ -90,6 +95,8 @@ impl Resolved {
             top_p: None,
             presence_penalty: None,
             frequency_penalty: None,
+            stop: Vec::new(),
+            extra: Table::new(),
         }
     }
 
@@ -108,6 +115,8 @@ impl Resolved {
             top_p,
             presence_penalty,
             frequency_penalty,
+            stop,
+            extra,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
         set(&mut self.content.prompt_tokens, prompt_tokens);
@@ -120,12 +129,16 @@ impl Resolved {
         self.top_p = top_p.or(self.top_p);
         self.presence_penalty = presence_penalty.or(self.presence_penalty);
         self.frequency_penalty = frequency_penalty.or(self.frequency_penalty);
+        if !stop.is_empty() {
+            self.stop = stop.0.clone();
+        }
+        lay(&mut self.extra, extra);
     }
 }
 
 /// The scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown name or a circle of bases
 /// (both are plan errors that `check` names).
-pub fn resolve(name: &str, table: &super::model::Table<Scenario>) -> Option<Resolved> {
+pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     let mut chain = Vec::new();
     let mut at = name;
     let content = loop {

@@ -10,6 +10,7 @@ mod defaults;
 mod diff;
 mod editor;
 mod explain;
+mod extra;
 mod fuzz_smoke;
 mod hostile_matrices;
 mod hostile_plans;

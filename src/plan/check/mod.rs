@@ -4,6 +4,7 @@
 mod compare;
 mod condition;
 mod endpoint;
+mod extra;
 mod limits;
 mod names;
 mod pairs;

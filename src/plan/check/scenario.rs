@@ -21,6 +21,7 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.extra_of_scenario(name, scenario);
         }
     }
 
@@ -93,6 +94,9 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         top_p,
         presence_penalty,
         frequency_penalty,
+        // Looked at by `extra`.
+        stop: _,
+        extra: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);
     [

@@ -192,6 +192,8 @@ impl CalibrationLoad {
                 top_p: None,
                 presence_penalty: None,
                 frequency_penalty: None,
+                stop: Vec::new(),
+                extra: Default::default(),
                 nonce: true,
             },
             load: self.load,
