@@ -10,6 +10,7 @@ use crate::rows::{Facts, Outcome, RequestRow, TokenSource};
 use super::gaps::Events;
 use super::generator::Generator;
 use super::request::Metric;
+use super::reuse::Reuse;
 use super::stats::Ordered;
 use super::window::{self, Counts};
 use super::{quantile, steady};
@@ -97,7 +98,7 @@ pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Val
         ("errors", evidence.errors(validity.errors)),
         ("output_length", evidence.output_length(validity.output_length)),
         ("prompt_length", Err("needs exact prompt lengths from the model's tokenizer".into())),
-        ("warm_cache", Err("needs the cache hits that the scenario declares".into())),
+        ("warm_cache", evidence.warm_cache(validity.warm_cache)),
         ("unsteady", evidence.unsteady(validity.unsteady)),
         ("few_samples", evidence.few_samples(slo)),
         ("clock", evidence.clock()),
@@ -195,6 +196,19 @@ impl Evidence<'_> {
         Ok(judge_share((wrong, all), limits, (1, None), text))
     }
 
+    fn warm_cache(&self, limits: Limits) -> Finding {
+        let reuse = Reuse::of(self.rows, self.facts);
+        let cached = reuse.cached.ok_or("the server does not tell what came from its prefix cache")?;
+        let declared = reuse.declared.ok_or("what prompts share was not counted")?;
+        let excess = reuse.excess().unwrap_or_default();
+        let state = exceeded(limits, (2, Some(10)), |limit| excess > limit);
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
+        Ok(state.map(|state| {
+            let (cached, declared) = (percent(cached), percent(declared));
+            (state, format!("{cached} of prompt tokens came from the prefix cache; the scenario shares {declared}"))
+        }))
+    }
+
     fn unsteady(&self, limits: Limits) -> Finding {
         if self.saturated.is_some() {
             return Err("the run is saturated".into());
@@ -204,7 +218,9 @@ impl Evidence<'_> {
         }
         let halves = steady::compare(self.rows, self.events, self.facts)?;
         let what = if self.facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
-        let parts = [(halves.throughput, what, 1.0), (halves.ttft, "median TTFT (ms)", 2.0)];
+        // Under another load another latency is right.
+        let ttft = halves.ttft.filter(|_| self.facts.window_qps.is_none());
+        let parts = [(halves.throughput, what, 1.0), (ttft, "median TTFT (ms)", 2.0)];
         let found = parts.into_iter().filter_map(|(difference, what, scale)| {
             let difference = difference?;
             let state = exceeded(limits, (5, None), |limit| difference.exceeds(limit * scale))?;
@@ -256,12 +272,26 @@ fn saturated(rows: &[RequestRow], facts: &Facts) -> Option<String> {
     let backlog = |from| window::in_flight(rows, facts, (from, from + quarter), |row| Some(row.scheduled_ns));
     let first = backlog(windows.measure_start_ns)?;
     let last = backlog(windows.measure_end_ns - quarter)?;
-    let runs_away = arrivals - completions > 3.0 * arrivals.sqrt() && last > 1.5 * first;
+    // A declared profile changes what is in flight as it changes the rate (Little's law): only what is more than that
+    // has run away.
+    let declared = match facts.window_qps {
+        Some(_) => {
+            offered(rows, windows.measure_end_ns - quarter, quarter) / offered(rows, windows.measure_start_ns, quarter)
+        }
+        None => 1.0,
+    };
+    let runs_away = arrivals - completions > 3.0 * arrivals.sqrt() && last > 1.5 * declared.max(1.0) * first;
     (facts.open_loop && runs_away).then(|| {
         format!(
             "{arrivals} requests arrived and {completions} completed; in flight or waiting rose from {first:.1} to {last:.1}"
         )
     })
+}
+
+/// Requests that were wanted in a time, and one more, so that a time without any can be divided by.
+fn offered(rows: &[RequestRow], from: u64, length: u64) -> f64 {
+    let inside = |row: &&RequestRow| (from..from + length).contains(&row.scheduled_ns);
+    1.0 + rows.iter().filter(inside).count() as f64
 }
 
 /// The state of `count` of `all`, where it is above the plan's limits or METRICS' (`defaults`, in percent).

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Arrivals, Connections, Scalar, Scenario, is_axis};
+use crate::plan::lengths::{Preset, WrittenLengths};
+use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -47,11 +48,13 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
 /// How an open loop's arrivals are spaced, where an axis says so.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let Some(value) = cell.get("arrivals") else { return Ok(None) };
-    [Arrivals::Poisson, Arrivals::Constant]
-        .into_iter()
-        .find(|arrivals| *value == Scalar::Text(arrivals.name().to_owned()))
-        .map(Some)
-        .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
+    let process = match value {
+        Scalar::Text(text) => text.parse::<Process>().ok(),
+        Scalar::Bool(_) | Scalar::Number(_) => None,
+    };
+    process
+        .map(|process| Some(process.into()))
+        .ok_or_else(|| wrong("arrivals", value, "poisson or constant, or gamma cv 2"))
 }
 
 /// How requests get their connections, where an axis says so.
@@ -64,6 +67,16 @@ pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
         .ok_or_else(|| wrong("connections", value, "warm, cold or per_request"))
 }
 
+/// Whether prompts share anything, where an axis says so.
+fn cache(cell: &Cell) -> Result<Option<Cache>, Mistake> {
+    let Some(value) = cell.get("cache") else { return Ok(None) };
+    [Cache::Warm, Cache::Cold]
+        .into_iter()
+        .find(|cache| *value == Scalar::Text(cache.name().to_owned()))
+        .map(Some)
+        .ok_or_else(|| wrong("cache", value, "warm or cold"))
+}
+
 /// The fields of a request that axes set, as one more layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
@@ -72,8 +85,11 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     Ok(Scenario {
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
+        lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
+        prefix: None,
+        cache: cache(cell)?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
         temperature: number(cell, "temperature")?,
@@ -82,6 +98,17 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         frequency_penalty: number(cell, "frequency_penalty")?,
         ..Scenario::default()
     })
+}
+
+/// The lengths of a preset, where an axis names one.
+fn preset(cell: &Cell) -> Result<Option<WrittenLengths>, Mistake> {
+    let Some(value) = cell.get("lengths") else { return Ok(None) };
+    let preset = match value {
+        Scalar::Text(name) => Preset::of_name(name),
+        _ => None,
+    };
+    let preset = preset.ok_or_else(|| wrong("lengths", value, "the name of a preset"))?;
+    Ok(Some(WrittenLengths { preset: Some(preset), ..WrittenLengths::default() }))
 }
 
 fn wrong(axis: &str, value: &Scalar, expected: &'static str) -> Mistake {

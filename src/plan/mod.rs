@@ -7,6 +7,7 @@
 
 mod aliases;
 mod allow;
+mod arrivals;
 mod axis;
 mod check;
 mod client;
@@ -17,6 +18,7 @@ mod error;
 pub mod extra;
 mod files;
 mod foreign;
+pub mod lengths;
 mod load;
 mod mask;
 pub mod matrix;
@@ -24,6 +26,9 @@ mod merge;
 mod mock_figures;
 pub mod model;
 mod objective;
+mod prefix;
+mod process;
+mod profile;
 mod read;
 mod recover;
 mod remedy;

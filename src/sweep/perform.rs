@@ -89,6 +89,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        trace: None,
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
     };

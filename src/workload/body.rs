@@ -1,5 +1,6 @@
 //! The bytes of a request's body.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use crate::plan::{Api, Json};
 use crate::units::Decimal;
 
-use super::{Exchange, Prompt};
+use super::{Exchange, Prompt, nonce};
 
 /// What decides a body besides its text; the same for all requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +66,7 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -106,12 +107,14 @@ fn text_length(history: &[Exchange], prompt: &Prompt) -> usize {
 }
 
 fn messages<'a>(history: &'a [Exchange], prompt: &'a Prompt) -> Vec<Message<'a>> {
-    let system = prompt.system.as_deref().map(|content| Message { role: "system", content });
-    let turns = history.iter().flat_map(|turn| {
-        [Message { role: "user", content: &turn.user }, Message { role: "assistant", content: &turn.answer }]
-    });
-    let user = Message { role: "user", content: &prompt.user };
-    system.into_iter().chain(turns).chain([user]).collect()
+    let message = |role, content: &'a str| Message { role, content: content.into() };
+    let system = prompt.system.as_deref().map(|content| message("system", content));
+    let turns = history.iter().flat_map(|turn| [message("user", &turn.user), message("assistant", &turn.answer)]);
+    let mut messages: Vec<Message> = system.into_iter().chain(turns).chain([message("user", &prompt.user)]).collect();
+    if let (Some(first), Some(own)) = (messages.first_mut(), &prompt.own_nonce) {
+        first.content = format!("{own}{}", nonce::strip(&first.content)).into();
+    }
+    messages
 }
 
 /// One text for an API that knows no roles: the system text first, then the user's, an empty line between them.
@@ -124,17 +127,27 @@ fn transcript(conversation: bool, history: &[Exchange], prompt: &Prompt) -> Stri
         text.push_str(system);
         text.push_str("\n\n");
     }
-    if !conversation {
-        text.push_str(&prompt.user);
-        return text;
-    }
-    for turn in history {
-        for piece in ["User: ", &turn.user, "\nAssistant:", &turn.answer, "\n"] {
+    if conversation {
+        for turn in history {
+            for piece in ["User: ", &turn.user, "\nAssistant:", &turn.answer, "\n"] {
+                text.push_str(piece);
+            }
+        }
+        for piece in ["User: ", &prompt.user, "\nAssistant:"] {
             text.push_str(piece);
         }
+    } else {
+        text.push_str(&prompt.user);
     }
-    for piece in ["User: ", &prompt.user, "\nAssistant:"] {
-        text.push_str(piece);
+    match &prompt.own_nonce {
+        Some(own) => opened(conversation && prompt.system.is_none(), own, text),
+        None => text,
     }
-    text
+}
+
+/// The transcript with `own` in the place of the nonce that opens it; a speaker's name comes after it.
+fn opened(speaker_first: bool, own: &str, text: String) -> String {
+    let speaker = if speaker_first { "User: " } else { "" };
+    let said = text.strip_prefix(speaker).unwrap_or(&text);
+    format!("{own}{speaker}{}", nonce::strip(said))
 }

@@ -1,13 +1,17 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
+use crate::plan::{Cache, Prefix};
 use crate::units::Seed;
 
+use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
@@ -19,6 +23,8 @@ pub struct Prompt {
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
+    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
+    pub own_nonce: Option<String>,
     /// Tokens that are meant to be sent, by [`estimate`](super::estimate): system, history and user, without the chat template.
     pub intended_prompt_tokens: u32,
     /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
@@ -40,8 +46,9 @@ pub struct Lengths {
 /// Writes the prompts of one run.
 ///
 /// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
-/// conversations for each conversation, else for each attempt at the run. A shared system prompt, being the first
-/// message of all prompts, has one for the attempt, whatever the user's messages have.
+/// conversations for each conversation, else for each attempt at the run. A text that prompts share, being the first
+/// of them, has one for the attempt (or for its group), whatever the user's messages have. In a cold scenario each request opens with a nonce
+/// of its own, whatever its texts share.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -49,8 +56,20 @@ pub struct Generator {
     user_key: [u8; 32],
     nonce: Option<NonceKey>,
     system: Option<System>,
+    /// Where requests differ in length.
+    sampler: Option<Sampler>,
+    groups: Option<Groups>,
+    group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
+}
+
+/// What stands before the user's first message.
+struct Lead {
+    text: Option<Arc<str>>,
+    tokens: u32,
+    /// Of these, the leading ones that an earlier item opened with too.
+    shared: u32,
 }
 
 /// The system message and what it is about.
@@ -79,8 +98,13 @@ impl Generator {
             System { text: text.into(), tokens, topic }
         });
         let user_key = derived(&digest, b"user");
-        let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None };
-        if content.reuse == Reuse::SamePrompt {
+        let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
+        let group_texts = RefCell::default();
+        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
+        let content = content.clone();
+        let mut generator =
+            Generator { content, digest, user_key, nonce, system, sampler, groups, group_texts, same: None };
+        if generator.content.reuse == Reuse::SamePrompt {
             generator.same = Some(generator.user(0, 0));
         }
         generator
@@ -97,29 +121,92 @@ impl Generator {
             Some(same) => same.clone(),
             None => self.user(conversation, turn),
         };
-        let system = self.system.as_ref();
-        let system_tokens = system.map_or(0, |system| system.tokens);
-        let shared = system_tokens + if self.same.is_some() { tokens } else { 0 };
+        let lead = self.lead(conversation);
         let is_first = conversation == 0 && turn == 0;
+        let shared = match turn {
+            // A conversation's own opening is known from its second turn on.
+            1.. => lead.tokens,
+            0 => lead.shared,
+        } + if self.same.is_some() { tokens } else { 0 };
+        let is_cold = self.content.cache == Cache::Cold;
         Prompt {
-            system: system.map(|system| system.text.clone()),
+            system: lead.text,
             user,
-            intended_prompt_tokens: tokens + system_tokens,
-            reusable_tokens: if is_first { 0 } else { shared },
+            own_nonce: if is_cold { self.own_nonce(conversation, turn) } else { None },
+            intended_prompt_tokens: tokens + lead.tokens,
+            reusable_tokens: if is_first || is_cold { 0 } else { shared },
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
     }
 
+    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
+    fn lead(&self, item: u64) -> Lead {
+        let system = self.system.as_ref();
+        let mut lead = Lead {
+            text: system.map(|system| Arc::clone(&system.text)),
+            tokens: system.map_or(0, |system| system.tokens),
+            shared: system.map_or(0, |system| system.tokens),
+        };
+        let Some(groups) = &self.groups else { return lead };
+        let opening = groups.opening(item);
+        let (text, tokens) = match opening {
+            Opening::Shared { group, .. } => self
+                .group_texts
+                .borrow_mut()
+                .get(group, || self.opening_text(b"prefix", group.into(), Scope::Group(group))),
+            Opening::Own => {
+                let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item));
+                (text.into(), tokens)
+            }
+        };
+        if matches!(opening, Opening::Shared { known: true, .. }) {
+            lead.shared += tokens;
+        }
+        lead.tokens += tokens;
+        lead.text = Some(match lead.text {
+            Some(system) => format!("{system}\n\n{text}").into(),
+            None => text,
+        });
+        lead
+    }
+
+    /// A text of the prefix's length; the nonce stands in front where no system message comes before.
+    fn opening_text(&self, role: &[u8], item: u64, scope: Scope) -> (String, u32) {
+        let tokens = self.groups.as_ref().map_or(0, Groups::tokens);
+        let nonce = if self.system.is_none() { self.nonce } else { None };
+        let nonce = nonce.map(|key| Nonce::new(key, scope));
+        let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
+        let topic = dice.topic();
+        write(&mut dice, topic, nonce, (tokens, Ending::Rule))
+    }
+
+    /// The nonce of a request that shall share nothing with any other.
+    fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
+        let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
+        let mut text = String::with_capacity(32);
+        nonce.push(&mut text);
+        Some(text)
+    }
+
     /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
     /// out: without making its text.
-    pub fn lengths(&self, _item: u64, _turn: u32) -> Lengths {
+    pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
+        if let Some(sampler) = &self.sampler {
+            return sampler.draw(item, turn);
+        }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Tokens of the system message.
-    pub fn system_tokens(&self) -> u32 {
-        self.system.as_ref().map_or(0, |system| system.tokens)
+    /// The most tokens that a prompt has, history left out.
+    pub fn most_prompt_tokens(&self) -> u32 {
+        self.content.prompt_tokens.saturating_add(self.lead_tokens())
+    }
+
+    /// Tokens of what stands before the user's first message: system message and shared text.
+    pub fn lead_tokens(&self) -> u32 {
+        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
+        self.system.as_ref().map_or(0, |system| system.tokens) + groups
     }
 
     /// Turns of a conversation; 1 in the other scenarios.
@@ -151,7 +238,9 @@ impl Generator {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation => (turn == 0).then_some(Scope::Item(item)),
-            Reuse::SamePrompt | Reuse::SharedSystem => self.system.is_none().then_some(Scope::Attempt),
+            Reuse::SamePrompt | Reuse::SharedSystem => {
+                (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
+            }
         }
     }
 }
@@ -176,8 +265,9 @@ fn write(
     (out, weight.div_ceil(CHARS_PER_TOKEN))
 }
 
+/// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache: _ } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -191,6 +281,12 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     hash.update([reuse]);
     for number in [system_tokens, prompt_tokens, output_tokens, turns] {
         hash.update(number.to_le_bytes());
+    }
+    if let Some(lengths) = lengths {
+        hash.update(format!("lengths {lengths}\0"));
+    }
+    if let Some(Prefix { share, tokens, groups, order }) = prefix {
+        hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
     }
     hash.finalize().into()
 }

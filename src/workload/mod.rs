@@ -8,7 +8,9 @@
 pub mod body;
 mod conversation;
 mod generator;
+pub mod lengths;
 mod nonce;
+mod prefix;
 mod prose;
 pub mod tokens;
 mod words;

@@ -74,6 +74,7 @@ fn shaping() -> Shaping {
 
 fn phases(seconds: u64) -> Phases {
     Phases {
+        idle: None,
         fill: Nanos::from_secs(30),
         stabilize: Nanos::from_secs(60),
         measure: Measure { duration: Nanos::from_secs(seconds), min_requests: None, at_most: None },
@@ -82,7 +83,7 @@ fn phases(seconds: u64) -> Phases {
 }
 
 fn content(reuse: Reuse, turns: u32) -> Content {
-    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns }
+    Content { reuse, system_tokens: 0, prompt_tokens: 50, turns, ..Content::default() }
 }
 
 /// A closed loop over chat on a declared server.
@@ -143,8 +144,9 @@ pub(super) fn open_completions() -> RunSpec {
             frequency_penalty: Some(Decimal::new(25, 2)),
             ..shaping()
         },
-        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
         phases: Phases {
+            idle: None,
             measure: Measure {
                 duration: Nanos::from_secs(10),
                 min_requests: Some(100),
@@ -174,6 +176,8 @@ pub(super) fn conversation_on_mock() -> RunSpec {
                 itl: Nanos::from_millis(4),
                 slots: 8,
                 prefill: PerToken(Nanos(100_000)),
+                prefix_cache: None,
+                prefix_block: None,
                 load: Decimal::new(1, 1),
                 jitter: Share::percent(5),
                 seed: Seed(7),

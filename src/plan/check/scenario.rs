@@ -22,6 +22,8 @@ impl Checker<'_> {
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
+            self.lengths(name, scenario, &plan.scenarios);
+            self.sharing(name, scenario, plan);
         }
     }
 
@@ -86,8 +88,12 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         description: _,
         prompt_tokens,
         output_tokens,
+        lengths: _,
         system_tokens,
         turns,
+        // Its own checks are in `prefix`.
+        prefix: _,
+        cache: _,
         stream: _,
         ignore_eos: _,
         temperature,
