@@ -14,7 +14,7 @@ use crate::plan::shorthand::DrainMode;
 use crate::plan::{Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -147,6 +147,7 @@ fn each(spec: &RunSpec, put: Put) {
         model,
         scenario,
         shaping,
+        mix,
         load,
         phases,
         between: Between { cooldown },
@@ -164,6 +165,7 @@ fn each(spec: &RunSpec, put: Put) {
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
     each_of_load(load, put);
+    each_of_mix(mix, put);
     let ModelSpec { id, precision } = &**model;
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
@@ -280,6 +282,18 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "reuse", text(reuse));
     put("scenario.", "system_tokens", int(*system_tokens));
     put("scenario.", "turns", int(*turns));
+}
+
+/// Classes in the order written: it decides which class a request belongs to.
+fn each_of_mix(mix: &[ClassSpec], put: Put) {
+    for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
+        let mut put_in = |prefix: &'static str, name: &str, value: Value| {
+            put("mix.", &format!("{number:02}.{prefix}{name}"), value);
+        };
+        each_of_scenario(scenario, &mut put_in);
+        each_of_shaping(shaping, &mut put_in);
+        put_in("", "weight", Value::Int(*weight));
+    }
 }
 
 fn each_of_shaping(shaping: &Shaping, put: Put) {

@@ -20,6 +20,7 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
             Some((table, field)) => place.table_of_request(table, field),
             None => place.request_field(rest),
         },
+        "mix" => place.of_class(rest),
         "shaping" if rest == "nonce" => keys(&["nonce"]),
         "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
         "shaping" => place.request_field(rest),
@@ -100,8 +101,11 @@ impl Place<'_> {
 
     /// The plan's own scenarios from the cell's one down to its built-in.
     fn chain(&self) -> Vec<(&str, &Scenario)> {
+        self.chain_from(self.name_on("scenario"))
+    }
+
+    fn chain_from(&self, mut at: String) -> Vec<(&str, &Scenario)> {
         let mut chain: Vec<(&str, &Scenario)> = Vec::new();
-        let mut at = self.name_on("scenario");
         while let Some((name, own)) = self.plan.scenarios.get_key_value(&at) {
             if chain.iter().any(|(seen, _)| *seen == name) {
                 break;
@@ -141,6 +145,25 @@ impl Place<'_> {
             "stream" if self.sweep.stream.is_some() => self.in_sweep(&["stream"]),
             "stream" => keys(&["stream"]),
             _ => self.axis_or_matrix("scenario"),
+        }
+    }
+
+    /// A field of a class of a mix: an axis, then what stands beside the mix, then its own scenario, then its part of the mix.
+    fn of_class(&self, path: &str) -> Vec<Step> {
+        let (number, field) = path.split_once('.').unwrap_or((path, ""));
+        let name = field.rsplit('.').next().unwrap_or(field);
+        let chain = self.chain();
+        let Some((mix, parts)) = chain.iter().find(|(_, own)| !own.mix.is_empty()).map(|(name, own)| (*name, &own.mix))
+        else {
+            return self.axis_or_matrix("scenario");
+        };
+        let index: usize = number.parse().unwrap_or_default();
+        let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
+        let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && gives(scenario, name));
+        match (self.axis(name), own) {
+            (Some(axis), _) => axis,
+            (None, Some((scenario, _))) => keys(&["scenarios", scenario, name]),
+            (None, None) => [&keys(&["scenarios", mix, "mix"])[..], &[Step::from(index)]].concat(),
         }
     }
 
@@ -237,6 +260,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "top_p" => scenario.top_p.is_some(),
         "presence_penalty" => scenario.presence_penalty.is_some(),
         "frequency_penalty" => scenario.frequency_penalty.is_some(),
-        _ => !scenario.stop.is_empty(),
+        "stop" => !scenario.stop.is_empty(),
+        _ => false,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::plan::extra;
-use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
+use crate::plan::scenario::{Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
     Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
@@ -14,7 +14,9 @@ use crate::plan::{
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
-use super::{AxisLabels, Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::{
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping,
+};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);
@@ -63,6 +65,7 @@ impl<'p> Resolver<'p> {
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),
+            mix: self.classes(sweep, &endpoint, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
@@ -108,6 +111,17 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+
+    /// The classes of a mix.
+    fn classes(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Vec<ClassSpec> {
+        let class = |Member { name, weight, scenario }: &Member| ClassSpec {
+            name: name.as_str().into(),
+            weight: *weight,
+            scenario: scenario.content.clone(),
+            shaping: self.shaping(sweep, endpoint, scenario),
+        };
+        scenario.mix.iter().map(class).collect()
     }
 
     /// How requests of `scenario` to `endpoint` are shaped.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, Seed};
 
 use super::extra::Json;
+use super::mix::MixPart;
 
 pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
@@ -154,7 +155,7 @@ pub struct Model {
 }
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
-/// `stop` and `extra` is also an axis that a matrix may vary.
+/// `mix`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -227,6 +228,11 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
+    /// Scenarios whose requests are mixed, each with its share: [{ scenario: chat, share: 0.8 }, { scenario: B2, share: 0.2 }].
+    /// What stands beside it holds for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
+    pub mix: Vec<MixPart>,
     /// Texts at which an answer ends. Default: not sent.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]

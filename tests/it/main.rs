@@ -23,6 +23,7 @@ mod kill;
 mod lab;
 mod lint;
 mod memory;
+mod mix;
 mod mock;
 mod new;
 mod observe;

@@ -106,6 +106,7 @@ pub(super) fn closed_chat() -> RunSpec {
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: Some("bf16".into()) }),
         scenario: content(Reuse::None, 1),
         shaping: shaping(),
+        mix: Vec::new(),
         load: Load::Closed { batch_size: 8 },
         phases: phases(120),
         between: Between { cooldown: Nanos::ZERO },

@@ -144,6 +144,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (a.frequency_penalty != b.frequency_penalty, "frequency_penalty"),
         (a.stop != b.stop, "stop"),
         (a.extra != b.extra, "extra"),
+        (a.mix != b.mix, "mix"),
     ];
     differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
 }

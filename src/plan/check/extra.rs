@@ -51,12 +51,20 @@ impl Checker<'_> {
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
             return; // Its engine may be what is wrong.
         }
+        self.extra_on_engine(plan, scenario, server.engine);
+        for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {
+            self.extra_on_engine(plan, &part.scenario, server.engine);
+        }
+    }
+
+    /// Checks the further fields of a scenario and its bases for an engine.
+    fn extra_on_engine(&mut self, plan: &Plan, scenario: &str, engine: Engine) {
         let mut at = scenario;
         // A circle of bases is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some(own) = plan.scenarios.get(at) else { return };
             for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
-                self.taken_by(&steps!["scenarios", at, "extra", field.as_str()], field, server.engine);
+                self.taken_by(&steps!["scenarios", at, "extra", field.as_str()], field, engine);
             }
             at = own.base.as_deref().unwrap_or_default();
         }

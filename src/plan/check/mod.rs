@@ -8,6 +8,7 @@ mod endpoint;
 mod extra;
 mod lengths;
 mod limits;
+mod mix;
 mod names;
 mod pairs;
 mod prefix;

@@ -22,6 +22,7 @@ impl Checker<'_> {
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
+            self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
         }
@@ -100,7 +101,8 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         top_p,
         presence_penalty,
         frequency_penalty,
-        // Looked at by `extra`.
+        // Looked at by `mix` and `extra`.
+        mix: _,
         stop: _,
         extra: _,
     } = scenario;

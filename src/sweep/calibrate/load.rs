@@ -218,6 +218,7 @@ impl CalibrationLoad {
                 extra: Default::default(),
                 nonce: true,
             },
+            mix: Vec::new(),
             load: self.load.clone(),
             phases: self.phases(at_least),
             between: Between::default(),
