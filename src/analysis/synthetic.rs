@@ -162,6 +162,7 @@ pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
 fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
     let inside = |record: &&Record| record.row.phase == Phase::Measure;
     Facts {
+        idle_ns: None,
         start_monotonic_ns: 0,
         windows,
         open_loop: run.qps.is_some(),

@@ -11,6 +11,7 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
+use crate::workload::lengths::{Expected, expected};
 
 use super::workspace::Workspace;
 
@@ -19,10 +20,10 @@ pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, it
                                  profile as much as its rates come to; a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
-pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, a conversation's history with it; an answer may \
+pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+pub const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
                              min_requests an open loop's window is the longer of for and the time in which so many are expected, at most \
                              at_most, and a closed loop's counts as long as for: the server decides whether it is \
                              prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
@@ -104,7 +105,7 @@ impl<'a> Estimator<'a> {
             cost.requests += requests;
             let (prompt, output) = tokens(&run.spec.scenario);
             cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
-            cost.output_tokens += requests * output;
+            cost.output_tokens += (requests as f64 * output).round() as u64;
         }
         cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
         cost
@@ -161,14 +162,16 @@ fn names(spec: &RunSpec) -> String {
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
 }
 
-/// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
+/// Prompt and output tokens of a request on average. Turn k of a conversation sends the k − 1 turns and
 /// answers before it, too.
-fn tokens(content: &Content) -> (f64, u64) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache: _ } = content;
-    let system_tokens = system_tokens + prefix.map_or(0, |prefix| prefix.tokens);
-    let (system, prompt, output) = (f64::from(system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
-    let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
-    (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))
+fn tokens(content: &Content) -> (f64, f64) {
+    let Expected { prompt, output } = expected(content);
+    let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
+    let earlier = match content.reuse {
+        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        _ => 0.0,
+    };
+    (lead + prompt + earlier * (prompt + output), output)
 }
 
 #[cfg(test)]
@@ -188,8 +191,8 @@ mod tests {
     fn a_conversation_sends_its_history_again() {
         let content =
             |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
-        assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100));
+        assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100.0));
         // Turns of 60, 210 and 360 tokens.
-        assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100));
+        assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100.0));
     }
 }

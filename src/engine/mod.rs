@@ -43,12 +43,14 @@ mod watcher;
 mod workers;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::expand::{Course, Load, RunSpec};
-use crate::plan::Timer;
+use crate::plan::scenario::Content;
+use crate::plan::{Cache, Timer};
 use crate::rows::{Facts, Windows};
 use crate::workload::NonceKey;
 
@@ -145,6 +147,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let observer = Observer::new(Arc::clone(&progress));
     let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
+    leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
@@ -176,6 +179,19 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples })
 }
 
+/// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
+async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiver<bool>) -> Result<(), EngineError> {
+    let Some(idle) = spec.phases.idle else { return Ok(()) };
+    progress.idling.set(1);
+    let ended = tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
+        () = tokio::time::sleep(Duration::from_nanos(idle.0)) => Ok(()),
+    };
+    progress.idling.set(0);
+    ended
+}
+
 /// Opens the connections that the run is to find open, before its clock starts.
 async fn open_ahead(
     spec: &Arc<RunSpec>,
@@ -203,7 +219,9 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
 /// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
 /// apart from the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    let scenario = serde_json::to_vec(&spec.scenario).expect("a scenario is plain data");
+    // A cold twin's requests arrive when its warm twin's do.
+    let scenario = Content { cache: Cache::Warm, ..spec.scenario.clone() };
+    let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
     Sha256::new()
         .chain_update(b"sweepline arrival times 1\0")
         .chain_update(spec.seed.0.to_le_bytes())
@@ -231,6 +249,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         window_qps: window_qps(spec, &done.phases.windows(done.end)),
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
+        idle_ns: spec.phases.idle.map(|idle| idle.0),
         gpus: spec.endpoint.gpus,
         scheduled: done.counts.scheduled,
         scheduled_in_window: done.counts.scheduled_in_window,

@@ -104,6 +104,7 @@ mod tests {
 
     fn clock(min_requests: Option<u64>) -> PhaseClock {
         PhaseClock::new(&Phases {
+            idle: None,
             fill: Nanos(10),
             stabilize: Nanos(20),
             measure: Measure { duration: Nanos(100), min_requests, at_most: min_requests.map(|_| Nanos(300)) },

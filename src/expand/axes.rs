@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
@@ -86,6 +87,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         description: None,
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
+        lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
         prefix: None,
@@ -97,6 +99,17 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         presence_penalty: number(cell, "presence_penalty")?,
         frequency_penalty: number(cell, "frequency_penalty")?,
     })
+}
+
+/// The lengths of a preset, where an axis names one.
+fn preset(cell: &Cell) -> Result<Option<WrittenLengths>, Mistake> {
+    let Some(value) = cell.get("lengths") else { return Ok(None) };
+    let preset = match value {
+        Scalar::Text(name) => Preset::of_name(name),
+        _ => None,
+    };
+    let preset = preset.ok_or_else(|| wrong("lengths", value, "the name of a preset"))?;
+    Ok(Some(WrittenLengths { preset: Some(preset), ..WrittenLengths::default() }))
 }
 
 fn wrong(axis: &str, value: &Scalar, expected: &'static str) -> Mistake {

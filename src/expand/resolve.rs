@@ -216,6 +216,7 @@ pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Ph
         measure.at_most.unwrap_or(default)
     });
     Ok(Phases {
+        idle: sweep.idle.or(plan.idle).filter(|idle| *idle > Nanos::ZERO),
         fill: fill(plan, sweep, load)?,
         stabilize: sweep.stabilize.or(plan.stabilize).unwrap_or(STABILIZE),
         measure,

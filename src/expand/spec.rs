@@ -184,6 +184,9 @@ impl Load {
 /// The phases with every default explicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
+    /// The pause before the load begins; none where it is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Nanos>,
     /// Length of fill (for a closed loop with a stated rate: slots / rate).
     pub fill: Nanos,
     /// Length of stabilize.

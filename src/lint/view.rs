@@ -3,8 +3,9 @@
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
+use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
-use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Step, Sweep};
+use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Step, Sweep};
 
 use super::Calibrated;
 
@@ -135,9 +136,31 @@ impl<'p> SweepView<'p> {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
         let found: Vec<u32> = match on_axis.is_empty() {
             false => on_axis,
-            true => self.scenarios.iter().map(|(_, scenario)| of(scenario)).collect(),
+            true => self.with_presets().iter().map(of).collect(),
         };
         (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
+    }
+
+    /// The scenarios, those of a preset on the `lengths` axis with each of its presets.
+    fn with_presets(&self) -> Vec<Resolved> {
+        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(|value| preset(value)).collect();
+        let scenarios = self.scenarios.iter().map(|(_, scenario)| scenario.clone());
+        if presets.is_empty() {
+            return scenarios.collect();
+        }
+        let with = |scenario: Resolved| {
+            presets.iter().map(move |preset| {
+                let mut scenario = scenario.clone();
+                scenario.apply(preset);
+                scenario
+            })
+        };
+        scenarios.flat_map(with).collect()
+    }
+
+    /// Whether requests of some cell differ in length.
+    pub fn varies_lengths(&self) -> bool {
+        self.with_presets().iter().any(|scenario| scenario.content.lengths.is_some())
     }
 
     /// The endpoints that are no mocks.
@@ -203,6 +226,13 @@ fn number(value: &Scalar) -> Option<crate::units::Decimal> {
         Scalar::Number(number) => Some(*number),
         _ => None,
     }
+}
+
+/// What a value of the `lengths` axis says of a request.
+fn preset(value: &Scalar) -> Option<Scenario> {
+    let Scalar::Text(name) = value else { return None };
+    let lengths = WrittenLengths { preset: Some(Preset::of_name(name)?), ..WrittenLengths::default() };
+    Some(Scenario { lengths: Some(lengths), ..Scenario::default() })
 }
 
 fn whole(value: &Scalar) -> Option<u32> {

@@ -1,5 +1,6 @@
 //! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
 
+use super::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, Preset};
 use super::model::{Process, Scalar};
 use super::suggest;
 use crate::units::Decimal;
@@ -24,7 +25,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 18] = [
+pub(super) const AXES: [(&str, Kind, &str); 19] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -36,8 +37,9 @@ pub(super) const AXES: [(&str, Kind, &str); 18] = [
     ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
     ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
-    ("prompt_tokens", Kind::Whole(16, 4_000_000), "Tokens of the user's text in one request."),
-    ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
+    ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
+    ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
+    ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
     ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),

@@ -17,6 +17,7 @@ mod endpoint;
 mod error;
 mod files;
 mod foreign;
+pub mod lengths;
 mod load;
 mod mask;
 pub mod matrix;

@@ -13,6 +13,7 @@ pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
+pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
@@ -156,7 +157,8 @@ pub struct Model {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
 pub struct Scenario {
-    /// The scenario this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this plan. Default: B1.
+    /// The scenario this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this plan. Default: B1. `lengths`
+    /// is B1 with the lengths that `preset` or `lengths` gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "B1"))]
     #[schemars(example = &"C")]
@@ -175,6 +177,11 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 256)]
     pub output_tokens: Option<u32>,
+    /// Lengths that differ from request to request: a preset, `prompt` and `output` apart, or a table of both. Takes the
+    /// place of `prompt_tokens` and `output_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "preset": "chat" }))]
+    pub lengths: Option<WrittenLengths>,
     /// Tokens of the system prompt that all requests share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 2000)]
@@ -224,6 +231,11 @@ pub struct Scenario {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasesPatch {
+    /// The server is left alone for this long before the load begins; the latency of the first request is then a result of
+    /// its own (`idle_start_ttft`, `idle_start_e2e`). Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "0s"), example = "5m")]
+    pub idle: Option<Nanos>,
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]

@@ -41,8 +41,8 @@ impl RunView {
     /// How long it takes with the pause after it when drain is short, in nanoseconds; its window as long as
     /// [`window_ns`] says.
     pub fn expected_ns(&self) -> u64 {
-        let Phases { fill, stabilize, .. } = self.phases;
-        [stabilize.0, window_ns(&self.phases, &self.load), self.cooldown_ns]
+        let Phases { idle, fill, stabilize, .. } = self.phases;
+        [idle.unwrap_or_default().0, stabilize.0, window_ns(&self.phases, &self.load), self.cooldown_ns]
             .iter()
             .fold(fill.0, |a, b| a.saturating_add(*b))
     }

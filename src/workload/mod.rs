@@ -8,6 +8,7 @@
 pub mod body;
 mod conversation;
 mod generator;
+pub mod lengths;
 mod nonce;
 mod prefix;
 mod prose;

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("plan", &[]),
+    ("dataset", &[]),
     ("explain", &[]),
     ("import", &["plan"]),
     ("rows", &[]),
@@ -18,15 +19,15 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows"]),
-    ("lint", &["plan", "expand", "analysis"]),
+    ("lint", &["plan", "expand", "workload", "analysis"]),
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),
     (
         "cli",
         &[
-            "plan", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine", "store",
-            "analysis", "lint", "sweep", "export", "report",
+            "plan", "dataset", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine",
+            "store", "analysis", "lint", "sweep", "export", "report",
         ],
     ),
 ];

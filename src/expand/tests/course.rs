@@ -11,7 +11,7 @@ fn course(arrivals: &str) -> Course {
     let qps = arrivals.own_rate().unwrap_or(Decimal::from(10));
     let measure = Measure { duration: Nanos::from_secs(60), min_requests: None, at_most: None };
     let drain = Drain { duration: Nanos::from_secs(1), mode: DrainMode::Keep };
-    let phases = Phases { fill: Nanos::from_secs(10), stabilize: Nanos::from_secs(20), measure, drain };
+    let phases = Phases { idle: None, fill: Nanos::from_secs(10), stabilize: Nanos::from_secs(20), measure, drain };
     Course::new(&Load::Open { qps, arrivals, cap: None }, &phases).unwrap()
 }
 

@@ -9,6 +9,7 @@ use super::rate_above;
 use crate::analysis::calibration::Pressure;
 use crate::expand::Load;
 use crate::plan::{Endpoint, Engine, Scalar};
+use crate::workload::lengths::expected;
 
 /// Flags that log every request when they are on.
 const LOUD: [&str; 7] =
@@ -101,7 +102,7 @@ pub fn beyond_calibration(view: &View) -> Vec<Finding> {
 }
 
 fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
-    let (least, _) = sweep.tokens("output_tokens", |scenario| scenario.content.output_tokens);
+    let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);
     let built = calibrated
         .held
         .iter()

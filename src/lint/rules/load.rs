@@ -94,12 +94,16 @@ pub fn one_length(view: &View) -> Vec<Finding> {
     if turns.1 > 1 || [prompt, output].iter().any(|(low, high)| low != high) || shapes.any(|shape| shape != first) {
         return Vec::new();
     }
+    if view.sweeps.iter().any(SweepView::varies_lengths) {
+        return Vec::new();
+    }
     let sweep = &view.sweeps[0];
     vec![Finding {
         scope: Scope::Plan,
         at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
         message: format!("every request has {} prompt tokens and {} output tokens", prompt.0, output.0),
-        remedy: "write several lengths: scenario: [B1, B2], or prompt_tokens: [256, 2048]".to_owned(),
+        remedy: "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario"
+            .to_owned(),
     }]
 }
 
@@ -109,7 +113,9 @@ type Shape = ((u32, u32), (u32, u32), (u32, u32));
 fn shape(sweep: &SweepView) -> Shape {
     let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens(axis, |scenario| of(&scenario.content));
     let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
-    let whole = (system.0.saturating_add(prompt.0), system.1.saturating_add(prompt.1));
+    let prefix = range("prefix", |c| c.prefix.map_or(0, |prefix| prefix.tokens));
+    let sum = |end: fn((u32, u32)) -> u32| end(system).saturating_add(end(prefix)).saturating_add(end(prompt));
+    let whole = (sum(|(low, _)| low), sum(|(_, high)| high));
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 

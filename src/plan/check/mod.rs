@@ -5,6 +5,7 @@ mod arrivals;
 mod compare;
 mod condition;
 mod endpoint;
+mod lengths;
 mod limits;
 mod names;
 mod pairs;

@@ -10,6 +10,7 @@ use crate::plan::scenario::Content;
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
+use crate::workload::lengths::{Expected, expected};
 
 /// Fill and stabilize of every load.
 const FILL: Nanos = Nanos::from_millis(300);
@@ -71,7 +72,7 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
         let (ttft, itl) = timing.over(spec.endpoint.mock.as_ref());
         let load = CalibrationLoad {
             load: at_peak(spec),
-            content: spec.scenario.clone(),
+            content: of_one_length(&spec.scenario),
             stream: spec.shaping.stream,
             api: spec.endpoint.api,
             connections: spec.connections,
@@ -98,6 +99,13 @@ fn at_peak(spec: &RunSpec) -> Load {
         }
         (load, _) => load.clone(),
     }
+}
+
+/// The same content with all requests as long as they are on average: what a load costs the generator hangs on their sum.
+fn of_one_length(content: &Content) -> Content {
+    let Expected { prompt, output } = expected(content);
+    let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
+    Content { prompt_tokens, output_tokens, lengths: None, ..content.clone() }
 }
 
 /// One load of short prompts that differ.
@@ -229,7 +237,13 @@ impl CalibrationLoad {
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
         // Every measured request is waited for, with room for a machine that is short of time.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
-        Phases { fill: FILL, stabilize: STABILIZE, measure, drain: Drain { duration: drain, mode: DrainMode::Keep } }
+        Phases {
+            idle: None,
+            fill: FILL,
+            stabilize: STABILIZE,
+            measure,
+            drain: Drain { duration: drain, mode: DrainMode::Keep },
+        }
     }
 }
 
