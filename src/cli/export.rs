@@ -1,6 +1,5 @@
 //! `sweepline export [PLAN]`: runs or requests as a table.
 
-use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::replace::{cannot_write, replace};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder};
 
@@ -211,40 +211,6 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
         (Err(error), path) => Err(cannot_write(path, &error)),
         (Ok(()), _) => Ok(Exit::Done),
     }
-}
-
-fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
-    let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
-    let text = format!("cannot write {what}: {error}");
-    match (path, error.kind()) {
-        (Some(_), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::IsADirectory)
-        | (Some(_), ErrorKind::NotADirectory | ErrorKind::ReadOnlyFilesystem) => Failure::Usage(text),
-        _ => Failure::Unexpected(anyhow::anyhow!(text)),
-    }
-}
-
-/// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
-/// replaced, not the link; what is no regular file, like a pipe, is written to.
-fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let mut out = BufWriter::new(File::options().write(true).open(path)?);
-        fill(&mut out)?;
-        return out.flush();
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    });
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
-    if moved.is_err() {
-        // What was begun is of no use; that it cannot be removed is not worth a second error.
-        let _ = std::fs::remove_file(&beside);
-    }
-    moved
 }
 
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
