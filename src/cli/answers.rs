@@ -42,7 +42,8 @@ impl Answered {
     /// Its lines in a table: the run's, and one for each class of a mix.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
-        let of_class = self.classes.iter().map(move |one| Line { class: Some(&one.class), metrics: &one.metrics, ..line });
+        let of_class =
+            self.classes.iter().map(move |one| Line { class: Some(&one.class), metrics: &one.metrics, ..line });
         std::iter::once(line).chain(of_class)
     }
 }

@@ -88,6 +88,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
+        trace: None,
         prefix: None,
         cache: cache(cell)?,
         stream: truth(cell, "stream")?,

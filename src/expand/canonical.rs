@@ -11,7 +11,9 @@ use std::io::Write;
 use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
+use crate::plan::{
+    Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Timeouts,
+};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -164,7 +166,7 @@ fn each(spec: &RunSpec, put: Put) {
     put("between.", "cooldown", Value::Duration(*cooldown));
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
-    each_of_load(load, put);
+    each_of_load(load, scenario.trace.is_some(), put);
     each_of_mix(mix, put);
     let ModelSpec { id, precision } = &**model;
     put("model.", "id", text(id));
@@ -212,7 +214,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-fn each_of_load(load: &Load, put: Put) {
+fn each_of_load(load: &Load, replays: bool, put: Put) {
     match load {
         Load::Closed { batch_size } => {
             put("load.", "batch_size", int(*batch_size));
@@ -220,7 +222,8 @@ fn each_of_load(load: &Load, put: Put) {
         }
         Load::Open { qps, arrivals, cap } => {
             let Arrivals { process, profile } = arrivals;
-            put("load.", "arrivals", text(process.name()));
+            // A trace gives the instants in the place of a process.
+            put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
                 Process::Poisson | Process::Constant => {}
                 Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
@@ -253,7 +256,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, trace, prefix, cache } = content;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
@@ -281,6 +284,13 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
     put("scenario.", "system_tokens", int(*system_tokens));
+    if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
+        some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
+        put("scenario.trace.", "reading", text(reading));
+        put("scenario.trace.", "sha256", text(sha256));
+        put("scenario.trace.", "speed", Value::Decimal(*speed));
+        some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));
+    }
     put("scenario.", "turns", int(*turns));
 }
 

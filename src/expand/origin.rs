@@ -131,7 +131,7 @@ impl Place<'_> {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
             "lengths.joint" => &["lengths"],
-            "prompt_tokens" | "output_tokens" => &[field, "lengths"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace"],
             _ => &[field],
         };
         if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
@@ -188,11 +188,22 @@ impl Place<'_> {
     /// A field of a table of the scenario, like `prefix.tokens`.
     fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
         let mut steps = self.request_field(table);
+        let field = match (table, field) {
+            ("trace", "from" | "to") => "window",
+            ("trace", "reading") => "as",
+            ("trace", "sha256") => "file",
+            _ => field,
+        };
         steps.extend(keys(&[field]));
         steps
     }
 
     fn load(&self, field: &str) -> Vec<Step> {
+        if let ("qps" | "arrivals", Some((name, _))) =
+            (field, self.chain().into_iter().find(|(_, scenario)| scenario.trace.is_some()))
+        {
+            return keys(&["scenarios", name, "trace"]);
+        }
         match field {
             "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
@@ -250,6 +261,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "prompt_tokens" => scenario.prompt_tokens.is_some(),
         "output_tokens" => scenario.output_tokens.is_some(),
         "lengths" => scenario.lengths.is_some(),
+        "trace" => scenario.trace.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
         "prefix" => scenario.prefix.is_some(),

@@ -9,7 +9,8 @@ use crate::plan::extra;
 use crate::plan::scenario::{Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Replay, Scalar,
+    Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -61,7 +62,7 @@ impl<'p> Resolver<'p> {
         let (model_name, model) = self.model(cell, endpoint.engine)?;
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
-        let load = load(sweep, cell)?;
+        let load = load(sweep, cell, scenario.content.trace.as_ref())?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),
@@ -214,8 +215,12 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
+fn load(sweep: &Sweep, cell: &Cell, trace: Option<&Replay>) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
+    if let Some(trace) = trace {
+        // Its instants take the place of what a process would draw; the rate is what they come to.
+        return Ok(Load::Open { qps: trace.qps(), arrivals: Arrivals::default(), cap: batch_size });
+    }
     let qps = number(cell, "qps")?;
     let arrivals = arrivals(cell)?.unwrap_or_else(|| sweep.arrivals.clone());
     match (batch_size, qps, arrivals.own_rate()) {

@@ -45,6 +45,7 @@ mod source;
 mod suggest;
 mod template;
 mod toml;
+mod trace;
 mod tree;
 mod written;
 mod yaml;
@@ -214,6 +215,7 @@ pub fn parse_with(
     loader.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
+        trace::find(plan, &recovered.tree, &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {

@@ -25,6 +25,7 @@ pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
+pub use super::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 
 /// A table whose order is the file's order.
 pub type Table<T> = IndexMap<String, T>;
@@ -194,6 +195,11 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 5)]
     pub turns: Option<u32>,
+    /// Requests of a trace in the place of a rate and of lengths: when they came, how long they were, what their prompts share.
+    /// No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
+    pub trace: Option<TraceFile>,
     /// Texts that prompts share. No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::extra::{Json, lay};
 use super::lengths::{Lengths, WrittenLengths};
 use super::mix::weights;
-use super::model::{Cache, Prefix, Scenario, Table};
+use super::model::{Cache, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
 use crate::units::Decimal;
 
 /// What requests of one scenario have in common.
@@ -38,6 +38,9 @@ pub struct Content {
     /// Lengths of prompts and answers, where they differ from request to request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
+    /// The trace that gives lengths and arrivals, and what prompts share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Replay>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
@@ -93,8 +96,8 @@ pub static BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    let (prefix, cache) = (None, Cache::Warm);
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths: None, prefix, cache }
+    let (lengths, trace, prefix, cache) = (None, None, None, Cache::Warm);
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths, trace, prefix, cache }
 }
 
 /// The content of a built-in scenario, by name.
@@ -125,6 +128,17 @@ impl Content {
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
         // Requests of one length are what they would be without `lengths`, and the same run.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
+    }
+}
+
+impl Content {
+    /// Lays a trace over the lengths that are there.
+    fn take_trace(&mut self, replay: &Replay) {
+        let most = |of: fn(&TraceRequest) -> u32| replay.requests.0.iter().map(of).max().unwrap_or(0);
+        self.prompt_tokens = most(|request| request.prompt_tokens);
+        self.output_tokens = most(|request| request.output_tokens);
+        self.lengths = None;
+        self.trace = Some(replay.clone());
     }
 }
 
@@ -190,6 +204,7 @@ impl Resolved {
             lengths,
             system_tokens,
             turns,
+            trace,
             prefix,
             cache,
             stream,
@@ -206,6 +221,9 @@ impl Resolved {
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
+            self.content.take_trace(replay);
+        }
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);

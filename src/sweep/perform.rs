@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target};
+use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, Trace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Endpoint, MockFigures};
@@ -91,7 +91,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
-        trace: None,
+        trace: Trace::of(&run.spec),
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
     };

@@ -13,6 +13,7 @@ mod mix;
 mod nonce;
 mod prefix;
 mod prose;
+mod replay;
 pub mod tokens;
 mod words;
 

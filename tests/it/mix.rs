@@ -88,7 +88,8 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
     }
     let texts = |row: &RequestRow| body(&runs[0], row, &bodies)["messages"][0]["content"].to_string();
     let sent = || rows.iter().filter(|row| row.sent_ns.is_some() && row.turn.unwrap_or(0) == 0);
-    let openings: std::collections::BTreeSet<String> = sent().map(|row| texts(row).chars().take(24).collect()).collect();
+    let openings: std::collections::BTreeSet<String> =
+        sent().map(|row| texts(row).chars().take(24).collect()).collect();
     assert_eq!(openings.len(), sent().count(), "no two prompts open alike, whatever their classes");
     assert!(rows.iter().any(|row| row.turn == Some(2) && row.outcome == Outcome::Ok), "conversations go on");
 }
@@ -158,7 +159,9 @@ fn every_view_of_a_run_tells_its_classes() {
 #[test]
 fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     let lab = Lab::new();
-    let plan = format!("{HEAD}endpoints: {{ a: {{ engine: mock }} }}\nsweeps: {{ s: {{ matrix: {{ scenario: mixed, qps: 5 }} }} }}\n");
+    let plan = format!(
+        "{HEAD}endpoints: {{ a: {{ engine: mock }} }}\nsweeps: {{ s: {{ matrix: {{ scenario: mixed, qps: 5 }} }} }}\n"
+    );
     let id = |text: &str| -> String {
         lab.write("plan.yaml", text);
         let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
@@ -166,8 +169,10 @@ fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     };
     let before = id(&plan);
     let same = [
-        ("share: 0.5 }\n      - { scenario: long, share: 0.3 }\n      - { scenario: talk, share: 0.2",
-         "share: 5 }\n      - { scenario: long, share: 3 }\n      - { scenario: talk, share: 2"),
+        (
+            "share: 0.5 }\n      - { scenario: long, share: 0.3 }\n      - { scenario: talk, share: 0.2",
+            "share: 5 }\n      - { scenario: long, share: 3 }\n      - { scenario: talk, share: 2",
+        ),
         ("mixed", "traffic"),
         ("short", "brief"),
     ];

@@ -15,6 +15,7 @@ mod prefix;
 mod rules;
 mod scenario;
 mod sweep;
+mod trace;
 mod values;
 
 use std::collections::{HashMap, HashSet};

@@ -25,6 +25,7 @@ impl Checker<'_> {
             self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
+            self.trace(name, scenario, plan);
         }
     }
 
@@ -92,6 +93,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         lengths: _,
         system_tokens,
         turns,
+        trace: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,
