@@ -30,6 +30,7 @@ mod sse;
 mod stamp;
 #[doc(hidden)]
 pub mod steps;
+mod talks;
 mod tally;
 mod target;
 mod template;

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
+use crate::plan::extra;
+use crate::plan::scenario::{Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
     Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Replay, Scalar,
@@ -14,7 +15,9 @@ use crate::plan::{
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
-use super::{AxisLabels, Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::{
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping,
+};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);
@@ -62,7 +65,8 @@ impl<'p> Resolver<'p> {
         let load = load(sweep, cell, scenario.content.trace.as_ref())?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
-            shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+            shaping: self.shaping(sweep, &endpoint, &scenario),
+            mix: self.classes(sweep, &endpoint, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
@@ -108,6 +112,34 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+
+    /// The classes of a mix.
+    fn classes(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Vec<ClassSpec> {
+        let class = |Member { name, weight, scenario }: &Member| ClassSpec {
+            name: name.as_str().into(),
+            weight: *weight,
+            scenario: scenario.content.clone(),
+            shaping: self.shaping(sweep, endpoint, scenario),
+        };
+        scenario.mix.iter().map(class).collect()
+    }
+
+    /// How requests of `scenario` to `endpoint` are shaped.
+    fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
+        let Resolved { temperature, top_p, presence_penalty, frequency_penalty, .. } = *scenario;
+        let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
+        Shaping {
+            stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
+            ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            stop: scenario.stop.clone(),
+            extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
+            nonce: self.plan.nonce.is_on(),
+        }
     }
 }
 
@@ -171,18 +203,6 @@ fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake
             .or_else(|| ids.get("default"))
             .cloned()
             .ok_or_else(|| Mistake::NoModelId { model: name.to_owned(), engine }),
-    }
-}
-
-fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> Shaping {
-    Shaping {
-        stream: scenario.stream.or(sweep.stream).unwrap_or(plan.stream),
-        ignore_eos: engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-        temperature: scenario.temperature,
-        top_p: scenario.top_p,
-        presence_penalty: scenario.presence_penalty,
-        frequency_penalty: scenario.frequency_penalty,
-        nonce: plan.nonce.is_on(),
     }
 }
 

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+use super::extra::Json;
+use super::mix::MixPart;
+
 pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
@@ -152,8 +155,8 @@ pub struct Model {
     pub precision: Option<String>,
 }
 
-/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base` and
-/// `description` is also an axis that a matrix may vary.
+/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
+/// `mix`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -231,6 +234,20 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
+    /// Scenarios whose requests are mixed, each with its share: [{ scenario: chat, share: 0.8 }, { scenario: B2, share: 0.2 }].
+    /// What stands beside it holds for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
+    pub mix: Vec<MixPart>,
+    /// Texts at which an answer ends. Default: not sent.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["###", "\n\n"]))]
+    pub stop: OneOrMany<String>,
+    /// Further fields of the request's body, such as the engine's own sampling parameters: { top_k: 20, min_p: 0.05 }.
+    /// A table under the name of an engine holds what is sent to that engine alone: { vllm: { top_k: 20 } }.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::extra::of_scenario")]
+    pub extra: Table<Json>,
 }
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.

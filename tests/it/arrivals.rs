@@ -162,7 +162,8 @@ fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     };
     // Half of fill, stabilize, and the window.
     assert_eq!(count("matrix: { qps: 10 }"), 50 + 200 + 600);
-    assert_eq!(count("arrivals: { bursts: { on: 10s, off: 20s } }, matrix: { qps: 10 }"), 50 + 200 + 600);
+    // The 20 s before a window that begins with a burst are a pause.
+    assert_eq!(count("arrivals: { bursts: { on: 10s, off: 20s } }, matrix: { qps: 10 }"), 50 + 600);
     assert_eq!(count("arrivals: { ramp: { from: 2, to: 20, over: 1m } }, matrix: { scenario: B1 }"), 10 + 40 + 660);
     assert_eq!(count("arrivals: { ramp: { from: 20%, to: 200%, over: 1m } }, matrix: { qps: 10 }"), 10 + 40 + 660);
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;

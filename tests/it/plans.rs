@@ -11,12 +11,13 @@ use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
-const PLANS: [(&str, &str, usize); 6] = [
+const PLANS: [(&str, &str, usize); 7] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
     ("prefix", "qps == 2 and repeat < 1", 3),
+    ("mix", "repeat == 0", 2),
     ("trace", "repeat < 1", 2),
 ];
 
@@ -89,6 +90,11 @@ fn the_engine_comparison_runs() {
 #[test]
 fn the_length_matrix_runs() {
     is_run_at_small_scale("length-matrix");
+}
+
+#[test]
+fn the_mix_runs() {
+    is_run_at_small_scale("mix");
 }
 
 #[test]
