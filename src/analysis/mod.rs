@@ -7,6 +7,7 @@
 
 pub mod binomial;
 pub mod calibration;
+mod classes;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -25,6 +26,7 @@ pub mod window;
 #[cfg(test)]
 pub mod synthetic;
 
+pub use classes::{OfClass, classes};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};

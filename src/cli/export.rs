@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::analysis::{OfClass, PlanMetrics};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
@@ -29,7 +30,7 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, or one per request
+    /// One row per run, one per class of a mix, or one per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -57,6 +58,8 @@ enum Written {
 enum Rows {
     /// A run.
     Runs,
+    /// A class of a run over a mix.
+    Classes,
     /// A request.
     Requests,
 }
@@ -91,11 +94,11 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
         Written::Markdown | Written::Parquet => &Markdown,
     };
     match args.rows {
-        Rows::Runs => {
+        Rows::Runs | Rows::Classes => {
             let mut damaged = None;
-            let read =
-                chosen.iter().filter_map(|run| row(&store, plan, run).map_err(|e| damaged.get_or_insert(e)).ok());
-            let rows: Vec<RunRow> = read.collect();
+            let of_run = |run| rows(&store, plan, run, args.rows == Rows::Classes);
+            let read = chosen.iter().filter_map(|run| of_run(run).map_err(|e| damaged.get_or_insert(e)).ok());
+            let rows: Vec<RunRow> = read.flatten().collect();
             let sheet = runs::sheet(&rows);
             let axes = runs::axes(rows.iter().map(|row| &row.labels));
             let sheet = if args.format == Written::Markdown { brief(sheet, &axes) } else { sheet };
@@ -140,10 +143,30 @@ fn usable(listed: &Listed) -> Option<&RunRecord> {
     listed.record.as_ref()
 }
 
-fn row(store: &Store, plan: Option<&Plan>, run: &Chosen) -> Result<RunRow, StoreError> {
+/// The row of a run, or those of its classes.
+fn rows(store: &Store, plan: Option<&Plan>, run: &Chosen, by_class: bool) -> Result<Vec<RunRow>, StoreError> {
     let mut answered = answers::read(store, &run.record, plan)?;
     answered.labels = run.labels.clone();
-    Ok(run_row(plan.map(|plan| plan.name.clone()), run.sweep.clone(), &run.record, answered))
+    let (plan, sweep) = (plan.map(|plan| plan.name.clone()), run.sweep.clone());
+    Ok(match by_class {
+        true => class_rows(plan, sweep, &run.record, &answered),
+        false => vec![run_row(plan, sweep, &run.record, answered)],
+    })
+}
+
+/// The rows of the classes of a run that has been read; the verdict is the run's.
+pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: &Answered) -> Vec<RunRow> {
+    let row = |one: &OfClass| RunRow {
+        plan: plan.clone(),
+        sweep: sweep.clone(),
+        labels: answered.labels.clone(),
+        class: Some(one.class.clone()),
+        started: record.started.to_string(),
+        verdict: answered.verdict.clone(),
+        metrics: one.metrics.clone(),
+        plan_metrics: PlanMetrics::default(),
+    };
+    answered.classes.iter().map(row).collect()
 }
 
 /// The row of a run that has been read.
@@ -152,6 +175,7 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         plan,
         sweep,
         labels: answered.labels,
+        class: None,
         started: record.started.to_string(),
         verdict: answered.verdict,
         metrics: answered.metrics,
@@ -193,6 +217,9 @@ fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, 
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));
+    }
+    if args.rows == Rows::Classes {
+        return Err(Failure::Usage("classes are written as csv, json or markdown".to_owned()));
     }
     let mut seen = std::collections::HashSet::new();
     let mut stored = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
@@ -11,8 +12,9 @@ use super::shape::columns::Mapping;
 pub const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "DataFormat")]
 pub enum Format {
     /// Conversations: `{id, conversations: [{from, value}]}`.
     ShareGpt,
@@ -68,7 +70,7 @@ impl fmt::Display for Format {
 }
 
 /// What happens when an entry breaks its format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBad {
     /// Reading ends with an error that names the line.

@@ -30,6 +30,7 @@ mod sse;
 mod stamp;
 #[doc(hidden)]
 pub mod steps;
+mod talks;
 mod tally;
 mod target;
 mod template;
@@ -231,8 +232,11 @@ fn timing_seed(spec: &RunSpec) -> [u8; 32] {
         .into()
 }
 
-/// The rate that a profile declares for the window, on average.
+/// The rate that a profile declares for the window, or a trace has in it, on average.
 fn window_qps(spec: &RunSpec, windows: &Windows) -> Option<f64> {
+    if let Some(trace) = Trace::of(spec) {
+        return Some(trace.between(windows.measure_start_ns, windows.measure_end_ns) as f64 / windows.measure_secs());
+    }
     spec.load.profile()?;
     let course = Course::new(&spec.load, &spec.phases)?;
     Some(course.between(windows.measure_start_ns, windows.measure_end_ns) / windows.measure_secs())

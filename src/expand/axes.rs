@@ -83,13 +83,12 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         return Err(Mistake::UnknownAxis(axis.to_owned()));
     }
     Ok(Scenario {
-        base: None,
-        description: None,
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
         lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
+        trace: None,
         prefix: None,
         cache: cache(cell)?,
         stream: truth(cell, "stream")?,
@@ -98,6 +97,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         top_p: number(cell, "top_p")?,
         presence_penalty: number(cell, "presence_penalty")?,
         frequency_penalty: number(cell, "frequency_penalty")?,
+        ..Scenario::default()
     })
 }
 

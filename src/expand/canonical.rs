@@ -11,10 +11,12 @@ use std::io::Write;
 use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Between, Drain, Gamma, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
+use crate::plan::{
+    Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Timeouts,
+};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -41,6 +43,8 @@ pub enum Value {
     Share(Share),
     /// A text.
     Text(String),
+    /// A list or table, as JSON without spaces.
+    Json(String),
 }
 
 impl Value {
@@ -55,6 +59,7 @@ impl Value {
             Value::PerToken(PerToken(Nanos(ns))) => ('p', write!(text, "{ns}")),
             Value::Share(Share(value)) => ('s', write!(text, "{value}")),
             Value::Text(value) => ('t', text.write_all(value.as_bytes())),
+            Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
         written.expect("memory takes every byte");
@@ -72,7 +77,7 @@ impl fmt::Display for Value {
             Value::Duration(value) => write!(f, "{value}"),
             Value::PerToken(value) => write!(f, "{value}"),
             Value::Share(value) => write!(f, "{value}"),
-            Value::Text(value) => f.write_str(value),
+            Value::Text(value) | Value::Json(value) => f.write_str(value),
         }
     }
 }
@@ -144,6 +149,7 @@ fn each(spec: &RunSpec, put: Put) {
         model,
         scenario,
         shaping,
+        mix,
         load,
         phases,
         between: Between { cooldown },
@@ -160,7 +166,8 @@ fn each(spec: &RunSpec, put: Put) {
     put("between.", "cooldown", Value::Duration(*cooldown));
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
-    each_of_load(load, put);
+    each_of_load(load, scenario.trace.is_some(), put);
+    each_of_mix(mix, put);
     let ModelSpec { id, precision } = &**model;
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
@@ -207,7 +214,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-fn each_of_load(load: &Load, put: Put) {
+fn each_of_load(load: &Load, replays: bool, put: Put) {
     match load {
         Load::Closed { batch_size } => {
             put("load.", "batch_size", int(*batch_size));
@@ -215,7 +222,8 @@ fn each_of_load(load: &Load, put: Put) {
         }
         Load::Open { qps, arrivals, cap } => {
             let Arrivals { process, profile } = arrivals;
-            put("load.", "arrivals", text(process.name()));
+            // A trace gives the instants in the place of a process.
+            put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
                 Process::Poisson | Process::Constant => {}
                 Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
@@ -248,7 +256,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, trace, prefix, cache } = content;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
@@ -276,15 +284,47 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
     put("scenario.", "system_tokens", int(*system_tokens));
+    if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
+        some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
+        put("scenario.trace.", "reading", text(reading));
+        put("scenario.trace.", "sha256", text(sha256));
+        put("scenario.trace.", "speed", Value::Decimal(*speed));
+        some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));
+    }
     put("scenario.", "turns", int(*turns));
 }
 
+/// Classes in the order written: it decides which class a request belongs to.
+fn each_of_mix(mix: &[ClassSpec], put: Put) {
+    for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
+        let mut put_in = |prefix: &'static str, name: &str, value: Value| {
+            put("mix.", &format!("{number:02}.{prefix}{name}"), value);
+        };
+        each_of_scenario(scenario, &mut put_in);
+        each_of_shaping(shaping, &mut put_in);
+        put_in("", "weight", Value::Int(*weight));
+    }
+}
+
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, nonce } = shaping;
+    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, stop, extra, nonce } =
+        shaping;
+    for (name, field) in extra {
+        let value = match field {
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(value) => Value::Decimal(*value),
+            Json::Text(value) => text(value),
+            Json::List(_) | Json::Table(_) => Value::Json(field.to_string()),
+        };
+        put("shaping.extra.", name, value);
+    }
     some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
     put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
     put("shaping.", "nonce", Value::Bool(*nonce));
     some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    if !stop.is_empty() {
+        put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));
+    }
     put("shaping.", "stream", Value::Bool(*stream));
     put("shaping.", "temperature", Value::Decimal(*temperature));
     some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));

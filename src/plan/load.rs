@@ -105,6 +105,11 @@ impl<'f> Loader<'f> {
         Ok((path, canonical))
     }
 
+    /// The file of this machine at a path without links, where files are read from its disk.
+    pub fn local(&self, canonical: &Path) -> Option<PathBuf> {
+        self.files.local(canonical)
+    }
+
     /// Adds the text of a file that is no plan; what is wrong in it then has a place.
     pub fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
         let mistake = |message: String, remedy: &str| Box::new(Diagnostic::new(Code::File, message).remedy(remedy));

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
-use crate::plan::{Cache, Prefix};
+use crate::plan::{Cache, Prefix, Replay, TraceRequest};
 use crate::units::Seed;
 
 use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
+use super::replay::Replayed;
 use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 
@@ -58,6 +59,8 @@ pub struct Generator {
     system: Option<System>,
     /// Where requests differ in length.
     sampler: Option<Sampler>,
+    /// Where a trace says how long prompts are and what they share.
+    replayed: Option<Replayed>,
     groups: Option<Groups>,
     group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
@@ -101,9 +104,11 @@ impl Generator {
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
         let group_texts = RefCell::default();
         let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
+        let keys = [b"trace blocks".as_slice(), b"trace texts"].map(|role| derived(&digest, role));
+        let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
         let content = content.clone();
         let mut generator =
-            Generator { content, digest, user_key, nonce, system, sampler, groups, group_texts, same: None };
+            Generator { content, digest, user_key, nonce, system, sampler, replayed, groups, group_texts, same: None };
         if generator.content.reuse == Reuse::SamePrompt {
             generator.same = Some(generator.user(0, 0));
         }
@@ -117,6 +122,9 @@ impl Generator {
 
     /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
+        if let Some(replayed) = &self.replayed {
+            return self.replay(replayed, conversation);
+        }
         let (user, tokens) = match &self.same {
             Some(same) => same.clone(),
             None => self.user(conversation, turn),
@@ -136,6 +144,20 @@ impl Generator {
             intended_prompt_tokens: tokens + lead.tokens,
             reusable_tokens: if is_first || is_cold { 0 } else { shared },
             output_tokens: self.lengths(conversation, turn).output_tokens,
+        }
+    }
+
+    /// Request `k` of a trace.
+    fn replay(&self, replayed: &Replayed, k: u64) -> Prompt {
+        let (user, intended_prompt_tokens) = replayed.prompt(k, self.nonce);
+        let is_cold = self.content.cache == Cache::Cold;
+        Prompt {
+            system: None,
+            user,
+            own_nonce: if is_cold { self.own_nonce(k, 0) } else { None },
+            intended_prompt_tokens,
+            reusable_tokens: if is_cold { 0 } else { replayed.reusable(k) },
+            output_tokens: replayed.request(k).output_tokens,
         }
     }
 
@@ -193,6 +215,10 @@ impl Generator {
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
         if let Some(sampler) = &self.sampler {
             return sampler.draw(item, turn);
+        }
+        if let Some(replayed) = &self.replayed {
+            let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
+            return Lengths { prompt_tokens, output_tokens };
         }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
@@ -267,7 +293,8 @@ fn write(
 
 /// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache: _ } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, trace, prefix, cache: _ } =
+        content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -284,6 +311,9 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     }
     if let Some(lengths) = lengths {
         hash.update(format!("lengths {lengths}\0"));
+    }
+    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
+        hash.update(format!("trace {sha256} {reading} {window:?}\0"));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));

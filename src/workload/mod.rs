@@ -9,9 +9,11 @@ pub mod body;
 mod conversation;
 mod generator;
 pub mod lengths;
+mod mix;
 mod nonce;
 mod prefix;
 mod prose;
+mod replay;
 pub mod tokens;
 mod words;
 
@@ -21,5 +23,6 @@ mod tests;
 pub use body::{Shape, body};
 pub use conversation::{Conversation, Exchange};
 pub use generator::{Generator, Lengths, Prompt};
+pub use mix::{Lineup, Mix};
 pub use nonce::{NONCE_TOKENS, NonceKey};
 pub use tokens::estimate;

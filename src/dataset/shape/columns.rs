@@ -76,6 +76,23 @@ impl Field {
         }
     }
 
+    /// What its column holds, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Field::Prompt => "The column with the user's message.",
+            Field::Output => "The column with the model's answer.",
+            Field::System => "The column with the system message.",
+            Field::Messages => "The column with the whole conversation: a list of {role, content} or {from, value}.",
+            Field::InputTokens => "The column with the prompt's tokens.",
+            Field::OutputTokens => "The column with the answer's tokens.",
+            Field::Time => "The column that says when the request came: a date, or a number.",
+            Field::HashIds => "The column with the names of the prompt's blocks of 512 tokens.",
+            Field::Conversation => "The column that ties requests together as one conversation.",
+            Field::Id => "The column with a name that must not come twice.",
+            Field::Language => "The column with the language.",
+        }
+    }
+
     /// The column of sweepline's own form.
     fn own(self) -> &'static str {
         if self == Field::Time { "offset_ns" } else { self.name() }

@@ -5,14 +5,17 @@ mod arrivals;
 mod compare;
 mod condition;
 mod endpoint;
+mod extra;
 mod lengths;
 mod limits;
+mod mix;
 mod names;
 mod pairs;
 mod prefix;
 mod rules;
 mod scenario;
 mod sweep;
+mod trace;
 mod values;
 
 use std::collections::{HashMap, HashSet};

@@ -21,8 +21,11 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.extra_of_scenario(name, scenario);
+            self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
+            self.trace(name, scenario, plan);
         }
     }
 
@@ -90,6 +93,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         lengths: _,
         system_tokens,
         turns,
+        trace: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,
@@ -99,6 +103,10 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         top_p,
         presence_penalty,
         frequency_penalty,
+        // Looked at by `mix` and `extra`.
+        mix: _,
+        stop: _,
+        extra: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);
     [
