@@ -1,0 +1,109 @@
+//! The files of a tokenizer: where they lie, what they hold, and the digest that stands for them in a run's identity.
+//!
+//! Here they are only read; `workload` makes a tokenizer of them. So a plan is expanded without building a vocabulary.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::files::Files;
+
+/// The main file, as Hugging Face's libraries write it.
+const TOKENIZER: &str = "tokenizer.json";
+/// Beside it: special tokens, what is put in front of a text, and the chat template.
+const CONFIG: &str = "tokenizer_config.json";
+/// The chat template in a file of its own, which wins over the one in the configuration.
+const TEMPLATE: &str = "chat_template.jinja";
+
+/// Bytes of the largest `tokenizer.json` that is read; those of 250 000 tokens have 35 MB.
+const MOST_TOKENIZER: usize = 256 << 20;
+/// Bytes of the largest other file.
+const MOST_OTHER: usize = 4 << 20;
+
+/// The bytes of a tokenizer's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenizerFiles {
+    /// `tokenizer.json`.
+    pub tokenizer: Vec<u8>,
+    /// `tokenizer_config.json`, where the tokenizer is a folder that has one.
+    pub config: Option<Vec<u8>>,
+    /// `chat_template.jinja`, where the tokenizer is a folder that has one.
+    pub template: Option<Vec<u8>>,
+}
+
+/// Why files are no tokenizer.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenizerFilesError {
+    /// A file cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is larger than any of its kind.
+    #[error("{path} has more than {most} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        most: usize,
+    },
+    /// A folder without the main file.
+    #[error("the folder {path} has no {TOKENIZER}")]
+    NoTokenizer {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl TokenizerFiles {
+    /// Reads a `tokenizer.json`, or a folder that has one and what belongs to it.
+    pub fn read(files: &dyn Files, path: &Path) -> Result<TokenizerFiles, TokenizerFilesError> {
+        if let Some(tokenizer) = optional(files, path.join(TOKENIZER), MOST_TOKENIZER)? {
+            let config = optional(files, path.join(CONFIG), MOST_OTHER)?;
+            let template = optional(files, path.join(TEMPLATE), MOST_OTHER)?;
+            return Ok(TokenizerFiles { tokenizer, config, template });
+        }
+        match optional(files, path.to_owned(), MOST_TOKENIZER) {
+            Ok(Some(tokenizer)) => Ok(TokenizerFiles { tokenizer, config: None, template: None }),
+            Ok(None) => Err(TokenizerFilesError::Read { path: path.to_owned(), source: ErrorKind::NotFound.into() }),
+            // What is there and is no file is a folder without the file.
+            Err(TokenizerFilesError::Read { source, .. }) if !is_refused(&source) => {
+                Err(TokenizerFilesError::NoTokenizer { path: path.to_owned() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// SHA-256 over name, length and bytes of each file that is there, as 64 hex digits.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(b"sweepline tokenizer 1\0");
+        let TokenizerFiles { tokenizer, config, template } = self;
+        let all = [(TOKENIZER, Some(tokenizer)), (CONFIG, config.as_ref()), (TEMPLATE, template.as_ref())];
+        for (name, bytes) in all.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))) {
+            hash.update(name);
+            hash.update([0]);
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied
+}
+
+/// The bytes of a file; none where there is no such file.
+fn optional(files: &dyn Files, path: PathBuf, most: usize) -> Result<Option<Vec<u8>>, TokenizerFilesError> {
+    match files.read(&path, most + 1) {
+        Ok(bytes) if bytes.len() > most => Err(TokenizerFilesError::TooLarge { path, most }),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(source) => Err(TokenizerFilesError::Read { path, source }),
+    }
+}
