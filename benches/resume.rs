@@ -13,7 +13,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 use sweepline::expand::expand;
 use sweepline::plan;
-use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Stamp, TokenSource, Windows};
+use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, TokenSource, Windows};
 use sweepline::store::{Commit, Store};
 
 /// Rows of each committed run.
@@ -46,12 +46,6 @@ fn ten_thousand() -> String {
 fn record(request: u64) -> Record {
     let at = 30_000_000 * request;
     let row = RequestRow {
-        request,
-        phase: Phase::Measure,
-        class: None,
-        conversation: None,
-        turn: None,
-        scheduled_ns: at,
         released_ns: Some(at),
         sent_ns: Some(at + 20_000),
         headers_ns: Some(at + 4_000_000),
@@ -61,25 +55,17 @@ fn record(request: u64) -> Record {
         last_token_ns: Some(at + 20_000_000),
         done_ns: Some(at + 20_100_000),
         ended_ns: Some(at + 20_200_000),
-        dns_ns: None,
-        connect_ns: None,
-        tls_ns: None,
-        stamp: Stamp::User,
-        read_delay_ns: None,
         outcome: Outcome::Ok,
         http_status: Some(200),
-        error: None,
         finish_reason: Some("length".into()),
         prompt_tokens: Some(50),
-        cached_tokens: None,
         output_tokens: Some(16),
-        reasoning_tokens: None,
         requested_tokens: 16,
         intended_prompt_tokens: 50,
         token_source: Some(TokenSource::Usage),
         events: 16,
         bytes: 4_000,
-        text_digest: None,
+        ..RequestRow::wanted(request, Phase::Measure, at)
     };
     Record { row, gaps_ns: vec![1_000_000; 15] }
 }

@@ -7,8 +7,8 @@ use super::slo::gap_limits;
 use super::{Events, Gaps, RunMetrics, Verdict, judge, measure};
 use crate::plan::{Slo, Validity};
 use crate::rows::{
-    Facts, MachineTime, Observed, Outcome, Phase, Record, Records, Replay, RequestRow, Spread, Stamp, ThreadTime,
-    TokenSource, Windows,
+    Facts, MachineTime, Observed, Outcome, Phase, Record, Records, Replay, RequestRow, Spread, ThreadTime, TokenSource,
+    Windows,
 };
 
 /// A server and a load.
@@ -119,12 +119,6 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
     let starts = [(windows.measure_end_ns, Phase::Drain), (windows.measure_start_ns, Phase::Measure)];
     let phase = starts.into_iter().find(|(start, _)| scheduled >= *start).map_or(Phase::Stabilize, |(_, phase)| phase);
     let row = RequestRow {
-        request: scheduled,
-        phase,
-        class: None,
-        conversation: None,
-        turn: None,
-        scheduled_ns: scheduled,
         released_ns: Some(scheduled),
         sent_ns: Some(sent),
         headers_ns: Some(first),
@@ -134,25 +128,17 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
         last_token_ns: Some(last),
         done_ns: Some(last),
         ended_ns: Some(last),
-        dns_ns: None,
-        connect_ns: None,
-        tls_ns: None,
-        stamp: Stamp::User,
-        read_delay_ns: None,
         outcome: Outcome::Ok,
         http_status: Some(200),
-        error: None,
         finish_reason: Some("length".into()),
         prompt_tokens: Some(50),
-        cached_tokens: None,
         output_tokens: Some(tokens),
-        reasoning_tokens: None,
         requested_tokens: tokens,
         intended_prompt_tokens: 50,
         token_source: Some(TokenSource::Usage),
         events: tokens,
         bytes: 1000,
-        text_digest: None,
+        ..RequestRow::wanted(scheduled, phase, scheduled)
     };
     Record { row, gaps_ns }
 }

@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_conversation_sends_its_history_again() {
-        let content = |reuse, turns| Content { reuse, system_tokens: 10, prompt_tokens: 50, output_tokens: 100, turns };
+        let content =
+            |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
         assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100));
         // Turns of 60, 210 and 360 tokens.
         assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100));

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::rows::{Outcome, Phase, RequestRow};
+use crate::workload::Lengths;
 
 use super::EngineError;
 use super::client::{Common, Order};
@@ -208,13 +209,16 @@ impl Executor {
 
     async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
         let phase = self.phases.enter(start.scheduled);
-        let (content, ticket) = self.feed.next(start.slot).await.ok_or(EngineError::Content)?;
+        let (content, ticket) = self.feed.next(start.slot, self.common.clock).await.ok_or(EngineError::Content)?;
         let row = RequestRow {
             conversation: content.conversation,
             turn: content.turn,
             released_ns: Some(start.released),
+            requested_tokens: content.requested_tokens,
             intended_prompt_tokens: content.intended_prompt_tokens,
-            ..self.blank_row(start.request, start.scheduled, phase)
+            reusable_tokens: Some(content.reusable_tokens),
+            content_wait_ns: Some(self.feed.waited_since(start.released)),
+            ..RequestRow::wanted(start.request, phase, start.scheduled)
         };
         self.count(phase);
         self.counts.in_flight += 1;
@@ -225,10 +229,12 @@ impl Executor {
         Ok(())
     }
 
-    fn blank_row(&self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
+    /// The row of a request that nobody made.
+    fn unmade_row(&self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
+        let Lengths { prompt_tokens, output_tokens } = self.feed.wanted(request);
         RequestRow {
-            requested_tokens: self.feed.requested_tokens(),
-            intended_prompt_tokens: self.feed.intended_prompt_tokens(),
+            requested_tokens: output_tokens,
+            intended_prompt_tokens: prompt_tokens,
             ..RequestRow::wanted(request, phase, scheduled)
         }
     }
@@ -294,7 +300,7 @@ impl Executor {
             let expected = missed.scheduled + END_TOLERANCE_NS < end && !missed.held_by_cap;
             self.counts.never_sent += u64::from(phase == Phase::Measure && expected);
             let text = if missed.held_by_cap { "still waiting for the in-flight cap" } else { "never sent" };
-            let row = self.blank_row(missed.request, missed.scheduled, phase);
+            let row = self.unmade_row(missed.request, missed.scheduled, phase);
             let (entry, _) = Tally::new(row).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
             if !self.recorder.push(entry) {
                 return Err(EngineError::WriterGone);

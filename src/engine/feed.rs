@@ -4,14 +4,17 @@
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
-use crate::workload::{Conversation, Generator, NonceKey, Shape, body};
+use crate::workload::{Conversation, Generator, Lengths, NonceKey, Shape, body};
 
+use super::clock::Clock;
 use super::observe::Observer;
 use super::threads;
+use super::waits::Waits;
 
 /// Bytes that may be made ahead.
 const AHEAD_BYTES: usize = 16 << 20;
@@ -26,6 +29,10 @@ pub struct Content {
     pub body: Bytes,
     /// Prompt tokens meant to be sent.
     pub intended_prompt_tokens: u32,
+    /// Of these, the leading ones that the scenario shares with earlier requests.
+    pub reusable_tokens: u32,
+    /// Output tokens asked for.
+    pub requested_tokens: u32,
     /// Number of the conversation.
     pub conversation: Option<u64>,
     /// Turn of the conversation.
@@ -45,9 +52,10 @@ struct Turn {
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
-    requested_tokens: u32,
-    intended_prompt_tokens: u32,
+    /// Says how long requests were to be that nobody made.
+    generator: Generator,
     source: Source,
+    waits: Waits,
 }
 
 enum Source {
@@ -78,45 +86,56 @@ impl Feed {
         let shape = shape(spec);
         let source = match spec.scenario.reuse {
             Reuse::Conversation => Source::Conversations(Box::new(Conversations {
-                generator,
+                generator: generator.clone(),
                 shape,
                 started: 0,
                 by_slot: HashMap::new(),
                 waiting: VecDeque::new(),
             })),
             _ => {
-                let batches = make_ahead(generator, shape, observer.clone())?;
+                let batches = make_ahead(generator.clone(), shape, observer.clone())?;
                 Source::Ahead { batch: Vec::new().into_iter(), batches }
             }
         };
-        Ok(Feed {
-            requested_tokens: spec.scenario.output_tokens,
-            intended_prompt_tokens: spec.scenario.system_tokens + spec.scenario.prompt_tokens,
-            source,
-        })
+        Ok(Feed { generator, source, waits: Waits::default() })
     }
 
-    /// Output tokens that every request asks for.
-    pub fn requested_tokens(&self) -> u32 {
-        self.requested_tokens
+    /// How long request `k` was to be, system message included, as far as that is known without the answers before it.
+    pub fn wanted(&self, k: u64) -> Lengths {
+        let Lengths { prompt_tokens, output_tokens } = self.generator.lengths(k, 0);
+        Lengths { prompt_tokens: prompt_tokens + self.generator.system_tokens(), output_tokens }
     }
 
-    /// Prompt tokens of a request without history.
-    pub fn intended_prompt_tokens(&self) -> u32 {
-        self.intended_prompt_tokens
-    }
-
-    /// The content of the next request. None when the thread that makes them is gone.
-    pub async fn next(&mut self, slot: Option<u32>) -> Option<(Content, Ticket)> {
+    /// The content of the next request, waited for by the run's clock. None when the thread that makes them is gone.
+    pub async fn next(&mut self, slot: Option<u32>, clock: Clock) -> Option<(Content, Ticket)> {
         match &mut self.source {
             Source::Ahead { batch, batches } => loop {
                 if let Some(content) = batch.next() {
                     return Some((content, Ticket(None)));
                 }
-                *batch = batches.recv().await?.into_iter();
+                *batch = match batches.try_recv() {
+                    Ok(batch) => batch.into_iter(),
+                    Err(TryRecvError::Disconnected) => return None,
+                    Err(TryRecvError::Empty) => {
+                        let from = clock.now();
+                        let batch = batches.recv().await?.into_iter();
+                        self.waits.add(from, clock.now());
+                        batch
+                    }
+                };
             },
-            Source::Conversations(conversations) => Some(conversations.next(slot)),
+            Source::Conversations(conversations) => {
+                let from = clock.now();
+                let next = conversations.next(slot);
+                self.waits.add(from, clock.now());
+                Some(next)
+            }
         }
+    }
+
+    /// How long contents were waited for since `instant`: a request released then was late for that long because of them.
+    pub fn waited_since(&self, instant: u64) -> u64 {
+        self.waits.since(instant)
     }
 
     /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
@@ -148,6 +167,8 @@ impl Conversations {
         let content = Content {
             body: body(&self.shape, conversation.history(), &prompt).into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
+            reusable_tokens: prompt.reusable_tokens,
+            requested_tokens: prompt.output_tokens,
             conversation: Some(conversation.number()),
             turn: Some(conversation.turn()),
         };
@@ -173,6 +194,8 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
         Content {
             body: body(&shape, &[], &prompt).into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
+            reusable_tokens: prompt.reusable_tokens,
+            requested_tokens: prompt.output_tokens,
             conversation: None,
             turn: None,
         }
@@ -203,7 +226,6 @@ fn shape(spec: &RunSpec) -> Shape {
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         conversation: spec.scenario.reuse == Reuse::Conversation,
-        output_tokens: spec.scenario.output_tokens,
         temperature: spec.shaping.temperature,
         top_p: spec.shaping.top_p,
         presence_penalty: spec.shaping.presence_penalty,

@@ -36,6 +36,7 @@ mod template;
 mod threads;
 mod timer;
 mod tls;
+mod waits;
 mod watcher;
 mod workers;
 

@@ -72,6 +72,13 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
 }
 
+impl Default for Content {
+    /// B1, the scenario of a plan that names none.
+    fn default() -> Content {
+        content(Reuse::None, 0, 50, 1)
+    }
+}
+
 impl Resolved {
     /// A built-in without any adjustment.
     pub fn from_content(content: Content) -> Resolved {

@@ -189,7 +189,9 @@ fn read<T>(path: &Path, rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>
 pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
     let schema = guarded(path, || Ok(open(path)?.schema()))?;
     for column in table.columns() {
-        if schema.field_with_name(column.name).ok() != Some(&column.field()) {
+        let found = schema.field_with_name(column.name).ok();
+        let not_known_then = found.is_none() && column.nullable;
+        if !not_known_then && found != Some(&column.field()) {
             let problem = "is missing or of another type".to_owned();
             return Err(RowsError::Column { path: path.to_owned(), column: column.name, problem });
         }

@@ -223,6 +223,8 @@ impl RequestRow {
             reasoning_tokens: None,
             requested_tokens: 0,
             intended_prompt_tokens: 0,
+            reusable_tokens: None,
+            content_wait_ns: None,
             token_source: None,
             events: 0,
             bytes: 0,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -50,9 +50,17 @@ impl Column {
 /// A column that could not be stored or loaded.
 pub(crate) type BadColumn = (&'static str, CellError);
 
-/// The column of a batch, by name.
+/// The column of a batch, by name. One that may be null was perhaps not known yet when the file was written.
 fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
-    let array: &dyn Array = batch.column_by_name(name).ok_or((name, CellError::Missing))?;
+    let absent;
+    let array: &dyn Array = match batch.column_by_name(name) {
+        Some(array) => array,
+        None if T::NULLABLE => {
+            absent = new_null_array(&T::data_type(), batch.num_rows());
+            &absent
+        }
+        None => return Err((name, CellError::Missing)),
+    };
     T::load(array).map(Vec::into_iter).map_err(|why| (name, why))
 }
 
@@ -233,6 +241,12 @@ table! {
         requested_tokens: u32 [Dictionary "tokens"],
         /// Prompt tokens meant to be sent: our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
+        /// Leading prompt tokens that the scenario shares with an earlier request of the run: what an endless prefix
+        /// cache could give back. None in runs of versions that did not count them.
+        reusable_tokens: Option<u32> [Dictionary "tokens"],
+        /// Of the lateness: how long the content of this request, or of one before it, was waited for. None when it was
+        /// not sent.
+        content_wait_ns: Option<u64> [Delta "ns"],
         /// Who counted the output tokens: usage (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
         /// Token events: events with text.

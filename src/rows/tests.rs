@@ -48,8 +48,8 @@ fn labels() -> impl Strategy<Value = RunLabels> {
 
 prop_compose! {
     fn row()(
-        instants in prop::collection::vec(option::of(number()), 14),
-        counts in prop::collection::vec(option::of(small()), 5),
+        instants in prop::collection::vec(option::of(number()), 15),
+        counts in prop::collection::vec(option::of(small()), 6),
         wholes in prop::collection::vec(number(), 3),
         smalls in prop::collection::vec(small(), 3),
         texts in prop::collection::vec(option::of(text()), 4),
@@ -66,7 +66,8 @@ prop_compose! {
             read_delay_ns: instants[12], outcome: words.1, http_status, error: texts[1].clone(),
             finish_reason: texts[2].clone(), prompt_tokens: counts[1], cached_tokens: counts[2],
             output_tokens: counts[3], reasoning_tokens: counts[4], requested_tokens: smalls[0],
-            intended_prompt_tokens: smalls[1], token_source: words.3.map(|n| sources[n]), events: smalls[2],
+            intended_prompt_tokens: smalls[1], reusable_tokens: counts[5],
+            content_wait_ns: instants[14], token_source: words.3.map(|n| sources[n]), events: smalls[2],
             bytes: wholes[2], text_digest: texts[3].clone(),
         }
     }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts, Outcome, Phase, Record, Replay, RequestRow, Sample, Stamp, Table};
+use crate::rows::{Environment, Facts, Outcome, Phase, Record, Replay, RequestRow, Sample, Table};
 
 /// A spec as `run.json` keeps it.
 const SPEC: &str = r#"{
@@ -40,40 +40,19 @@ fn id(digit: char) -> String {
 
 fn record(request: u64) -> Record {
     let row = RequestRow {
-        request,
-        phase: Phase::Measure,
-        class: None,
-        conversation: None,
-        turn: None,
-        scheduled_ns: request * 1_000,
         released_ns: Some(request * 1_000),
         sent_ns: Some(request * 1_000 + 7),
-        headers_ns: None,
-        first_chunk_ns: None,
         first_token_ns: Some(request * 1_000 + 300),
-        first_output_ns: None,
         last_token_ns: Some(request * 1_000 + 400),
-        done_ns: None,
-        ended_ns: None,
-        dns_ns: None,
-        connect_ns: None,
-        tls_ns: None,
-        stamp: Stamp::User,
-        read_delay_ns: None,
         outcome: Outcome::Ok,
         http_status: Some(200),
-        error: None,
         finish_reason: Some("length".into()),
-        prompt_tokens: None,
-        cached_tokens: None,
         output_tokens: Some(3),
-        reasoning_tokens: None,
         requested_tokens: 3,
         intended_prompt_tokens: 50,
-        token_source: None,
         events: 3,
         bytes: 99,
-        text_digest: None,
+        ..RequestRow::wanted(request, Phase::Measure, request * 1_000)
     };
     Record { row, gaps_ns: vec![40, 60] }
 }

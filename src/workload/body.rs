@@ -20,8 +20,6 @@ pub struct Shape {
     pub ignore_eos: bool,
     /// Whether prompts are turns of a conversation: the completions API then names the speakers, from the first turn on.
     pub conversation: bool,
-    /// Tokens asked for (`max_tokens`).
-    pub output_tokens: u32,
     /// Sampling temperature.
     pub temperature: Decimal,
     /// Nucleus sampling, where sent.
@@ -75,7 +73,7 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         model: &shape.model,
         messages,
         prompt: text,
-        max_tokens: shape.output_tokens,
+        max_tokens: prompt.output_tokens,
         temperature: shape.temperature,
         stream: shape.stream,
         stream_options: shape.stream.then_some(StreamOptions { include_usage: true }),

@@ -21,6 +21,20 @@ pub struct Prompt {
     pub user: String,
     /// Tokens that are meant to be sent, by [`estimate`](super::estimate): system, history and user, without the chat template.
     pub intended_prompt_tokens: u32,
+    /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
+    /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
+    pub reusable_tokens: u32,
+    /// Tokens asked for.
+    pub output_tokens: u32,
+}
+
+/// How long a request is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Tokens of the user's text.
+    pub prompt_tokens: u32,
+    /// Tokens asked for.
+    pub output_tokens: u32,
 }
 
 /// Writes the prompts of one run.
@@ -84,11 +98,28 @@ impl Generator {
             None => self.user(conversation, turn),
         };
         let system = self.system.as_ref();
+        let system_tokens = system.map_or(0, |system| system.tokens);
+        let shared = system_tokens + if self.same.is_some() { tokens } else { 0 };
+        let is_first = conversation == 0 && turn == 0;
         Prompt {
             system: system.map(|system| system.text.clone()),
             user,
-            intended_prompt_tokens: tokens + system.map_or(0, |system| system.tokens),
+            intended_prompt_tokens: tokens + system_tokens,
+            reusable_tokens: if is_first { 0 } else { shared },
+            output_tokens: self.lengths(conversation, turn).output_tokens,
         }
+    }
+
+    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
+    /// out: without making its text.
+    pub fn lengths(&self, _item: u64, _turn: u32) -> Lengths {
+        let Content { prompt_tokens, output_tokens, .. } = self.content;
+        Lengths { prompt_tokens, output_tokens }
+    }
+
+    /// Tokens of the system message.
+    pub fn system_tokens(&self) -> u32 {
+        self.system.as_ref().map_or(0, |system| system.tokens)
     }
 
     /// Turns of a conversation; 1 in the other scenarios.
@@ -112,7 +143,7 @@ impl Generator {
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
-        write(&mut dice, topic, nonce, (self.content.prompt_tokens, Ending::Question))
+        write(&mut dice, topic, nonce, (self.lengths(item, turn).prompt_tokens, Ending::Question))
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.

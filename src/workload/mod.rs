@@ -18,6 +18,6 @@ mod tests;
 
 pub use body::{Shape, body};
 pub use conversation::{Conversation, Exchange};
-pub use generator::{Generator, Prompt};
+pub use generator::{Generator, Lengths, Prompt};
 pub use nonce::{NONCE_TOKENS, NonceKey};
 pub use tokens::estimate;

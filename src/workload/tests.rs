@@ -89,14 +89,17 @@ fn a_run_reuses_what_its_scenario_declares() {
         (generator.request(0), generator.request(1))
     };
     let (a, b) = prompts("A1");
-    assert_eq!(a, b);
+    assert_eq!((&a.system, &a.user), (&b.system, &b.user));
+    assert_eq!((a.reusable_tokens, b.reusable_tokens), (0, b.intended_prompt_tokens));
     let (a, b) = prompts("C");
     assert_eq!(a.system, b.system);
+    assert_eq!((a.reusable_tokens, b.reusable_tokens), (0, estimate(b.system.as_deref().unwrap())));
     assert!(a.system.is_some_and(|system| system.starts_with("[ref ")) && a.user != b.user);
     assert!(!b.user.contains("[ref"), "one nonce, at the very start");
     for name in ["B1", "B2", "D"] {
         let (a, b) = prompts(name);
         assert!(shared_prefix(&a.user, &b.user) < NONCE - 4, "{name}");
+        assert_eq!(b.reusable_tokens, 0, "{name}");
     }
 }
 
@@ -182,7 +185,7 @@ proptest! {
     #[test]
     fn any_text_survives_the_body(user: String, answer: String) {
         let turn = super::Exchange { user: user.clone(), answer: answer.clone() };
-        let prompt = Prompt { system: None, user: user.clone(), intended_prompt_tokens: 1 };
+        let prompt = Prompt { system: None, user: user.clone(), intended_prompt_tokens: 1, reusable_tokens: 0, output_tokens: 128 };
         let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[turn], &prompt)).expect("JSON");
         prop_assert_eq!(&json["messages"][0]["content"], &json!(user));
         prop_assert_eq!(&json["messages"][1]["content"], &json!(answer));
@@ -204,6 +207,7 @@ fn a_conversation_carries_the_real_answers() {
         let sent = json["prompt"].as_str().expect("text").to_owned();
         assert!(sent.starts_with(&before), "each turn begins with the one before, and its answer");
         assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
+        assert_eq!(prompt.reusable_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
         before = format!("{sent} answer {turn}");
         conversation.answered(prompt.user, format!(" answer {turn}"));
     }
@@ -226,7 +230,6 @@ fn shape(api: Api) -> Shape {
         stream: true,
         ignore_eos: true,
         conversation: false,
-        output_tokens: 128,
         temperature: Decimal::new(0, 0),
         top_p: None,
         presence_penalty: None,
@@ -236,7 +239,13 @@ fn shape(api: Api) -> Shape {
 
 #[test]
 fn a_chat_body_has_the_fields_that_were_asked_for() {
-    let prompt = Prompt { system: Some("Be \"brief\".".into()), user: "Why?\n".into(), intended_prompt_tokens: 1 };
+    let prompt = Prompt {
+        system: Some("Be \"brief\".".into()),
+        user: "Why?\n".into(),
+        intended_prompt_tokens: 1,
+        reusable_tokens: 0,
+        output_tokens: 128,
+    };
     let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[], &prompt)).expect("JSON");
     assert_eq!(
         json,
@@ -263,7 +272,13 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
         frequency_penalty: Some(Decimal::new(25, 2)),
         ..shape(Api::Completions)
     };
-    let prompt = Prompt { system: Some("Rules.".into()), user: "Why?".into(), intended_prompt_tokens: 1 };
+    let prompt = Prompt {
+        system: Some("Rules.".into()),
+        user: "Why?".into(),
+        intended_prompt_tokens: 1,
+        reusable_tokens: 0,
+        output_tokens: 128,
+    };
     let json: Value = serde_json::from_slice(&body(&shape, &[], &prompt)).expect("JSON");
     assert_eq!(
         json,

@@ -88,7 +88,6 @@ pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         conversation: false,
-        output_tokens: spec.scenario.output_tokens,
         temperature: spec.shaping.temperature,
         top_p: spec.shaping.top_p,
         presence_penalty: spec.shaping.presence_penalty,

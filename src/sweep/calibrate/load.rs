@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::expand::{EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
-use crate::plan::scenario::{Content, Reuse};
+use crate::plan::scenario::Content;
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
@@ -90,7 +90,7 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
 
 /// One load of short prompts that differ.
 pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
-    let content = Content { reuse: Reuse::None, system_tokens: 0, prompt_tokens, output_tokens, turns: 1 };
+    let content = Content { prompt_tokens, output_tokens, ..Content::default() };
     let (ttft, itl) = timing.over(None);
     CalibrationLoad {
         load,

@@ -1,0 +1,52 @@
+//! When contents were waited for: a cause of lateness of its own.
+
+use std::collections::VecDeque;
+
+/// Stretches that are kept; a request that is later than all of them counts no more than these.
+const KEPT: usize = 64;
+
+/// The latest stretches of waiting, oldest first, in nanoseconds since the run's start. They do not overlap: one request is
+/// started at a time.
+#[derive(Debug, Default)]
+pub struct Waits(VecDeque<(u64, u64)>);
+
+impl Waits {
+    /// There was waiting from `from` to `to`.
+    pub fn add(&mut self, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        if self.0.len() == KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((from, to));
+    }
+
+    /// How long it was in all since `instant`.
+    pub fn since(&self, instant: u64) -> u64 {
+        let later = self.0.iter().rev().take_while(|(_, to)| *to > instant);
+        later.map(|(from, to)| to - from.max(&instant)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_came_after_an_instant_counts() {
+        let mut waits = Waits::default();
+        assert_eq!(waits.since(0), 0);
+        for (from, to) in [(10, 20), (25, 25), (30, 35)] {
+            waits.add(from, to);
+        }
+        assert_eq!([0, 15, 20, 33, 35].map(|instant| waits.since(instant)), [15, 10, 5, 2, 0]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut waits = Waits::default();
+        (0..1_000).for_each(|at| waits.add(2 * at, 2 * at + 1));
+        assert_eq!(waits.since(0), KEPT as u64);
+    }
+}
