@@ -37,6 +37,7 @@ mod snippet;
 mod source;
 mod suggest;
 mod template;
+mod tokenizer;
 mod toml;
 mod tree;
 mod written;
@@ -57,6 +58,7 @@ pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
+pub use tokenizer::{TokenizerFiles, TokenizerFilesError};
 pub use tree::Step;
 
 use load::{Loader, MOST_BYTES};

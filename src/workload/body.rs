@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::plan::Api;
 use crate::units::Decimal;
 
+use super::tokenizer::{Message as Said, Tokenizer, TokenizerError};
 use super::{Exchange, Prompt};
 
 /// What decides a body besides its text; the same for all requests of a run.
@@ -67,7 +68,9 @@ struct StreamOptions {
 pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
     let (messages, text) = match shape.api {
         Api::Chat => (Some(messages(history, prompt)), None),
-        Api::Completions => (None, Some(transcript(shape.conversation, history, prompt))),
+        Api::Completions => {
+            (None, Some(transcript(shape.conversation, history, (prompt.system.as_deref(), &prompt.user))))
+        }
     };
     let body = Body {
         model: &shape.model,
@@ -82,15 +85,31 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         presence_penalty: shape.presence_penalty,
         frequency_penalty: shape.frequency_penalty,
     };
-    let mut bytes = Vec::with_capacity(text_length(history, prompt) * 9 / 8 + 512);
+    let mut bytes = Vec::with_capacity(text_length(history, (prompt.system.as_deref(), &prompt.user)) * 9 / 8 + 512);
     serde_json::to_writer(&mut bytes, &body).expect("a Vec takes every byte, and the body has only JSON's types");
     bytes
 }
 
+/// Tokens that the model is given for a prompt without history, all that the server puts around it included.
+pub(super) fn tokens(
+    tokenizer: &Tokenizer,
+    (api, conversation): (Api, bool),
+    (system, user): (Option<&str>, &str),
+) -> Result<u32, TokenizerError> {
+    match api {
+        Api::Chat => {
+            let system = system.map(|content| Said { role: "system", content });
+            let messages: Vec<Said> = system.into_iter().chain([Said { role: "user", content: user }]).collect();
+            tokenizer.chat_tokens(&messages)
+        }
+        Api::Completions => tokenizer.text_tokens(&transcript(conversation, &[], (system, user))),
+    }
+}
+
 /// Bytes of all texts, before escaping.
-fn text_length(history: &[Exchange], prompt: &Prompt) -> usize {
+fn text_length(history: &[Exchange], (system, user): (Option<&str>, &str)) -> usize {
     let history: usize = history.iter().map(|turn| turn.user.len() + turn.answer.len() + 64).sum();
-    history + prompt.user.len() + prompt.system.as_ref().map_or(0, |system| system.len())
+    history + user.len() + system.map_or(0, str::len)
 }
 
 fn messages<'a>(history: &'a [Exchange], prompt: &'a Prompt) -> Vec<Message<'a>> {
@@ -106,14 +125,14 @@ fn messages<'a>(history: &'a [Exchange], prompt: &'a Prompt) -> Vec<Message<'a>>
 ///
 /// A conversation names its speakers, each on a new line, and ends where the answer would begin: `User: …`, `Assistant:`.
 /// Answers follow the colon as they came, so that each turn's text begins with all of the turn before, byte for byte.
-fn transcript(conversation: bool, history: &[Exchange], prompt: &Prompt) -> String {
-    let mut text = String::with_capacity(text_length(history, prompt) + 64);
-    if let Some(system) = &prompt.system {
+fn transcript(conversation: bool, history: &[Exchange], (system, user): (Option<&str>, &str)) -> String {
+    let mut text = String::with_capacity(text_length(history, (system, user)) + 64);
+    if let Some(system) = system {
         text.push_str(system);
         text.push_str("\n\n");
     }
     if !conversation {
-        text.push_str(&prompt.user);
+        text.push_str(user);
         return text;
     }
     for turn in history {
@@ -121,7 +140,7 @@ fn transcript(conversation: bool, history: &[Exchange], prompt: &Prompt) -> Stri
             text.push_str(piece);
         }
     }
-    for piece in ["User: ", &prompt.user, "\nAssistant:"] {
+    for piece in ["User: ", user, "\nAssistant:"] {
         text.push_str(piece);
     }
     text

@@ -7,8 +7,10 @@ use sha2::{Digest, Sha256};
 use crate::plan::scenario::{Content, Reuse};
 use crate::units::Seed;
 
+use super::exact::{Counting, Exact};
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prose::{self, Dice, Ending};
+use super::tokenizer::TokenizerError;
 use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 
@@ -19,7 +21,8 @@ pub struct Prompt {
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
-    /// Tokens that are meant to be sent, by [`estimate`](super::estimate): system, history and user, without the chat template.
+    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
+    /// template; with a tokenizer: all that the model is given, as it was encoded, the history by the estimate.
     pub intended_prompt_tokens: u32,
     /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
     /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
@@ -51,6 +54,8 @@ pub struct Generator {
     system: Option<System>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
+    /// Makes texts of exact lengths, where the model's tokenizer is known.
+    exact: Option<Exact>,
 }
 
 /// The system message and what it is about.
@@ -70,20 +75,50 @@ impl std::fmt::Debug for Generator {
 impl Generator {
     /// The generator of a run; without a nonce key prompts are sent verbatim.
     pub fn new(content: &Content, seed: Seed, repeat: u32, nonce: Option<NonceKey>) -> Generator {
+        Generator::made(content, (seed, repeat), nonce, None).expect("only a tokenizer can fail")
+    }
+
+    /// The generator of a run whose prompts have exactly the asked number of tokens, as `counting` counts them: system
+    /// message and user's text together, with all that the server puts around them.
+    pub fn counted(
+        content: &Content,
+        (seed, repeat): (Seed, u32),
+        nonce: Option<NonceKey>,
+        counting: Counting,
+    ) -> Result<Generator, TokenizerError> {
+        Generator::made(content, (seed, repeat), nonce, Some(counting))
+    }
+
+    fn made(
+        content: &Content,
+        (seed, repeat): (Seed, u32),
+        nonce: Option<NonceKey>,
+        counting: Option<Counting>,
+    ) -> Result<Generator, TokenizerError> {
         let digest = digest(content, seed, repeat);
         let system = (content.system_tokens > 0).then(|| {
             let mut dice = Dice::new(&derived(&digest, b"system"), 0, 0);
             let topic = dice.topic();
             let nonce = nonce.map(|key| Nonce::new(key, Scope::Attempt));
-            let (text, tokens) = write(&mut dice, topic, nonce, (content.system_tokens, Ending::Rule));
-            System { text: text.into(), tokens, topic }
+            let wanted = (content.system_tokens, Ending::Rule);
+            let (text, tokens) = match &counting {
+                Some(counting) => counting.alone(&mut dice, topic, nonce, wanted)?,
+                None => write(&mut dice, topic, nonce, wanted),
+            };
+            Ok(System { text: text.into(), tokens, topic })
         });
+        let system = system.transpose()?;
+        let conversation = content.reuse == Reuse::Conversation;
+        let exact = counting.map(|counting| {
+            Exact::new(counting, conversation, system.as_ref().map(|system| (system.text.clone(), system.tokens)))
+        });
+        let exact = exact.transpose()?;
         let user_key = derived(&digest, b"user");
-        let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None };
+        let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None, exact };
         if content.reuse == Reuse::SamePrompt {
             generator.same = Some(generator.user(0, 0));
         }
-        generator
+        Ok(generator)
     }
 
     /// Request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
@@ -143,7 +178,11 @@ impl Generator {
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
-        write(&mut dice, topic, nonce, (self.lengths(item, turn).prompt_tokens, Ending::Question))
+        let wanted = (self.lengths(item, turn).prompt_tokens, Ending::Question);
+        match &self.exact {
+            Some(exact) => exact.user(&mut dice, topic, nonce, (wanted.0, turn)),
+            None => write(&mut dice, topic, nonce, wanted),
+        }
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.
@@ -156,8 +195,8 @@ impl Generator {
     }
 }
 
-/// A text of the wanted number of tokens with its nonce in front, and the tokens it really has.
-fn write(
+/// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
+pub(super) fn write(
     dice: &mut Dice,
     topic: &'static Topic,
     nonce: Option<Nonce>,

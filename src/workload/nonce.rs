@@ -69,14 +69,29 @@ impl Nonce {
     }
 
     pub(super) fn push(self, out: &mut String) {
+        self.push_groups(GROUPS, out);
+        out.push(' ');
+    }
+
+    /// The nonce, and what is left of it where there is no room for all its groups, the longest first; no space behind.
+    pub(super) fn shorter_and_shorter(self) -> Vec<String> {
+        let text = |groups| {
+            let mut text = String::with_capacity(LENGTH);
+            self.push_groups(groups, &mut text);
+            text
+        };
+        (1..=GROUPS).rev().map(text).collect()
+    }
+
+    fn push_groups(self, groups: usize, out: &mut String) {
         out.push_str("[ref");
-        for group in self.groups {
+        for group in &self.groups[..groups] {
             out.push(' ');
             for digit in [group / 100, group / 10 % 10, group % 10] {
                 out.push(char::from(b'0' + digit as u8));
             }
         }
-        out.push_str("] ");
+        out.push(']');
     }
 }
 

@@ -40,6 +40,7 @@ mod store_errors;
 mod sweeps;
 mod terminal;
 mod threads;
+mod tokens;
 mod truth;
 mod verdicts;
 mod wire;

@@ -21,11 +21,11 @@ const DOTS: &str = "...";
 const FILLERS: &[&str] = &["and", "so", "then", "but", "now", "the", "or", "for", "also", "yet", "a", "I", "-"];
 
 /// What a text is made of.
-pub(in super::super) struct Parts<'a> {
+pub(in super::super) struct Parts<'a, 'p> {
     /// What opens the text, without a space behind it; the longest first. A shorter one is taken where there is no room.
     pub heads: &'a [String],
     /// Appends prose of at least so many characters to what it wrote before; words apart by single spaces.
-    pub prose: &'a mut dyn FnMut(&mut String, usize),
+    pub prose: &'a mut (dyn FnMut(&mut String, usize) + 'p),
     /// What ends the text; left out where there is no room.
     pub ending: &'a str,
 }
@@ -50,6 +50,11 @@ impl Tokenizer {
         Ok(i64::from(tokens) - self.words.costs(&self.encoder).text(SAMPLE))
     }
 
+    /// Tokens of `text` by the table, as it stands behind another word.
+    pub(in super::super) fn cost(&self, text: &str) -> i64 {
+        self.words.costs(&self.encoder).text(text)
+    }
+
     /// A text of `parts` with which `whole` has `target` tokens; the nearest that was found where none has. `frame` is
     /// what [`Tokenizer::frame`] gave for the same surroundings. A pure function of its arguments.
     pub(in super::super) fn fit(
@@ -57,7 +62,7 @@ impl Tokenizer {
         whole: Whole,
         frame: i64,
         target: u32,
-        parts: Parts,
+        parts: Parts<'_, '_>,
     ) -> Result<Fitted, TokenizerError> {
         let mut draft = Draft::new(self.words.costs(&self.encoder), parts);
         let mut best: Option<Fitted> = None;
@@ -83,16 +88,16 @@ impl Tokenizer {
 }
 
 /// A text under way: prose that grows as needed, and what its words cost.
-struct Draft<'a> {
-    costs: Costs<'a>,
-    parts: Parts<'a>,
+struct Draft<'c, 'a, 'p> {
+    costs: Costs<'c>,
+    parts: Parts<'a, 'p>,
     prose: String,
     /// For each word: where it ends, and the tokens up to there.
     borders: Vec<(usize, i64)>,
 }
 
-impl<'a> Draft<'a> {
-    fn new(costs: Costs<'a>, parts: Parts<'a>) -> Draft<'a> {
+impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
+    fn new(costs: Costs<'c>, parts: Parts<'a, 'p>) -> Draft<'c, 'a, 'p> {
         Draft { costs, parts, prose: String::new(), borders: Vec::new() }
     }
 

@@ -9,9 +9,6 @@ mod python;
 mod template;
 mod words;
 
-#[cfg(test)]
-mod tests;
-
 use tokenizers::models::ModelWrapper;
 use tokenizers::{AddedToken, Tokenizer as Encoder};
 
@@ -123,13 +120,18 @@ impl Tokenizer {
     /// Tokens of a chat as a chat API counts them, up to where the answer begins. Without a template: of its texts alone,
     /// what a server puts around them is not known.
     pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
-        match &self.template {
+        match self.rendered(messages) {
             // The template writes what opens a prompt itself.
-            Some(template) => self.encode(&template.render(messages)?, false),
+            Some(text) => self.encode(&text?, false),
             None => messages.iter().try_fold(0u32, |sum, message| {
                 Ok(sum.saturating_add(self.encode(message.content, false)?))
             }),
         }
+    }
+
+    /// What the chat template makes of a chat, where there is one.
+    pub fn rendered(&self, messages: &[Message]) -> Option<Result<String, TokenizerError>> {
+        self.template.as_ref().map(|template| template.render(messages))
     }
 
     /// Tokens of a text alone.

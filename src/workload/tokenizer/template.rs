@@ -53,7 +53,7 @@ impl ChatTemplate {
     pub fn render(&self, messages: &[Message]) -> Result<String, TokenizerError> {
         let fail = |error: minijinja::Error| TokenizerError::Render(words(&error));
         let list: Vec<Value> =
-            messages.iter().map(|Message { role, content }| context! { role, content }).collect();
+            messages.iter().map(|said| context! { role => said.role, content => said.content }).collect();
         let none = Value::from(());
         let fixed = [
             ("messages", Value::from(list)),
