@@ -4,6 +4,7 @@ use crate::rows::{Facts, RequestRow};
 
 use super::gaps::{Events, Gaps};
 use super::request::{Metric, summarize};
+use super::reuse::Reuse;
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts, Flow};
 
@@ -44,6 +45,8 @@ pub struct RunMetrics {
     pub jitter_ratio: Option<f64>,
     /// Bootstrap interval of the jitter ratio.
     pub jitter_interval: Option<Interval>,
+    /// What the prefix cache gave back, and what was declared.
+    pub reuse: Reuse,
     /// Output tokens per token event.
     pub tokens_per_event: Option<f64>,
     /// Output throughput per declared accelerator.
@@ -72,6 +75,7 @@ pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Fa
         user_throughput,
         jitter_ratio: gaps.jitter,
         jitter_interval: gaps.jitter_interval,
+        reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,

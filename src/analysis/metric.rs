@@ -117,7 +117,7 @@ const fn plan(words: [&'static str; 4], unit: Unit, get: fn(&PlanMetrics) -> Opt
 
 /// Every metric of a run: definitions, source METRICS.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 32] = [
+pub const METRICS: [Metric; 34] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], |m| m.counts.requests),
     count(["completed", "completed", "requests of the window with a whole answer", ""], |m| m.counts.completed),
     count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], |m| m.counts.failed),
@@ -131,6 +131,8 @@ pub const METRICS: [Metric; 32] = [
     scalar(["achieved_rate", "achieved rate", "requests sent in the window / window length", "empty window"], Unit::RequestsPerSecond, |m| m.flow.achieved_rate),
     scalar(["achieved_concurrency", "achieved concurrency", "time average over the window of requests in flight", "empty window"], Unit::Requests, |m| m.flow.achieved_concurrency),
     scalar(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Unit::Tokens, |m| m.tokens_per_event),
+    scalar(["declared_reuse", "declared reuse", "leading prompt tokens that the scenario shares with earlier requests / prompt tokens, by our own count, of the requests of the window that were sent", "nothing was sent"], Unit::Share, |m| m.reuse.declared),
+    scalar(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Unit::Share, |m| m.reuse.cached),
     scalar(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Unit::Ratio, |m| m.jitter_ratio),
     scalar(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % bootstrap interval over requests", "below 30 requests"], Unit::Ratio, |m| m.jitter_interval?.low.exact()),
     scalar(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % bootstrap interval over requests", "below 30 requests"], Unit::Ratio, |m| m.jitter_interval?.high.exact()),

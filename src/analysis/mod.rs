@@ -14,6 +14,7 @@ pub mod measure;
 pub mod metric;
 pub mod quantile;
 pub mod request;
+mod reuse;
 pub mod slo;
 pub mod stats;
 mod steady;

@@ -10,6 +10,7 @@ use crate::rows::{Facts, Outcome, RequestRow, TokenSource};
 use super::gaps::Events;
 use super::generator::Generator;
 use super::request::Metric;
+use super::reuse::Reuse;
 use super::stats::Ordered;
 use super::window::{self, Counts};
 use super::{quantile, steady};
@@ -97,7 +98,7 @@ pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Val
         ("errors", evidence.errors(validity.errors)),
         ("output_length", evidence.output_length(validity.output_length)),
         ("prompt_length", Err("needs exact prompt lengths from the model's tokenizer".into())),
-        ("warm_cache", Err("needs the cache hits that the scenario declares".into())),
+        ("warm_cache", evidence.warm_cache(validity.warm_cache)),
         ("unsteady", evidence.unsteady(validity.unsteady)),
         ("few_samples", evidence.few_samples(slo)),
         ("clock", evidence.clock()),
@@ -193,6 +194,19 @@ impl Evidence<'_> {
         let wrong = self.members().filter(counted).filter(differs).count();
         let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
         Ok(judge_share((wrong, all), limits, (1, None), text))
+    }
+
+    fn warm_cache(&self, limits: Limits) -> Finding {
+        let reuse = Reuse::of(self.rows, self.facts);
+        let cached = reuse.cached.ok_or("the server does not tell what came from its prefix cache")?;
+        let declared = reuse.declared.ok_or("what prompts share was not counted")?;
+        let excess = reuse.excess().unwrap_or_default();
+        let state = exceeded(limits, (2, Some(10)), |limit| excess > limit);
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
+        Ok(state.map(|state| {
+            let (cached, declared) = (percent(cached), percent(declared));
+            (state, format!("{cached} of prompt tokens came from the prefix cache; the scenario shares {declared}"))
+        }))
     }
 
     fn unsteady(&self, limits: Limits) -> Finding {

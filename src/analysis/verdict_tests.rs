@@ -96,6 +96,29 @@ fn errors() {
 }
 
 #[test]
+fn warm_cache() {
+    let state = |cached: u32, reusable: Option<u32>| {
+        let (mut records, facts) = clean();
+        for record in &mut records {
+            // 1 000 tokens of our own, 1 000 as the server counts: no template can be told from our error of a quarter.
+            let row = &mut record.row;
+            (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
+            (row.cached_tokens, row.reusable_tokens) = (Some(cached), reusable);
+        }
+        let verdict = judged(&records, &facts);
+        let found = verdict.reasons.iter().find(|reason| reason.name == "warm_cache").map(|reason| reason.state);
+        assert_eq!(verdict.not_checked.iter().any(|(name, _)| *name == "warm_cache"), reusable.is_none());
+        found
+    };
+    // Nothing declared: the template's 96 tokens at most, then 2 points and 10 points.
+    assert_eq!([state(96 + 19, Some(0)), state(96 + 21, Some(0))], [None, Some(State::Suspect)]);
+    assert_eq!([state(96 + 99, Some(0)), state(96 + 101, Some(0))], [Some(State::Suspect), Some(State::Invalid)]);
+    assert_eq!([state(600 + 115, Some(600)), state(600 + 117, Some(600))], [None, Some(State::Suspect)]);
+    assert_eq!(state(0, Some(600)), None, "less than declared is a result");
+    assert_eq!(state(900, None), None);
+}
+
+#[test]
 fn output_length() {
     let ask = |count| state_of("output_length", count, |record| record.row.output_tokens = Some(15));
     assert_eq!([ask(10), ask(11), ask(1000)], [None, Some(State::Suspect), Some(State::Suspect)]);

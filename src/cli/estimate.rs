@@ -164,8 +164,9 @@ fn names(spec: &RunSpec) -> String {
 /// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
 /// answers before it, too.
 fn tokens(content: &Content) -> (f64, u64) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
-    let (system, prompt, output) = (f64::from(*system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache: _ } = content;
+    let system_tokens = system_tokens + prefix.map_or(0, |prefix| prefix.tokens);
+    let (system, prompt, output) = (f64::from(system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
     let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
     (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))
 }

@@ -26,6 +26,8 @@ pub struct MockArgs {
     #[command(flatten)]
     timing: Timing,
     #[command(flatten)]
+    prefix: Prefix,
+    #[command(flatten)]
     answers: Answers,
     #[command(flatten)]
     wire: Wire,
@@ -78,7 +80,7 @@ struct Timing {
     /// Streams served at once; others wait, first come, first served
     #[arg(long, value_name = "STREAMS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     slots: u32,
-    /// Extra time to the first token for each prompt token, like 0.1ms/token
+    /// Extra time to the first token for each prompt token that is not in the prefix cache, like 0.1ms/token
     #[arg(long, value_name = "TIME/token", default_value_t = PerToken::default())]
     prefill: PerToken,
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1))
@@ -90,6 +92,22 @@ struct Timing {
     /// Seed of jitter, text, cuts and faults by rate
     #[arg(long, default_value_t = 0)]
     seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Prefix cache")]
+struct Prefix {
+    /// Keep the computed tokens of prompts and answers, so many at most, as vLLM's prefix caching does: what a prompt
+    /// has in common with them is not computed again, and is reported as `cached_tokens`. Figures stand at /metrics;
+    /// POST /reset_prefix_cache forgets them [default: no prefix cache]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    prefix_cache: Option<u32>,
+    /// Tokens of a block: only full blocks are kept and found
+    #[arg(
+        long, value_name = "TOKENS", default_value_t = Config::PREFIX_BLOCK, requires = "prefix_cache",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    prefix_block: u32,
 }
 
 #[derive(Debug, Args)]
@@ -152,9 +170,16 @@ struct Wire {
 
 impl MockArgs {
     fn config(self) -> anyhow::Result<Config> {
-        let MockArgs { listen, timing, answers, wire, faults, refuse_after, log, log_text, parent_pipe: _ } = self;
+        let MockArgs { listen, timing, prefix, answers, wire, faults, refuse_after, log, log_text, parent_pipe: _ } =
+            self;
         if timing.load < Decimal::default() {
             bail!("--load {} is negative: tokens cannot come faster because others wait", timing.load);
+        }
+        if let Some(tokens) = prefix.prefix_cache.filter(|tokens| *tokens < prefix.prefix_block) {
+            bail!(
+                "--prefix-cache {tokens} is less than one block of {} tokens: nothing could be kept",
+                prefix.prefix_block
+            );
         }
         let api_key = listen.api_key_env.map(|name| {
             std::env::var(&name).with_context(|| format!("--api-key-env: the environment has no text in `{name}`"))
@@ -164,6 +189,8 @@ impl MockArgs {
             itl: timing.itl,
             slots: timing.slots,
             prefill: timing.prefill,
+            prefix_cache: prefix.prefix_cache,
+            prefix_block: prefix.prefix_block,
             load: timing.load,
             jitter: timing.jitter,
             seed: Seed(timing.seed),

@@ -103,7 +103,7 @@ impl Feed {
     /// How long request `k` was to be, system message included, as far as that is known without the answers before it.
     pub fn wanted(&self, k: u64) -> Lengths {
         let Lengths { prompt_tokens, output_tokens } = self.generator.lengths(k, 0);
-        Lengths { prompt_tokens: prompt_tokens + self.generator.system_tokens(), output_tokens }
+        Lengths { prompt_tokens: prompt_tokens + self.generator.lead_tokens(), output_tokens }
     }
 
     /// The content of the next request, waited for by the run's clock. None when the thread that makes them is gone.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Arrivals, Connections, Scalar, Scenario, is_axis};
+use crate::plan::{Arrivals, Cache, Connections, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -64,6 +64,16 @@ pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
         .ok_or_else(|| wrong("connections", value, "warm, cold or per_request"))
 }
 
+/// Whether prompts share anything, where an axis says so.
+fn cache(cell: &Cell) -> Result<Option<Cache>, Mistake> {
+    let Some(value) = cell.get("cache") else { return Ok(None) };
+    [Cache::Warm, Cache::Cold]
+        .into_iter()
+        .find(|cache| *value == Scalar::Text(cache.name().to_owned()))
+        .map(Some)
+        .ok_or_else(|| wrong("cache", value, "warm or cold"))
+}
+
 /// The fields of a request that axes set, as one more layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
@@ -76,6 +86,8 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         output_tokens: whole(cell, "output_tokens")?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
+        prefix: None,
+        cache: cache(cell)?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
         temperature: number(cell, "temperature")?,

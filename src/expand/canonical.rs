@@ -10,7 +10,7 @@ use std::io::Write;
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::{Between, Drain, Measure, MockFigures, Prefix, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -184,11 +184,13 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
-    if let Some(MockFigures { ttft, itl, slots, prefill, load, jitter, seed }) = mock {
+    if let Some(MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed }) = mock {
         put("endpoint.mock.", "itl", Value::Duration(*itl));
         put("endpoint.mock.", "jitter", Value::Share(*jitter));
         put("endpoint.mock.", "load", Value::Decimal(*load));
         put("endpoint.mock.", "prefill", Value::PerToken(*prefill));
+        some(prefix_block, |tokens| put("endpoint.mock.", "prefix_block", int(*tokens)));
+        some(prefix_cache, |tokens| put("endpoint.mock.", "prefix_cache", int(*tokens)));
         put("endpoint.mock.", "seed", Value::Int(seed.0));
         put("endpoint.mock.", "slots", int(*slots));
         put("endpoint.mock.", "ttft", Value::Duration(*ttft));
@@ -237,14 +239,23 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache } = content;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
         Reuse::SharedSystem => "shared_system",
         Reuse::Conversation => "conversation",
     };
+    if !cache.is_warm() {
+        put("scenario.", "cache", text(cache.name()));
+    }
     put("scenario.", "output_tokens", int(*output_tokens));
+    if let Some(Prefix { share, tokens, groups, order }) = prefix {
+        put("scenario.", "prefix.groups", int(*groups));
+        put("scenario.", "prefix.order", text(order.name()));
+        put("scenario.", "prefix.share", Value::Share(*share));
+        put("scenario.", "prefix.tokens", int(*tokens));
+    }
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
     put("scenario.", "system_tokens", int(*system_tokens));

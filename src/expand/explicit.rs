@@ -65,5 +65,7 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     if content.reuse == Reuse::Conversation {
         scenario.turns.get_or_insert(content.turns);
     }
+    scenario.prefix = scenario.prefix.or(content.prefix);
+    scenario.cache.get_or_insert(content.cache);
     scenario.temperature.get_or_insert(resolved.temperature);
 }

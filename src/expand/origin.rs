@@ -16,7 +16,10 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
         "endpoint" => place.endpoint(rest),
         "model" => place.model(rest),
         "scenario" if rest == "reuse" => place.base(),
-        "scenario" => place.request_field(rest),
+        "scenario" => match rest.split_once('.') {
+            Some((table, field)) => place.table_of_request(table, field),
+            None => place.request_field(rest),
+        },
         "shaping" if rest == "nonce" => keys(&["nonce"]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
@@ -131,6 +134,13 @@ impl Place<'_> {
         }
     }
 
+    /// A field of a table of the scenario, like `prefix.tokens`.
+    fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
+        let mut steps = self.request_field(table);
+        steps.extend(keys(&[field]));
+        steps
+    }
+
     fn load(&self, field: &str) -> Vec<Step> {
         match field {
             "qps" => self.axis_or_matrix("qps"),
@@ -186,6 +196,8 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "output_tokens" => scenario.output_tokens.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
+        "prefix" => scenario.prefix.is_some(),
+        "cache" => scenario.cache.is_some(),
         "stream" => scenario.stream.is_some(),
         "ignore_eos" => scenario.ignore_eos.is_some(),
         "temperature" => scenario.temperature.is_some(),

@@ -1,20 +1,23 @@
 //! From a request to what answers it: routes, refusals, the queue for slots.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::RngExt;
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::arrival::Arrival;
+use super::chain::Chain;
 use super::config::Config;
 use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
 use super::fault::{self, Kind};
 use super::log::{Entry, Line, Outcome};
+use super::metrics;
 use super::pace::random;
 use super::request::{Api, Request};
+use super::slot::Slot;
 use super::stream::Stream;
 use super::timer::now;
 use super::whole;
@@ -22,6 +25,9 @@ use super::wire::{Framing, Wire};
 
 /// The header line that names this server.
 pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+/// The content type of most answers.
+const JSON: &str = "application/json";
 
 /// What becomes of the connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +47,35 @@ pub(super) struct Job {
     /// The leading tokens that are reasoning.
     pub(super) reasoning: u32,
     /// Given back by dropping it.
-    pub(super) slot: Option<OwnedSemaphorePermit>,
+    pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
+    /// Leading tokens of the prompt that the prefix cache held.
+    pub(super) cached: u64,
     /// Unix seconds.
     pub(super) created: u64,
     pub(super) framing: Framing,
     pub(super) keep_alive: bool,
+}
+
+impl Job {
+    /// Tokens of the prompt that have to be computed.
+    pub(super) fn computed(&self) -> u64 {
+        self.request.prompt_tokens - self.cached
+    }
+
+    /// See [`Slot::prefilled`].
+    pub(super) fn prefilled(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.prefilled();
+        }
+    }
+
+    /// See [`Slot::say`].
+    pub(super) fn say(&mut self, word: &'static str) {
+        if let Some(slot) = &mut self.slot {
+            slot.say(word);
+        }
+    }
 }
 
 /// Serves a connection to its end.
@@ -110,21 +139,31 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         "/completions" => Some(Api::Completions),
         _ => None,
     };
-    let open = matches!(path, "/health" | "/version");
+    let open = matches!(path, "/health" | "/version" | "/metrics");
     if !open && !authorized(&conn.shared.config, &incoming.head) {
         return reject(conn, entry, keep, (401, "the bearer key is missing or wrong")).await;
     }
-    let body = match (method.as_str(), path, api) {
+    let shared = Rc::clone(&conn.shared);
+    let (kind, body) = match (method.as_str(), path, api) {
         ("POST", _, Some(api)) => return generate(conn, entry, incoming, api).await,
-        ("GET", "/models", _) => models(&conn.shared.config).to_string(),
-        ("GET", "/health", _) => r#"{"status":"ok"}"#.to_owned(),
-        ("GET", "/version", _) => json!({ "version": env!("CARGO_PKG_VERSION") }).to_string(),
-        (_, "/models" | "/health" | "/version", _) | (_, _, Some(_)) => {
+        ("GET", "/models", _) => (JSON, models(&shared.config).to_string()),
+        ("GET", "/health", _) => (JSON, r#"{"status":"ok"}"#.to_owned()),
+        ("GET", "/version", _) => (JSON, json!({ "version": env!("CARGO_PKG_VERSION") }).to_string()),
+        ("GET", "/metrics", _) => {
+            let cache = shared.cache.as_deref().map(RefCell::borrow);
+            (metrics::KIND, metrics::text(&shared.config, cache.as_deref()))
+        }
+        // vLLM answers with nothing, whether there is a cache or not.
+        ("POST", "/reset_prefix_cache", _) => {
+            shared.cache.iter().for_each(|cache| cache.borrow_mut().reset());
+            (JSON, String::new())
+        }
+        (_, "/models" | "/health" | "/version" | "/metrics" | "/reset_prefix_cache", _) | (_, _, Some(_)) => {
             return reject(conn, entry, keep, (405, "this path takes another method")).await;
         }
         _ => return reject(conn, entry, keep, (404, "there is nothing at this path")).await,
     };
-    let end = respond(conn, entry, keep, 200, &body).await?;
+    let end = send(conn, entry, keep, 200, (kind, &body)).await?;
     entry.line.outcome = Outcome::Complete;
     Ok(end)
 }
@@ -151,7 +190,8 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
         entry.line.request = Some(String::from_utf8_lossy(incoming.body()).into_owned());
     }
     let keep = incoming.head.keep_alive;
-    let request = match Request::parse(api, incoming.body()) {
+    let block = shared.cache.is_some().then_some(config.prefix_block);
+    let mut request = match Request::parse(api, incoming.body(), block) {
         Ok(request) => request,
         Err(message) => return reject(conn, entry, keep, (400, &message)).await,
     };
@@ -164,18 +204,28 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     if let Some(end) = instead(conn, entry, keep, fault).await? {
         return Ok(end);
     }
-    let slots = Arc::clone(&shared.slots);
-    let slot = conn.or_gone(slots.acquire_owned()).await?.ok();
-    let slot_at = now();
-    entry.line.slot_ns = Some(slot_at);
+    let (slot, slot_at) = take_slot(conn, entry, request.chain.take()).await?;
     let (tokens, finish) = length(config, &request, number, fault);
     let reasoning = if api == Api::Chat { config.reasoning.min(tokens) } else { 0 };
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let framing = if config.close_delimited || incoming.head.old { Framing::Plain } else { Framing::Chunked };
     let streams = request.stream;
     let keep_alive = keep && (!streams || framing == Framing::Chunked);
-    let job = Job { number, request, fault, tokens, finish, reasoning, slot, slot_at, created, framing, keep_alive };
+    let (cached, slot) = (slot.cached(), Some(slot));
+    let job =
+        Job { number, request, fault, tokens, finish, reasoning, slot, slot_at, cached, created, framing, keep_alive };
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
+}
+
+/// Waits for a slot; the prefix cache is asked when it is there. With it comes the instant.
+async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
+    let slots = Arc::clone(&conn.shared.slots);
+    let permit = conn.or_gone(slots.acquire_owned()).await?.ok();
+    let slot_at = now();
+    let slot = Slot::new(permit, conn.shared.cache.as_ref(), prompt);
+    entry.line.slot_ns = Some(slot_at);
+    entry.line.cached_tokens = Some(slot.cached());
+    Ok((slot, slot_at))
 }
 
 fn note(entry: &mut Entry, request: &Request) {
@@ -246,9 +296,20 @@ async fn reject(conn: &mut Conn, entry: &mut Entry, keep: bool, (status, message
 }
 
 async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, body: &str) -> Result<End, Gone> {
+    send(conn, entry, keep, status, (JSON, body)).await
+}
+
+/// Answers with a body of a content type.
+async fn send(
+    conn: &mut Conn,
+    entry: &mut Entry,
+    keep: bool,
+    status: u16,
+    (kind, body): (&str, &str),
+) -> Result<End, Gone> {
     entry.line.status = Some(status);
     let mut wire = Wire::new(&conn.shared.config, Framing::Plain, 0);
-    wire.head(json_head(status, body.len(), keep).as_bytes());
+    wire.head(head(status, kind, body.len(), keep).as_bytes());
     wire.body(&[body.as_bytes()]);
     wire.flush(conn).await?;
     Ok(if keep { End::Keep } else { End::Close })
@@ -256,6 +317,10 @@ async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, bo
 
 /// The head of a JSON answer of `length` bytes.
 pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
+    head(status, JSON, length, keep)
+}
+
+fn head(status: u16, kind: &str, length: usize, keep: bool) -> String {
     let connection = if keep { "keep-alive" } else { "close" };
     let reason = match status {
         200 => "OK",
@@ -272,7 +337,7 @@ pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
         _ => "Status",
     };
     format!(
-        "HTTP/1.1 {status} {reason}\r\n{SERVER}content-type: application/json\r\ncontent-length: {length}\r\n\
+        "HTTP/1.1 {status} {reason}\r\n{SERVER}content-type: {kind}\r\ncontent-length: {length}\r\n\
          connection: {connection}\r\n\r\n"
     )
 }
@@ -284,7 +349,7 @@ mod tests {
 
     fn asked(max_tokens: u32, ignore_eos: bool) -> Request {
         let body = format!(r#"{{"prompt":"x","max_tokens":{max_tokens},"ignore_eos":{ignore_eos}}}"#);
-        Request::parse(Api::Completions, body.as_bytes()).unwrap()
+        Request::parse(Api::Completions, body.as_bytes(), None).unwrap()
     }
 
     #[test]

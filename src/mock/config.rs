@@ -16,8 +16,12 @@ pub struct Config {
     pub itl: Nanos,
     /// Streams served at once, at least 1; further requests wait, first come, first served.
     pub slots: u32,
-    /// Extra time to the first token for each prompt token.
+    /// Extra time to the first token for each prompt token that is not in the prefix cache.
     pub prefill: PerToken,
+    /// Tokens that the prefix cache keeps, at least one block; `None`: there is none.
+    pub prefix_cache: Option<u32>,
+    /// Tokens of a block of the prefix cache, at least 1.
+    pub prefix_block: u32,
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1)).
     pub load: Decimal,
     /// Spread: every time is multiplied by 1 ± jitter, uniformly, by seed.
@@ -70,6 +74,11 @@ pub struct Config {
     pub log_text: bool,
 }
 
+impl Config {
+    /// Tokens of a block of the prefix cache where nothing else is said: vLLM's default.
+    pub const PREFIX_BLOCK: u32 = 16;
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -77,6 +86,8 @@ impl Default for Config {
             itl: Nanos::from_millis(4),
             slots: 8,
             prefill: PerToken::default(),
+            prefix_cache: None,
+            prefix_block: Config::PREFIX_BLOCK,
             load: Decimal::default(),
             jitter: Share::default(),
             seed: Seed(0),

@@ -7,6 +7,8 @@ use super::request::{Api, Request};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) prompt: u64,
+    /// Leading tokens of the prompt that the prefix cache held.
+    pub(super) cached: u64,
     pub(super) completion: u32,
     pub(super) reasoning: u32,
 }
@@ -14,14 +16,14 @@ pub(super) struct Usage {
 impl Usage {
     /// As JSON.
     pub(super) fn json(&self) -> String {
-        let Usage { prompt, completion, reasoning } = *self;
+        let Usage { prompt, cached, completion, reasoning } = *self;
         let total = prompt + u64::from(completion);
         format!(
             concat!(
                 r#"{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"#,
-                r#""prompt_tokens_details":{{"cached_tokens":0}},"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
+                r#""prompt_tokens_details":{{"cached_tokens":{}}},"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
             ),
-            prompt, completion, total, reasoning
+            prompt, completion, total, cached, reasoning
         )
     }
 }
@@ -153,11 +155,11 @@ mod tests {
 
     #[test]
     fn every_event_is_json_of_the_dialect() {
-        let usage = Usage { prompt: 7, completion: 3, reasoning: 1 };
+        let usage = Usage { prompt: 7, cached: 4, completion: 3, reasoning: 1 };
         for (api, body) in
             [(Api::Chat, r#"{"model":"a\"b","messages":[{"content":"x"}]}"#), (Api::Completions, r#"{"prompt":"x"}"#)]
         {
-            let request = Request::parse(api, body.as_bytes()).unwrap();
+            let request = Request::parse(api, body.as_bytes(), None).unwrap();
             let envelope = Envelope::new(&Config::default(), &request, 5, 99);
             let (open, close) = envelope.around(Field::Content);
             let token = json(&String::from_utf8([open, b" word", close].concat()).unwrap());
@@ -167,6 +169,7 @@ mod tests {
             let last = json(&(envelope.open(Field::Content, true) + "x" + &envelope.close(Some("stop"), Some(usage))));
             assert_eq!(last["choices"][0]["finish_reason"], "stop");
             assert_eq!(last["usage"]["total_tokens"], 10);
+            assert_eq!(last["usage"]["prompt_tokens_details"]["cached_tokens"], 4);
             assert_eq!(json(&envelope.finish("length", None))["choices"][0]["finish_reason"], "length");
             assert_eq!(json(&envelope.usage(usage))["choices"], Value::Array(vec![]));
             if api == Api::Chat {

@@ -55,6 +55,8 @@ pub(super) struct Line {
     pub(super) status: Option<u16>,
     /// Tokens of the prompt, template included.
     pub(super) prompt_tokens: Option<u64>,
+    /// Leading tokens of the prompt that the prefix cache held; null: it got no slot.
+    pub(super) cached_tokens: Option<u64>,
     /// `max_tokens` of the request.
     pub(super) requested_tokens: Option<u32>,
     /// Tokens given to the kernel.

@@ -5,19 +5,25 @@
 //! reads too. One thread serves everything: a second one would only add wake-ups to the instants it promises.
 //!
 //! `config` says what the server is like, `fault` what goes wrong and when, `pace` when each token is due; `timer`
-//! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them, `stream` and `whole` answer them
-//! through `event` (the JSON) and `wire` (the framing and the cuts); `log` writes down what happened.
+//! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them,
+//! `slot` is what one holds while it is served, `stream` and `whole` answer them through `event` (the JSON) and `wire`
+//! (the framing and the cuts); `log` writes down what happened. `chain` makes blocks of a prompt's tokens, `cache` keeps
+//! them, and `metrics` tells what it did.
 
 mod answer;
 mod arrival;
+mod cache;
+mod chain;
 mod config;
 mod conn;
 mod event;
 mod fault;
 mod log;
+mod metrics;
 mod pace;
 mod request;
 mod serve;
+mod slot;
 mod stream;
 mod timer;
 mod whole;

@@ -35,9 +35,9 @@ impl Pace {
         }
     }
 
-    /// The instant of the first token of a request that got its slot at `slot`.
-    pub(super) fn first(&mut self, slot: u64, prompt_tokens: u64) -> u64 {
-        slot + self.spread(self.ttft + self.prefill * prompt_tokens as f64)
+    /// The instant of the first token of a request that got its slot at `slot` and has `computed` tokens to prefill.
+    pub(super) fn first(&mut self, slot: u64, computed: u64) -> u64 {
+        slot + self.spread(self.ttft + self.prefill * computed as f64)
     }
 
     /// The instant of the token after the one planned for `planned`, with `busy` slots busy. It counts from the plan,

@@ -4,12 +4,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::words::count;
+use super::chain::{Chain, Kind};
+use super::words::tokens;
 
-/// Tokens that the template puts around each chat message (role and its marks), and once before the answer; the
-/// figures of OpenAI's cookbook for its chat models.
-const TEMPLATE_PER_MESSAGE: u64 = 4;
-const TEMPLATE_PER_PROMPT: u64 = 3;
+/// What the template puts around each chat message (role and three marks) and once before the answer: four and three
+/// tokens, as OpenAI's cookbook counts for its chat models. An answer that comes back as a message of the history thus
+/// stands behind the same tokens as when it was generated.
+const START: &str = "start";
+const TEXT: &str = "text";
+const END: &str = "end";
+/// Whose message the answer is.
+const ANSWERER: &str = "assistant";
 
 /// Longest answer that is accepted, in tokens; far beyond any context length, and a bound on memory.
 const MOST_TOKENS: u64 = 10_000_000;
@@ -42,6 +47,8 @@ pub(super) struct Request {
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
+    /// The prompt's tokens as a prefix cache knows them, where there is one.
+    pub(super) chain: Option<Chain>,
     /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
     pub(super) digest: [u8; 32],
 }
@@ -70,21 +77,30 @@ struct StreamOptions {
 #[derive(Deserialize)]
 struct Message {
     #[serde(default)]
+    role: String,
+    #[serde(default)]
     content: Value,
 }
 
-/// A prompt being read: its digest and its length.
-#[derive(Default)]
+/// A prompt being read: its digest, its length and its blocks.
 struct Prompt {
     hash: Sha256,
     tokens: u64,
+    chain: Option<Chain>,
 }
 
 impl Prompt {
+    fn token(&mut self, kind: Kind, token: &str) {
+        self.tokens += 1;
+        if let Some(chain) = &mut self.chain {
+            chain.push(kind, token);
+        }
+    }
+
     fn text(&mut self, text: &str) {
         self.hash.update(text.as_bytes());
         self.hash.update(b"\n");
-        self.tokens += count(text);
+        tokens(text).for_each(|token| self.token(Kind::Word, token));
     }
 
     /// A text, token ids, or a list of either; chat contents are lists of parts with a `text` each.
@@ -92,27 +108,44 @@ impl Prompt {
         match value {
             Value::String(text) => self.text(text),
             Value::Number(id) => {
-                self.hash.update(id.to_string().as_bytes());
+                let id = id.to_string();
+                self.hash.update(&id);
                 self.hash.update(b"\n");
-                self.tokens += 1;
+                self.token(Kind::Id, &id);
             }
             Value::Array(parts) => parts.iter().for_each(|part| self.value(part)),
             Value::Object(part) => part.get("text").into_iter().for_each(|text| self.value(text)),
             Value::Null | Value::Bool(_) => {}
         }
     }
+
+    /// The marks that open a message.
+    fn open(&mut self, role: &str) {
+        self.token(Kind::Mark, START);
+        self.token(Kind::Role, role);
+        self.token(Kind::Mark, TEXT);
+    }
+
+    fn messages(&mut self, messages: &[Message]) {
+        for Message { role, content } in messages {
+            self.open(role);
+            self.value(content);
+            self.token(Kind::Mark, END);
+        }
+        self.open(ANSWERER);
+    }
 }
 
 impl Request {
-    /// Reads a body; the error is a sentence for the client.
-    pub(super) fn parse(api: Api, body: &[u8]) -> Result<Request, String> {
+    /// Reads a body; the error is a sentence for the client. A prefix cache with blocks of `block` tokens wants the
+    /// prompt's chain.
+    pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| format!("the body is no request: {error}"))?;
-        let mut prompt = Prompt::default();
+        let model = body.model.unwrap_or_default();
+        let chain = block.map(|block| Chain::new(block, &model));
+        let mut prompt = Prompt { hash: Sha256::new(), tokens: 0, chain };
         match (api, &body.messages, &body.prompt) {
-            (Api::Chat, Some(messages), _) if !messages.is_empty() => {
-                messages.iter().for_each(|message| prompt.value(&message.content));
-                prompt.tokens += TEMPLATE_PER_PROMPT + TEMPLATE_PER_MESSAGE * messages.len() as u64;
-            }
+            (Api::Chat, Some(messages), _) if !messages.is_empty() => prompt.messages(messages),
             (Api::Chat, ..) => return Err("`messages` is missing or empty".into()),
             (Api::Completions, _, Some(text)) => prompt.value(text),
             (Api::Completions, ..) => return Err("`prompt` is missing".into()),
@@ -126,13 +159,14 @@ impl Request {
         }
         Ok(Request {
             api,
-            model: body.model.unwrap_or_default(),
+            model,
             stream: body.stream.unwrap_or(false),
             include_usage: body.stream_options.is_some_and(|options| options.include_usage),
             max_tokens: max_tokens as u32,
             ignore_eos: body.ignore_eos.unwrap_or(false),
             seed: body.seed.unwrap_or(0) as u64,
             prompt_tokens: prompt.tokens,
+            chain: prompt.chain,
             digest: prompt.hash.finalize().into(),
         })
     }
@@ -149,7 +183,7 @@ mod tests {
     use super::*;
 
     fn parse(api: Api, body: &str) -> Result<Request, String> {
-        Request::parse(api, body.as_bytes())
+        Request::parse(api, body.as_bytes(), Some(4))
     }
 
     #[test]
@@ -167,6 +201,22 @@ mod tests {
             let request = parse(Api::Completions, &format!(r#"{{"prompt":{prompt}}}"#)).unwrap();
             assert_eq!((request.prompt_tokens, request.max_tokens), (tokens, 16), "{prompt}");
         }
+    }
+
+    #[test]
+    fn a_prompt_that_goes_on_has_the_same_blocks() {
+        let blocks = |api, body: &str| parse(api, body).unwrap().chain.unwrap().blocks().to_vec();
+        let chat = |messages: &str| blocks(Api::Chat, &format!(r#"{{"model":"m","messages":[{messages}]}}"#));
+        let (user, answer) = (r#"{"role":"user","content":"a b c d"}"#, r#"{"role":"assistant","content":"e f"}"#);
+        let (once, twice) = (chat(user), chat(&[user, answer, user].join(",")));
+        // Eight tokens and three; behind them `e f` and its end, and eight and three again.
+        assert_eq!((once.len(), twice.len()), (2, 6));
+        assert_eq!(once, twice[..2]);
+        assert_ne!(once, chat(r#"{"role":"system","content":"a b c d"}"#));
+        assert_ne!(once, blocks(Api::Chat, &format!(r#"{{"model":"n","messages":[{user}]}}"#)));
+        let text = |prompt: &str| blocks(Api::Completions, &format!(r#"{{"prompt":{prompt}}}"#));
+        assert_eq!(text(r#""1 2 3 4 5""#), text(r#"["1 2","3 4"]"#));
+        assert_ne!(text(r#""1 2 3 4""#), text("[1,2,3,4]"));
     }
 
     #[test]

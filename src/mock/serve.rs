@@ -12,6 +12,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::answer;
 use super::arrival::{By, Reader, ask_for_stamps};
+use super::cache::Cache;
 use super::config::Config;
 use super::conn::Conn;
 use super::fault::{self, Kind};
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     pub(super) timer: Rc<Timer>,
     /// Slots, handed out first come, first served.
     pub(super) slots: Arc<Semaphore>,
+    /// The prefix cache, where there is one.
+    pub(super) cache: Option<Rc<RefCell<Cache>>>,
     pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
     pub(super) exit: Notify,
@@ -47,6 +50,7 @@ impl Shared {
         Ok(Shared {
             timer: Rc::new(Timer::new()?),
             slots: Arc::new(Semaphore::new(config.slots as usize)),
+            cache: config.prefix_cache.map(|tokens| Rc::new(RefCell::new(Cache::new(tokens, config.prefix_block)))),
             reader: RefCell::new(Reader::new(log.on())),
             log,
             exit: Notify::new(),

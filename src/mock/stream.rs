@@ -70,7 +70,7 @@ impl<'a> Stream<'a> {
     /// Writes the answer.
     pub(super) async fn run(mut self) -> Result<End, Gone> {
         self.entry.line.status = Some(200);
-        let mut planned = self.pace.first(self.job.slot_at, self.job.request.prompt_tokens);
+        let mut planned = self.pace.first(self.job.slot_at, self.job.computed());
         self.open(planned).await?;
         while self.sent < self.job.tokens {
             if let Some(end) = self.strike().await? {
@@ -128,7 +128,9 @@ impl<'a> Stream<'a> {
         if !self.eager {
             self.flush().await?;
         }
-        self.wait(first).await
+        self.wait(first).await?;
+        self.job.prefilled();
+        Ok(())
     }
 
     /// Waits for an instant; what is ready is written before.
@@ -152,7 +154,7 @@ impl<'a> Stream<'a> {
         let field = if self.sent < self.job.reasoning { Field::Reasoning } else { Field::Content };
         self.text.clear();
         for _ in 0..group {
-            self.speech.push(&mut self.text);
+            self.job.say(self.speech.push(&mut self.text));
         }
         if config.log_text {
             self.entry.answer.extend_from_slice(&self.text);
@@ -188,6 +190,7 @@ impl<'a> Stream<'a> {
     fn usage(&self) -> Usage {
         Usage {
             prompt: self.job.request.prompt_tokens,
+            cached: self.job.cached,
             completion: self.sent,
             reasoning: self.sent.min(self.job.reasoning),
         }

@@ -20,7 +20,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
     let mut pace = pace(&shared, &job);
     let mut speech = speech(&shared, &job);
     let (mut thought, mut text) = (Vec::new(), Vec::new());
-    let mut planned = pace.first(job.slot_at, job.request.prompt_tokens);
+    let mut planned = pace.first(job.slot_at, job.computed());
     for token in 0..job.tokens {
         if token > 0 {
             planned = pace.next(planned, shared.busy());
@@ -28,7 +28,10 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         if planned > now() {
             conn.wait_until(planned).await?;
         }
-        speech.push(if token < job.reasoning { &mut thought } else { &mut text });
+        if token == 0 {
+            job.prefilled();
+        }
+        job.say(speech.push(if token < job.reasoning { &mut thought } else { &mut text }));
     }
     job.slot = None;
     if shared.config.log_text {
@@ -67,7 +70,12 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     body.extend_from_slice(text);
     body.extend_from_slice(&extra);
     let brace = if job.request.api == Api::Chat { "}" } else { "" };
-    let usage = Usage { prompt: job.request.prompt_tokens, completion: job.tokens, reasoning: job.reasoning };
+    let usage = Usage {
+        prompt: job.request.prompt_tokens,
+        cached: job.cached,
+        completion: job.tokens,
+        reasoning: job.reasoning,
+    };
     let broken = if matches!(job.fault, Some(Kind::InvalidJson(_))) { "]" } else { "}" };
     let (finish, usage) = (job.finish, usage.json());
     let tail = format!(r#""{brace},"logprobs":null,"finish_reason":"{finish}"}}],"usage":{usage}{broken}"#);

@@ -1,4 +1,6 @@
-//! The text of answers and the count of prompts.
+//! The text of answers and the tokens of texts.
+
+use std::borrow::Cow;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -49,30 +51,44 @@ impl Speech {
         Speech { random, words, started: false }
     }
 
-    /// Appends the next token. All but the first open with a blank, so that a text of n tokens has n words.
-    pub(super) fn push(&mut self, text: &mut Vec<u8>) {
+    /// Appends the next token and tells its word. All but the first open with a blank, so that a text of n tokens has n
+    /// words.
+    pub(super) fn push(&mut self, text: &mut Vec<u8>) -> &'static str {
         if self.started {
             text.push(b' ');
         }
         self.started = true;
-        text.extend_from_slice(self.words[self.random.random_range(0..self.words.len())].as_bytes());
+        let word = self.words[self.random.random_range(0..self.words.len())];
+        text.extend_from_slice(word.as_bytes());
+        word
     }
 }
 
-/// Tokens of a text as this server counts them: each run of letters and digits is one, and so is each other character
+/// The tokens of a text as this server cuts it: each run of letters and digits is one, and so is each other character
 /// that is no white space. Real tokenizers find a third more in English prose; what matters is that client and log
 /// can agree on the count without sharing code.
-pub(super) fn count(text: &str) -> u64 {
-    let mut tokens = 0;
-    let mut in_word = false;
-    for character in text.chars() {
-        let wordy = character.is_alphanumeric();
-        if (wordy && !in_word) || !(wordy || character.is_whitespace()) {
-            tokens += 1;
-        }
-        in_word = wordy;
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start();
+        let first = rest.chars().next()?;
+        let length = if first.is_alphanumeric() {
+            rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, behind) = rest.split_at(length);
+        rest = behind;
+        Some(token)
+    })
+}
+
+/// A word of [`Speech`] as a reader of the JSON sees it.
+pub(super) fn plain(word: &'static str) -> Cow<'static, str> {
+    if !word.contains('\\') {
+        return Cow::Borrowed(word);
     }
-    tokens
+    Cow::Owned(serde_json::from_str(&format!("\"{word}\"")).expect("the words are JSON"))
 }
 
 #[cfg(test)]
@@ -81,12 +97,14 @@ mod tests {
     use crate::mock::pace::random;
 
     #[test]
-    fn words_and_marks_count() {
-        assert_eq!(count(""), 0);
-        assert_eq!(count("  one two\nthree "), 3);
-        assert_eq!(count("Hello, world!"), 4);
-        assert_eq!(count("don't"), 3);
-        assert_eq!(count("Grüße 東京"), 2);
+    fn words_and_marks_are_tokens() {
+        let cut = |text| tokens(text).collect::<Vec<_>>();
+        assert!(cut("").is_empty() && cut(" \n").is_empty());
+        assert_eq!(cut("  one two\nthree "), ["one", "two", "three"]);
+        assert_eq!(cut("Hello, world!"), ["Hello", ",", "world", "!"]);
+        assert_eq!(cut("don't"), ["don", "'", "t"]);
+        assert_eq!(cut("Grüße 東京"), ["Grüße", "東京"]);
+        assert_eq!(cut("🚀🌍 x2"), ["🚀", "🌍", "x2"]);
     }
 
     #[test]
@@ -95,9 +113,11 @@ mod tests {
             let say = |seed| {
                 let mut speech = Speech::new(words, random(seed, b"text", 0));
                 let mut text = Vec::new();
-                (0..50).for_each(|_| speech.push(&mut text));
+                let words: Vec<_> = (0..50).map(|_| plain(speech.push(&mut text))).collect();
                 let json = format!("\"{}\"", String::from_utf8(text).unwrap());
-                serde_json::from_str::<String>(&json).unwrap()
+                let said = serde_json::from_str::<String>(&json).unwrap();
+                assert_eq!(said, words.join(" "));
+                said
             };
             assert_eq!(say(1), say(1));
             assert_ne!(say(1), say(2));

@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 17] = [
+pub(super) const AXES: [(&str, Kind, &str); 18] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -38,6 +38,7 @@ pub(super) const AXES: [(&str, Kind, &str); 17] = [
     ("output_tokens", Kind::Whole(1, 4_000_000), "Tokens asked for."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
+    ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
     ("temperature", Kind::Within(0, 200), "Sampling temperature."),

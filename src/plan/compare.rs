@@ -39,7 +39,7 @@ impl Compare {
 }
 
 /// Metrics with one value for each run.
-pub const SINGLE_METRICS: [&str; 20] = [
+pub const SINGLE_METRICS: [&str; 22] = [
     "requests",
     "completed",
     "failed",
@@ -53,6 +53,8 @@ pub const SINGLE_METRICS: [&str; 20] = [
     "achieved_rate",
     "achieved_concurrency",
     "tokens_per_event",
+    "declared_reuse",
+    "cached_share",
     "jitter_ratio",
     "jitter_ratio_low",
     "jitter_ratio_high",

@@ -16,8 +16,18 @@ pub struct MockFigures {
     /// Streams served at once; others wait in a queue. Default 8.
     #[schemars(range(min = 1))]
     pub slots: u32,
-    /// Extra time to first token per prompt token, like 0.1ms/token. Default 0s/token.
+    /// Extra time to first token per prompt token that is not in the prefix cache, like 0.1ms/token. Default 0s/token.
     pub prefill: PerToken,
+    /// Tokens of prompts and answers that the prefix cache keeps, at least one block. Default: no prefix cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 100_000)]
+    pub prefix_cache: Option<u32>,
+    /// Tokens of a block of the prefix cache: only full blocks are kept and found. Default: 16, as vLLM has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 16)]
+    pub prefix_block: Option<u32>,
     /// Growth of the inter-token time per further busy slot: itl × (1 + load × (busy − 1)). Default 0.
     #[schemars(range(min = 0))]
     #[schemars(example = 0.05)]
@@ -29,6 +39,11 @@ pub struct MockFigures {
     pub seed: Seed,
 }
 
+impl MockFigures {
+    /// Tokens of a block of the prefix cache where the plan says none.
+    pub const PREFIX_BLOCK: u32 = 16;
+}
+
 impl Default for MockFigures {
     fn default() -> Self {
         MockFigures {
@@ -36,6 +51,8 @@ impl Default for MockFigures {
             itl: Nanos::from_millis(4),
             slots: 8,
             prefill: PerToken::default(),
+            prefix_cache: None,
+            prefix_block: None,
             load: Decimal::new(0, 0),
             jitter: Share::percent(0),
             seed: Seed(0),

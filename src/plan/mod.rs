@@ -23,6 +23,7 @@ mod merge;
 mod mock_figures;
 pub mod model;
 mod objective;
+mod prefix;
 mod read;
 mod recover;
 mod remedy;

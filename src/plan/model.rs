@@ -15,6 +15,7 @@ pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
+pub use super::prefix::{Cache, Prefix, PrefixOrder};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 
@@ -180,6 +181,15 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 5)]
     pub turns: Option<u32>,
+    /// Texts that prompts share. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]
+    pub prefix: Option<Prefix>,
+    /// `cold` sends the same prompts each with a nonce of its own at its very front: nothing of them can be reused. Default
+    /// warm: they share what the scenario declares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "warm"))]
+    pub cache: Option<Cache>,
     /// Ask for answers token by token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]

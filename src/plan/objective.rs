@@ -17,6 +17,9 @@ pub struct Validity {
     pub errors: Limits,
     /// Share of requests with another output length than asked for. Default: suspect above 1%.
     pub output_length: Limits,
+    /// Share of prompt tokens from the prefix cache beyond what the scenario declares. Default: suspect above 2%, invalid above
+    /// 10%.
+    pub warm_cache: Limits,
     /// Difference of throughput (and, doubled, of median TTFT) between the halves of the window. Default: suspect above 5%.
     pub unsteady: Limits,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Scenario;
+use super::model::{Cache, Prefix, Scenario};
 use crate::units::Decimal;
 
 /// What requests of one scenario have in common.
@@ -32,6 +32,12 @@ pub struct Content {
     pub output_tokens: u32,
     /// Turns of a conversation; 1 where there is none.
     pub turns: u32,
+    /// Texts that prompts open with, shared by groups of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix>,
+    /// Whether prompts share anything at all.
+    #[serde(default, skip_serializing_if = "Cache::is_warm")]
+    pub cache: Cache,
 }
 
 /// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
@@ -64,7 +70,7 @@ pub const BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns }
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, prefix: None, cache: Cache::Warm }
 }
 
 /// The content of a built-in scenario, by name.
@@ -102,6 +108,8 @@ impl Resolved {
             output_tokens,
             system_tokens,
             turns,
+            prefix,
+            cache,
             stream,
             ignore_eos,
             temperature,
@@ -114,6 +122,8 @@ impl Resolved {
         set(&mut self.content.output_tokens, output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        self.content.prefix = prefix.or(self.content.prefix);
+        self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
         self.temperature = temperature.unwrap_or(self.temperature);

@@ -206,7 +206,7 @@ mod tests {
         verdict: suspect
           errors (suspect): 1.7% of requests failed (20 reset)
           not checked: prompt_length: needs exact prompt lengths from the model's tokenizer
-          not checked: warm_cache: needs the cache hits that the scenario declares
+          not checked: warm_cache: the server does not tell what came from its prefix cache
 
                        mean         p50         p75         p90         p95         p99     p99.9    max
         TTFT ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
@@ -249,6 +249,8 @@ mod tests {
         achieved rate            100 req/s
         achieved concurrency     7.92
         tokens per event         1.00
+        declared reuse           n/a (nothing was sent)
+        cached prompt tokens     n/a (the server does not tell)
         jitter ratio             1.05
         jitter ratio, lower end  1.05
         jitter ratio, upper end  1.05

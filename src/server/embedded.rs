@@ -108,7 +108,7 @@ fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> st
 
 /// The mock's command line for these figures.
 fn arguments(figures: &MockFigures) -> Vec<String> {
-    let MockFigures { ttft, itl, slots, prefill, load, jitter, seed } = figures;
+    let MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed } = figures;
     let mut arguments = vec!["mock".to_owned(), "--port=0".to_owned(), "--parent-pipe".to_owned()];
     arguments.extend([
         format!("--ttft={ttft}"),
@@ -119,5 +119,7 @@ fn arguments(figures: &MockFigures) -> Vec<String> {
         format!("--jitter={jitter}"),
         format!("--seed={}", seed.0),
     ]);
+    arguments.extend(prefix_cache.map(|tokens| format!("--prefix-cache={tokens}")));
+    arguments.extend(prefix_block.map(|tokens| format!("--prefix-block={tokens}")));
     arguments
 }

@@ -1,12 +1,15 @@
 //! The bytes of a request's body.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::plan::Api;
 use crate::units::Decimal;
 
-use super::tokenizer::{Message as Said, Tokenizer, TokenizerError};
-use super::{Exchange, Prompt};
+use super::exact::Counting;
+use super::tokenizer::{Message as Said, TokenizerError};
+use super::{Exchange, Prompt, nonce};
 
 /// What decides a body besides its text; the same for all requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +59,7 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -68,9 +71,7 @@ struct StreamOptions {
 pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
     let (messages, text) = match shape.api {
         Api::Chat => (Some(messages(history, prompt)), None),
-        Api::Completions => {
-            (None, Some(transcript(shape.conversation, history, (prompt.system.as_deref(), &prompt.user))))
-        }
+        Api::Completions => (None, Some(transcript(shape.conversation, history, prompt))),
     };
     let body = Body {
         model: &shape.model,
@@ -85,63 +86,72 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         presence_penalty: shape.presence_penalty,
         frequency_penalty: shape.frequency_penalty,
     };
-    let mut bytes = Vec::with_capacity(text_length(history, (prompt.system.as_deref(), &prompt.user)) * 9 / 8 + 512);
+    let mut bytes = Vec::with_capacity(text_length(history, prompt) * 9 / 8 + 512);
     serde_json::to_writer(&mut bytes, &body).expect("a Vec takes every byte, and the body has only JSON's types");
     bytes
 }
 
 /// Tokens that the model is given for a prompt without history, all that the server puts around it included.
-pub(super) fn tokens(
-    tokenizer: &Tokenizer,
-    (api, conversation): (Api, bool),
-    (system, user): (Option<&str>, &str),
-) -> Result<u32, TokenizerError> {
-    match api {
+pub(super) fn tokens(counting: &Counting, conversation: bool, prompt: &Prompt) -> Result<u32, TokenizerError> {
+    match counting.api {
         Api::Chat => {
-            let system = system.map(|content| Said { role: "system", content });
-            let messages: Vec<Said> = system.into_iter().chain([Said { role: "user", content: user }]).collect();
-            tokenizer.chat_tokens(&messages)
+            let messages = messages(&[], prompt);
+            let said: Vec<Said> =
+                messages.iter().map(|message| Said { role: message.role, content: &message.content }).collect();
+            counting.tokenizer.chat_tokens(&said)
         }
-        Api::Completions => tokenizer.text_tokens(&transcript(conversation, &[], (system, user))),
+        Api::Completions => counting.tokenizer.text_tokens(&transcript(conversation, &[], prompt)),
     }
 }
 
 /// Bytes of all texts, before escaping.
-fn text_length(history: &[Exchange], (system, user): (Option<&str>, &str)) -> usize {
+fn text_length(history: &[Exchange], prompt: &Prompt) -> usize {
     let history: usize = history.iter().map(|turn| turn.user.len() + turn.answer.len() + 64).sum();
-    history + user.len() + system.map_or(0, str::len)
+    history + prompt.user.len() + prompt.system.as_ref().map_or(0, |system| system.len())
 }
 
 fn messages<'a>(history: &'a [Exchange], prompt: &'a Prompt) -> Vec<Message<'a>> {
-    let system = prompt.system.as_deref().map(|content| Message { role: "system", content });
-    let turns = history.iter().flat_map(|turn| {
-        [Message { role: "user", content: &turn.user }, Message { role: "assistant", content: &turn.answer }]
-    });
-    let user = Message { role: "user", content: &prompt.user };
-    system.into_iter().chain(turns).chain([user]).collect()
+    let message = |role, content: &'a str| Message { role, content: content.into() };
+    let system = prompt.system.as_deref().map(|content| message("system", content));
+    let turns = history.iter().flat_map(|turn| [message("user", &turn.user), message("assistant", &turn.answer)]);
+    let mut messages: Vec<Message> = system.into_iter().chain(turns).chain([message("user", &prompt.user)]).collect();
+    if let (Some(first), Some(own)) = (messages.first_mut(), &prompt.own_nonce) {
+        first.content = format!("{own}{}", nonce::strip(&first.content)).into();
+    }
+    messages
 }
 
 /// One text for an API that knows no roles: the system text first, then the user's, an empty line between them.
 ///
 /// A conversation names its speakers, each on a new line, and ends where the answer would begin: `User: …`, `Assistant:`.
 /// Answers follow the colon as they came, so that each turn's text begins with all of the turn before, byte for byte.
-fn transcript(conversation: bool, history: &[Exchange], (system, user): (Option<&str>, &str)) -> String {
-    let mut text = String::with_capacity(text_length(history, (system, user)) + 64);
-    if let Some(system) = system {
+fn transcript(conversation: bool, history: &[Exchange], prompt: &Prompt) -> String {
+    let mut text = String::with_capacity(text_length(history, prompt) + 64);
+    if let Some(system) = &prompt.system {
         text.push_str(system);
         text.push_str("\n\n");
     }
-    if !conversation {
-        text.push_str(user);
-        return text;
-    }
-    for turn in history {
-        for piece in ["User: ", &turn.user, "\nAssistant:", &turn.answer, "\n"] {
+    if conversation {
+        for turn in history {
+            for piece in ["User: ", &turn.user, "\nAssistant:", &turn.answer, "\n"] {
+                text.push_str(piece);
+            }
+        }
+        for piece in ["User: ", &prompt.user, "\nAssistant:"] {
             text.push_str(piece);
         }
+    } else {
+        text.push_str(&prompt.user);
     }
-    for piece in ["User: ", user, "\nAssistant:"] {
-        text.push_str(piece);
+    match &prompt.own_nonce {
+        Some(own) => opened(conversation && prompt.system.is_none(), own, text),
+        None => text,
     }
-    text
+}
+
+/// The transcript with `own` in the place of the nonce that opens it; a speaker's name comes after it.
+fn opened(speaker_first: bool, own: &str, text: String) -> String {
+    let speaker = if speaker_first { "User: " } else { "" };
+    let said = text.strip_prefix(speaker).unwrap_or(&text);
+    format!("{own}{speaker}{}", nonce::strip(said))
 }

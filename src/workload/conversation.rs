@@ -47,7 +47,9 @@ impl Conversation {
         (self.turn() < self.turns).then(|| {
             let mut prompt = generator.turn(self.number, self.turn());
             prompt.intended_prompt_tokens = prompt.intended_prompt_tokens.saturating_add(self.history_tokens);
-            prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.history_tokens);
+            if prompt.own_nonce.is_none() {
+                prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.history_tokens);
+            }
             prompt
         })
     }

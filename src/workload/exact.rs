@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::plan::Api;
 
 use super::body;
-use super::generator;
+use super::generator::{self, Prompt};
 use super::nonce::Nonce;
 use super::prose::{self, Dice, Endless, Ending};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
@@ -22,32 +22,76 @@ pub struct Counting {
     pub api: Api,
 }
 
-/// Makes the user's texts of one run.
+/// Makes the texts of one run.
 #[derive(Clone)]
 pub(super) struct Exact {
     counting: Counting,
     conversation: bool,
-    /// The system message and its own tokens.
-    system: Option<(Arc<str>, u32)>,
-    /// Tokens around a user's text: of a whole prompt, and of a text alone.
-    frame: i64,
+    /// Tokens around a text that stands alone, a prompt, and a prompt with a lead: without those of the texts.
     bare: i64,
+    frame: i64,
+    lead_frame: i64,
 }
 
-impl Counting {
-    /// A text that has `tokens` tokens when it stands alone, and the tokens it really has.
-    pub(super) fn alone(
+/// What stands before a user's text.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The system message.
+    pub lead: Option<&'a Arc<str>>,
+    /// Its own tokens.
+    pub lead_tokens: u32,
+    /// What takes the place of the prompt's first nonce.
+    pub own_nonce: Option<&'a str>,
+}
+
+impl Exact {
+    /// Fails where the tokenizer or its template does.
+    pub fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
+        const LEAD: &str = "Answer in plain words.";
+        let mut exact = Exact { counting, conversation, bare: 0, frame: 0, lead_frame: 0 };
+        let tokenizer = &exact.counting.tokenizer;
+        let bare = tokenizer.frame(&|text| tokenizer.bare_tokens(text))?;
+        let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None };
+        let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
+        // A model whose chats have no system message is known by its template's complaint; it has use for no lead.
+        let lead = Arc::from(LEAD);
+        let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
+        let lead_frame = lead_frame.unwrap_or(frame) - i64::from(tokenizer.bare_tokens(LEAD)?);
+        (exact.bare, exact.frame, exact.lead_frame) = (bare, frame, lead_frame);
+        Ok(exact)
+    }
+
+    /// A text that has `wanted` tokens where it stands alone, and the tokens that it really has.
+    pub fn alone(
         &self,
         dice: &mut Dice,
         topic: &'static Topic,
         nonce: Option<Nonce>,
         wanted: (u32, Ending),
-    ) -> Result<(String, u32), TokenizerError> {
-        let whole = |text: &str| self.tokenizer.bare_tokens(text);
-        let frame = self.tokenizer.frame(&whole)?;
-        self.fitted(dice, topic, nonce, wanted, (&whole, frame)).map(|Fitted { text, tokens }| (text, tokens))
+    ) -> (String, u32) {
+        let whole = |text: &str| self.counting.tokenizer.bare_tokens(text);
+        self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
     }
 
+    /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the
+    /// server puts around both is among them.
+    pub fn first(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        (wanted, around): (u32, Around),
+    ) -> (String, u32) {
+        let whole = |text: &str| self.whole(text, around);
+        let frame = if around.lead.is_some() { self.lead_frame } else { self.frame };
+        let wanted = (wanted.saturating_add(around.lead_tokens), Ending::Question);
+        let frame = frame + i64::from(around.lead_tokens);
+        let (text, tokens) = self.fitted(dice, topic, nonce, wanted, (&whole, frame));
+        (text, tokens.saturating_sub(around.lead_tokens))
+    }
+
+    /// A template or tokenizer that took the samples and does not take a text, which no real one does, leaves the text that
+    /// the estimate gives: that it is not as long as it should be shows in the server's count.
     fn fitted(
         &self,
         dice: &mut Dice,
@@ -55,11 +99,13 @@ impl Counting {
         nonce: Option<Nonce>,
         (tokens, ending): (u32, Ending),
         (whole, frame): (Whole, i64),
-    ) -> Result<Fitted, TokenizerError> {
+    ) -> (String, u32) {
+        let mut again = dice.clone();
+        let tokenizer = &self.counting.tokenizer;
         let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
-        let own = i64::from(tokens) - frame - self.tokenizer.cost(heads.first().map_or("", String::as_str));
+        let own = i64::from(tokens) - frame - tokenizer.cost(heads.first().map_or("", String::as_str));
         let characters = u32::try_from(own).unwrap_or(0).saturating_mul(CHARS_PER_TOKEN) as usize;
-        let (opening, ending) = prose::ends(dice, topic, characters, ending);
+        let (opening, last) = prose::ends(dice, topic, characters, ending);
         let mut endless = Endless::new(dice, topic);
         let mut prose = |out: &mut String, length: usize| {
             if out.is_empty() {
@@ -67,53 +113,23 @@ impl Counting {
             }
             endless.more(out, length);
         };
-        self.tokenizer.fit(whole, frame, tokens, Parts { heads: &heads, prose: &mut prose, ending })
-    }
-}
-
-impl Exact {
-    /// For prompts with this system message. Fails where the tokenizer or its template does.
-    pub fn new(
-        counting: Counting,
-        conversation: bool,
-        system: Option<(Arc<str>, u32)>,
-    ) -> Result<Exact, TokenizerError> {
-        let bare = counting.tokenizer.frame(&|text| counting.tokenizer.bare_tokens(text))?;
-        let mut exact = Exact { counting, conversation, system, frame: 0, bare };
-        exact.frame = exact.counting.tokenizer.frame(&|text| exact.whole(text))?;
-        Ok(exact)
+        let parts = Parts { heads: &heads, prose: &mut prose, ending: last };
+        match tokenizer.fit(whole, frame, tokens, parts) {
+            Ok(Fitted { text, tokens }) => (text, tokens),
+            Err(_) => generator::write(&mut again, topic, nonce, (tokens, ending)),
+        }
     }
 
-    /// The user's text of `tokens` tokens, and the tokens that it really has: in the first turn with all that the server
-    /// puts around system message and text, in later ones alone.
-    ///
-    /// A template that takes the sample and not the text, or a text too short for what stands around it, leaves the length
-    /// that was found; the rows say it, and the server's own count shows it.
-    pub fn user(
-        &self,
-        dice: &mut Dice,
-        topic: &'static Topic,
-        nonce: Option<Nonce>,
-        (tokens, turn): (u32, u32),
-    ) -> (String, u32) {
-        let again = dice.clone();
-        let system = self.system.as_ref().map_or(0, |(_, tokens)| *tokens);
-        let fitted = if turn == 0 {
-            let whole = |text: &str| self.whole(text);
-            let wanted = (tokens.saturating_add(system), Ending::Question);
-            let fitted = self.counting.fitted(dice, topic, nonce, wanted, (&whole, self.frame));
-            fitted.map(|Fitted { text, tokens }| (text, tokens.saturating_sub(system)))
-        } else {
-            let whole = |text: &str| self.counting.tokenizer.bare_tokens(text);
-            let fitted = self.counting.fitted(dice, topic, nonce, (tokens, Ending::Question), (&whole, self.bare));
-            fitted.map(|Fitted { text, tokens }| (text, tokens))
+    /// Tokens of a prompt with this text of the user.
+    fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
+        let prompt = Prompt {
+            system: around.lead.cloned(),
+            user: text.to_owned(),
+            own_nonce: around.own_nonce.map(str::to_owned),
+            intended_prompt_tokens: 0,
+            reusable_tokens: 0,
+            output_tokens: 0,
         };
-        fitted.unwrap_or_else(|_| generator::write(&mut { again }, topic, nonce, (tokens, Ending::Question)))
-    }
-
-    fn whole(&self, text: &str) -> Result<u32, TokenizerError> {
-        let Counting { tokenizer, api } = &self.counting;
-        let system = self.system.as_ref().map(|(text, _)| &**text);
-        body::tokens(tokenizer, (*api, self.conversation), (system, text))
+        body::tokens(&self.counting, self.conversation, &prompt)
     }
 }

@@ -1,14 +1,17 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
+use crate::plan::{Cache, Prefix};
 use crate::units::Seed;
 
-use super::exact::{Counting, Exact};
+use super::exact::{Around, Counting, Exact};
 use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
 use super::tokenizer::TokenizerError;
 use super::tokens::CHARS_PER_TOKEN;
@@ -21,8 +24,10 @@ pub struct Prompt {
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
+    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
+    pub own_nonce: Option<String>,
     /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, the history by the estimate.
+    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
     pub intended_prompt_tokens: u32,
     /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
     /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
@@ -43,8 +48,9 @@ pub struct Lengths {
 /// Writes the prompts of one run.
 ///
 /// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
-/// conversations for each conversation, else for each attempt at the run. A shared system prompt, being the first
-/// message of all prompts, has one for the attempt, whatever the user's messages have.
+/// conversations for each conversation, else for each attempt at the run. A text that prompts share, being the first
+/// of them, has one for the attempt (or for its group), whatever the user's messages have. In a cold scenario each request opens with a nonce
+/// of its own, whatever its texts share.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -52,10 +58,20 @@ pub struct Generator {
     user_key: [u8; 32],
     nonce: Option<NonceKey>,
     system: Option<System>,
+    groups: Option<Groups>,
+    group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
     /// Makes texts of exact lengths, where the model's tokenizer is known.
     exact: Option<Exact>,
+}
+
+/// What stands before the user's first message.
+struct Lead {
+    text: Option<Arc<str>>,
+    tokens: u32,
+    /// Of these, the leading ones that an earlier item opened with too.
+    shared: u32,
 }
 
 /// The system message and what it is about.
@@ -75,50 +91,64 @@ impl std::fmt::Debug for Generator {
 impl Generator {
     /// The generator of a run; without a nonce key prompts are sent verbatim.
     pub fn new(content: &Content, seed: Seed, repeat: u32, nonce: Option<NonceKey>) -> Generator {
-        Generator::made(content, (seed, repeat), nonce, None).expect("only a tokenizer can fail")
+        Generator::made(content, (seed, repeat), nonce, None)
     }
 
-    /// The generator of a run whose prompts have exactly the asked number of tokens, as `counting` counts them: system
-    /// message and user's text together, with all that the server puts around them.
+    /// The generator of a run whose prompts have exactly the asked number of tokens, as `counting` counts them: what
+    /// stands before the user's text and that text together, with all that the server puts around them.
     pub fn counted(
         content: &Content,
-        (seed, repeat): (Seed, u32),
+        of: (Seed, u32),
         nonce: Option<NonceKey>,
         counting: Counting,
     ) -> Result<Generator, TokenizerError> {
-        Generator::made(content, (seed, repeat), nonce, Some(counting))
+        let exact = Exact::new(counting, content.reuse == Reuse::Conversation)?;
+        Ok(Generator::made(content, of, nonce, Some(exact)))
     }
 
     fn made(
         content: &Content,
         (seed, repeat): (Seed, u32),
         nonce: Option<NonceKey>,
-        counting: Option<Counting>,
-    ) -> Result<Generator, TokenizerError> {
+        exact: Option<Exact>,
+    ) -> Generator {
         let digest = digest(content, seed, repeat);
-        let system = (content.system_tokens > 0).then(|| {
-            let mut dice = Dice::new(&derived(&digest, b"system"), 0, 0);
-            let topic = dice.topic();
-            let nonce = nonce.map(|key| Nonce::new(key, Scope::Attempt));
-            let wanted = (content.system_tokens, Ending::Rule);
-            let (text, tokens) = match &counting {
-                Some(counting) => counting.alone(&mut dice, topic, nonce, wanted)?,
-                None => write(&mut dice, topic, nonce, wanted),
-            };
-            Ok(System { text: text.into(), tokens, topic })
-        });
-        let system = system.transpose()?;
-        let conversation = content.reuse == Reuse::Conversation;
-        let exact = counting.map(|counting| {
-            Exact::new(counting, conversation, system.as_ref().map(|system| (system.text.clone(), system.tokens)))
-        });
-        let exact = exact.transpose()?;
         let user_key = derived(&digest, b"user");
-        let mut generator = Generator { content: content.clone(), digest, user_key, nonce, system, same: None, exact };
-        if content.reuse == Reuse::SamePrompt {
-            generator.same = Some(generator.user(0, 0));
+        let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
+        let group_texts = RefCell::default();
+        let content = content.clone();
+        let mut generator =
+            Generator { content, digest, user_key, nonce, system: None, groups, group_texts, same: None, exact };
+        generator.system = generator.system_message();
+        if generator.content.reuse == Reuse::SamePrompt {
+            generator.same = Some(generator.user((0, 0), &generator.lead(0), None));
         }
-        Ok(generator)
+        generator
+    }
+
+    fn system_message(&self) -> Option<System> {
+        let wanted = self.content.system_tokens;
+        (wanted > 0).then(|| {
+            let mut dice = Dice::new(&derived(&self.digest, b"system"), 0, 0);
+            let topic = dice.topic();
+            let nonce = self.nonce.map(|key| Nonce::new(key, Scope::Attempt));
+            let (text, tokens) = self.alone(&mut dice, topic, nonce, (wanted, Ending::Rule));
+            System { text: text.into(), tokens, topic }
+        })
+    }
+
+    /// A text that is as long as wanted where it stands alone, and the tokens that it really has.
+    fn alone(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        wanted: (u32, Ending),
+    ) -> (String, u32) {
+        match &self.exact {
+            Some(exact) => exact.alone(dice, topic, nonce, wanted),
+            None => write(dice, topic, nonce, wanted),
+        }
     }
 
     /// Request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
@@ -128,21 +158,76 @@ impl Generator {
 
     /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
+        let lead = self.lead(conversation);
+        let is_cold = self.content.cache == Cache::Cold;
+        let own_nonce = if is_cold { self.own_nonce(conversation, turn) } else { None };
         let (user, tokens) = match &self.same {
             Some(same) => same.clone(),
-            None => self.user(conversation, turn),
+            None => self.user((conversation, turn), &lead, own_nonce.as_deref()),
         };
-        let system = self.system.as_ref();
-        let system_tokens = system.map_or(0, |system| system.tokens);
-        let shared = system_tokens + if self.same.is_some() { tokens } else { 0 };
         let is_first = conversation == 0 && turn == 0;
+        let shared = match turn {
+            // A conversation's own opening is known from its second turn on.
+            1.. => lead.tokens,
+            0 => lead.shared,
+        } + if self.same.is_some() { tokens } else { 0 };
         Prompt {
-            system: system.map(|system| system.text.clone()),
+            system: lead.text,
             user,
-            intended_prompt_tokens: tokens + system_tokens,
-            reusable_tokens: if is_first { 0 } else { shared },
+            own_nonce,
+            intended_prompt_tokens: tokens + lead.tokens,
+            reusable_tokens: if is_first || is_cold { 0 } else { shared },
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
+    }
+
+    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
+    fn lead(&self, item: u64) -> Lead {
+        let system = self.system.as_ref();
+        let mut lead = Lead {
+            text: system.map(|system| Arc::clone(&system.text)),
+            tokens: system.map_or(0, |system| system.tokens),
+            shared: system.map_or(0, |system| system.tokens),
+        };
+        let Some(groups) = &self.groups else { return lead };
+        let opening = groups.opening(item);
+        let (text, tokens) = match opening {
+            Opening::Shared { group, .. } => self
+                .group_texts
+                .borrow_mut()
+                .get(group, || self.opening_text(b"prefix", group.into(), Scope::Group(group))),
+            Opening::Own => {
+                let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item));
+                (text.into(), tokens)
+            }
+        };
+        if matches!(opening, Opening::Shared { known: true, .. }) {
+            lead.shared += tokens;
+        }
+        lead.tokens += tokens;
+        lead.text = Some(match lead.text {
+            Some(system) => format!("{system}\n\n{text}").into(),
+            None => text,
+        });
+        lead
+    }
+
+    /// A text of the prefix's length; the nonce stands in front where no system message comes before.
+    fn opening_text(&self, role: &[u8], item: u64, scope: Scope) -> (String, u32) {
+        let tokens = self.groups.as_ref().map_or(0, Groups::tokens);
+        let nonce = if self.system.is_none() { self.nonce } else { None };
+        let nonce = nonce.map(|key| Nonce::new(key, scope));
+        let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
+        let topic = dice.topic();
+        self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
+    }
+
+    /// The nonce of a request that shall share nothing with any other.
+    fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
+        let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
+        let mut text = String::with_capacity(32);
+        nonce.push(&mut text);
+        Some(text)
     }
 
     /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
@@ -152,9 +237,10 @@ impl Generator {
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Tokens of the system message.
-    pub fn system_tokens(&self) -> u32 {
-        self.system.as_ref().map_or(0, |system| system.tokens)
+    /// Tokens of what stands before the user's first message: system message and shared text.
+    pub fn lead_tokens(&self) -> u32 {
+        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
+        self.system.as_ref().map_or(0, |system| system.tokens) + groups
     }
 
     /// Turns of a conversation; 1 in the other scenarios.
@@ -168,8 +254,8 @@ impl Generator {
         self.digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The user's text and its tokens.
-    fn user(&self, item: u64, turn: u32) -> (String, u32) {
+    /// The user's text and its tokens; where they are exact, with all that stands around it and is not told by `lead`.
+    fn user(&self, (item, turn): (u64, u32), lead: &Lead, own_nonce: Option<&str>) -> (String, u32) {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
             Some(system) => system.topic,
@@ -178,10 +264,13 @@ impl Generator {
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
-        let wanted = (self.lengths(item, turn).prompt_tokens, Ending::Question);
+        let wanted = self.lengths(item, turn).prompt_tokens;
         match &self.exact {
-            Some(exact) => exact.user(&mut dice, topic, nonce, (wanted.0, turn)),
-            None => write(&mut dice, topic, nonce, wanted),
+            Some(exact) if turn == 0 => {
+                let around = Around { lead: lead.text.as_ref(), lead_tokens: lead.tokens, own_nonce };
+                exact.first(&mut dice, topic, nonce, (wanted, around))
+            }
+            _ => self.alone(&mut dice, topic, nonce, (wanted, Ending::Question)),
         }
     }
 
@@ -190,7 +279,9 @@ impl Generator {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation => (turn == 0).then_some(Scope::Item(item)),
-            Reuse::SamePrompt | Reuse::SharedSystem => self.system.is_none().then_some(Scope::Attempt),
+            Reuse::SamePrompt | Reuse::SharedSystem => {
+                (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
+            }
         }
     }
 }
@@ -215,8 +306,9 @@ pub(super) fn write(
     (out, weight.div_ceil(CHARS_PER_TOKEN))
 }
 
+/// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache: _ } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -230,6 +322,9 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     hash.update([reuse]);
     for number in [system_tokens, prompt_tokens, output_tokens, turns] {
         hash.update(number.to_le_bytes());
+    }
+    if let Some(Prefix { share, tokens, groups, order }) = prefix {
+        hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
     }
     hash.finalize().into()
 }

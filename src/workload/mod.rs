@@ -10,6 +10,7 @@ mod conversation;
 mod exact;
 mod generator;
 mod nonce;
+mod prefix;
 mod prose;
 pub mod tokenizer;
 pub mod tokens;

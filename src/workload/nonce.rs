@@ -39,6 +39,10 @@ pub(super) enum Scope {
     Attempt,
     /// The request or conversation with this number.
     Item(u64),
+    /// One turn of it.
+    Request(u64, u32),
+    /// The prompts that share this text.
+    Group(u32),
 }
 
 /// A nonce at the front of a text.
@@ -58,6 +62,15 @@ impl Nonce {
             Scope::Item(number) => {
                 hash.update([1]);
                 hash.update(number.to_le_bytes());
+            }
+            Scope::Group(group) => {
+                hash.update([3]);
+                hash.update(group.to_le_bytes());
+            }
+            Scope::Request(number, turn) => {
+                hash.update([2]);
+                hash.update(number.to_le_bytes());
+                hash.update(turn.to_le_bytes());
             }
         }
         let digest = hash.finalize();
@@ -98,4 +111,9 @@ impl Nonce {
 /// Characters and weight of what `nonce` puts in front of a text.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
+}
+
+/// `text` without the nonce that opens it.
+pub(super) fn strip(text: &str) -> &str {
+    if text.starts_with("[ref ") { text.get(LENGTH..).unwrap_or_default() } else { text }
 }

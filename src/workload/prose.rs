@@ -26,6 +26,11 @@ impl Dice {
         ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
     }
 
+    /// A number from 0 up to 1, of 53 random bits.
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     fn pick(&mut self, list: &[&'static str]) -> &'static str {
         list[self.below(list.len())]
     }

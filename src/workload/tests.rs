@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, body, estimate};
-use crate::plan::Api;
 use crate::plan::scenario::{Content, Reuse, built_in};
-use crate::units::{Decimal, Seed};
+use crate::plan::{Api, Cache, Prefix, PrefixOrder};
+use crate::units::{Decimal, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
 /// Characters of a nonce: what two texts may share by template is inside it.
@@ -185,7 +185,7 @@ proptest! {
     #[test]
     fn any_text_survives_the_body(user: String, answer: String) {
         let turn = super::Exchange { user: user.clone(), answer: answer.clone() };
-        let prompt = Prompt { system: None, user: user.clone(), intended_prompt_tokens: 1, reusable_tokens: 0, output_tokens: 128 };
+        let prompt = Prompt { system: None, user: user.clone(), own_nonce: None, intended_prompt_tokens: 1, reusable_tokens: 0, output_tokens: 128 };
         let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[turn], &prompt)).expect("JSON");
         prop_assert_eq!(&json["messages"][0]["content"], &json!(user));
         prop_assert_eq!(&json["messages"][1]["content"], &json!(answer));
@@ -242,6 +242,7 @@ fn a_chat_body_has_the_fields_that_were_asked_for() {
     let prompt = Prompt {
         system: Some("Be \"brief\".".into()),
         user: "Why?\n".into(),
+        own_nonce: None,
         intended_prompt_tokens: 1,
         reusable_tokens: 0,
         output_tokens: 128,
@@ -275,6 +276,7 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
     let prompt = Prompt {
         system: Some("Rules.".into()),
         user: "Why?".into(),
+        own_nonce: None,
         intended_prompt_tokens: 1,
         reusable_tokens: 0,
         output_tokens: 128,
@@ -293,4 +295,61 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
             "frequency_penalty": 0.25,
         })
     );
+}
+
+/// A scenario whose prompts open with one of three shared texts, or with one of their own.
+fn grouped(order: PrefixOrder) -> Content {
+    let prefix = Prefix { share: Share::percent(60), tokens: 200, groups: 3, order };
+    Content { prefix: Some(prefix), ..content("B1") }
+}
+
+#[test]
+fn a_group_shares_its_text_and_nothing_else_is_shared() {
+    for order in [PrefixOrder::Uniform, PrefixOrder::Zipf, PrefixOrder::Cycle] {
+        let generator = Generator::new(&grouped(order), Seed(42), 0, Some(key(1)));
+        let prompts: Vec<Prompt> = (0..60).map(|k| generator.request(k)).collect();
+        for (k, prompt) in prompts.iter().enumerate() {
+            let texts = prompts[..k].iter().map(|earlier| shared_prefix(&text(earlier), &text(prompt)));
+            let shared = texts.max().unwrap_or_default();
+            let opening = prompt.system.as_deref().unwrap();
+            assert!(estimate(opening).abs_diff(200) <= 1, "shared or own, the opening has its length");
+            // What a topic's texts have in common behind different nonces is no prefix.
+            let whole = shared >= opening.len();
+            assert_eq!(prompt.reusable_tokens, if whole { estimate(opening) } else { 0 }, "{order:?}, request {k}");
+            assert!(whole || shared < NONCE - 4);
+        }
+        let known = prompts.iter().filter(|prompt| prompt.reusable_tokens > 0).count();
+        assert!((15..=50).contains(&known), "{known} of 60 where three of five open with a shared text");
+        let runs = Generator::new(&grouped(order), Seed(42), 0, Some(key(2)));
+        assert_eq!(runs.digest(), generator.digest());
+        assert!(shared_prefix(&text(&runs.request(1)), &text(&prompts[1])) < NONCE - 4);
+    }
+}
+
+#[test]
+fn a_cold_twin_says_the_same_and_shares_nothing() {
+    let [chat, completions] = [shape(Api::Chat), Shape { conversation: true, ..shape(Api::Completions) }];
+    for warm in [content("A1"), content("C"), content("D"), grouped(PrefixOrder::Cycle)] {
+        let cold = Content { cache: Cache::Cold, ..warm.clone() };
+        let [warm, cold] = [warm, cold].map(|content| Generator::new(&content, Seed(42), 0, Some(key(1))));
+        assert_eq!(warm.digest(), cold.digest());
+        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned() }];
+        for shape in [&chat, &completions] {
+            let sent = |generator: &Generator, history: &[super::Exchange], turn| {
+                let json: Value = serde_json::from_slice(&body(shape, history, &generator.turn(0, turn))).unwrap();
+                let chat = json["messages"].as_array().into_iter().flatten().map(|message| &message["content"]);
+                chat.chain(json.get("prompt")).map(|text| text.as_str().unwrap()).collect::<String>()
+            };
+            let mut all = Vec::new();
+            for (history, turn) in [(&[][..], 0), (&history[..], 1)] {
+                let [hot, cool] = [&warm, &cold].map(|generator| sent(generator, history, turn));
+                assert_eq!(hot.len(), cool.len());
+                assert_eq!(hot.matches("[ref ").count(), cool.matches("[ref ").count(), "{cool}");
+                assert!(cool.starts_with("[ref "), "{cool}");
+                all.push(cool);
+            }
+            assert!(shared_prefix(&all[0], &all[1]) < NONCE - 4, "{all:?}");
+        }
+        assert_eq!((0..5).map(|k| cold.turn(k, 1).reusable_tokens).sum::<u32>(), 0);
+    }
 }

@@ -26,6 +26,8 @@ endpoints:
       itl: 1ms
       slots: 4
       prefill: 0s/token
+      prefix_cache: 4096
+      prefix_block: 8
       load: 0
       jitter: 0%
       seed: 1
@@ -40,6 +42,11 @@ scenarios:
     output_tokens: 4
     system_tokens: 20
     turns: 2
+    prefix:
+      share: 50%
+      tokens: 16
+      groups: 2
+      order: uniform
     ignore_eos: true
     temperature: 0
     top_p: 1
@@ -284,6 +291,8 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("endpoint.mock.itl", "itl: ", "1ms", "2ms"),
         ("endpoint.mock.slots", "slots: ", "4", "5"),
         ("endpoint.mock.prefill", "prefill: ", "0s/token", "1ms/token"),
+        ("endpoint.mock.prefix_cache", "prefix_cache: ", "4096", "8192"),
+        ("endpoint.mock.prefix_block", "prefix_block: ", "8", "32"),
         ("endpoint.mock.load", "load: ", "0", "0.5"),
         ("endpoint.mock.jitter", "jitter: ", "0%", "10%"),
         ("endpoint.mock.seed", "jitter: 0%\n      seed: ", "1", "2"),
@@ -293,6 +302,10 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("scenario.output_tokens", "output_tokens: ", "4", "5"),
         ("scenario.system_tokens", "system_tokens: ", "20", "30"),
         ("scenario.turns", "turns: ", "2", "3"),
+        ("scenario.prefix.share", "share: ", "50%", "60%"),
+        ("scenario.prefix.tokens", "share: 50%\n      tokens: ", "16", "32"),
+        ("scenario.prefix.groups", "groups: ", "2", "3"),
+        ("scenario.prefix.order", "order: ", "uniform", "zipf"),
         ("shaping.ignore_eos", "ignore_eos: ", "true", "false"),
         ("shaping.temperature", "temperature: ", "0", "0.7"),
         ("shaping.top_p", "top_p: ", "1", "0.9"),
@@ -329,6 +342,13 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         assert_why_names(&lab, PLAN, field, change, shown);
         seen.push(field);
     }
+    let cold = PLAN.replace("    turns: 2\n", "    turns: 2\n    cache: cold\n");
+    assert_ne!(ids(&lab, "plan.yaml"), {
+        lab.write("cold.yaml", &cold);
+        ids(&lab, "cold.yaml")
+    });
+    lab.write("warm.yaml", &cold.replace("cache: cold", "cache: warm"));
+    assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is what a plan says by saying nothing");
     // Each entry of the identity is in one of the lists, is told elsewhere in this file, or has its reason here.
     let elsewhere =
         ["hash", "measurement", "endpoint.name", "endpoint.engine", "load.pattern", "repeat", "scenario.reuse"];

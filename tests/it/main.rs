@@ -25,6 +25,7 @@ mod new;
 mod observe;
 mod outcomes;
 mod plans;
+mod prefixes;
 mod preview;
 mod readers;
 mod readme;

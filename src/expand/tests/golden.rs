@@ -76,7 +76,7 @@ fn phases(seconds: u64) -> Phases {
 }
 
 fn content(reuse: Reuse, turns: u32) -> Content {
-    Content { reuse, system_tokens: 0, prompt_tokens: 50, output_tokens: 256, turns }
+    Content { reuse, system_tokens: 0, prompt_tokens: 50, turns, ..Content::default() }
 }
 
 /// A closed loop over chat on a declared server.
@@ -168,6 +168,8 @@ pub(super) fn conversation_on_mock() -> RunSpec {
                 itl: Nanos::from_millis(4),
                 slots: 8,
                 prefill: PerToken(Nanos(100_000)),
+                prefix_cache: None,
+                prefix_block: None,
                 load: Decimal::new(1, 1),
                 jitter: Share::percent(5),
                 seed: Seed(7),

@@ -128,7 +128,9 @@ pub fn models(a: &Model, b: &Model) -> Vec<String> {
 pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
     // A system prompt or turns are how text is shared.
-    let shared = |content: &crate::plan::scenario::Content| (content.reuse, content.system_tokens, content.turns);
+    let shared = |content: &crate::plan::scenario::Content| {
+        (content.reuse, content.system_tokens, content.turns, content.prefix, content.cache)
+    };
     let differ = [
         (shared(left) != shared(right), "what requests share"),
         (left.prompt_tokens != right.prompt_tokens, "prompt_tokens"),

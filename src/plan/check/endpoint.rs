@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::mask::is_secret_name;
-use crate::plan::model::{Endpoint, Engine, ModelId, Plan, SecretRef};
+use crate::plan::model::{Endpoint, Engine, MockFigures, ModelId, Plan, SecretRef};
 use crate::plan::suggest;
 use crate::units::Decimal;
 
@@ -119,13 +119,31 @@ impl Checker<'_> {
             }
         }
         if let Some(mock) = &endpoint.mock {
-            if mock.slots == 0 {
-                self.report(&steps!["endpoints", name, "mock", "slots"], out_of_range("slots", "1 or more", 0));
+            self.mock_figures(name, mock);
+        }
+    }
+
+    fn mock_figures(&mut self, name: &str, mock: &MockFigures) {
+        let at = |field| steps!["endpoints", name, "mock", field];
+        if mock.slots == 0 {
+            self.report(&at("slots"), out_of_range("slots", "1 or more", 0));
+        }
+        if mock.load < Decimal::default() {
+            self.report(&at("load"), out_of_range("load", "0 or more", mock.load));
+        }
+        let block = mock.prefix_block.unwrap_or(MockFigures::PREFIX_BLOCK);
+        match mock.prefix_cache {
+            _ if block == 0 => self.report(&at("prefix_block"), out_of_range("prefix_block", "1 or more", 0)),
+            Some(tokens) if tokens < block => {
+                let wanted = format!("{block} (one block) or more");
+                self.report(&at("prefix_cache"), out_of_range("prefix_cache", &wanted, tokens));
             }
-            if mock.load < Decimal::default() {
-                let at = steps!["endpoints", name, "mock", "load"];
-                self.report(&at, out_of_range("load", "0 or more", mock.load));
+            None if mock.prefix_block.is_some() => {
+                let message = "`prefix_block` is the size of the prefix cache's blocks, but there is no `prefix_cache`";
+                let remedy = "add `prefix_cache: 100000` (tokens), or remove `prefix_block`";
+                self.report_key(&at("prefix_block"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
+            _ => {}
         }
     }
 

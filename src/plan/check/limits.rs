@@ -23,6 +23,7 @@ impl Checker<'_> {
             ("client_late", validity.client_late),
             ("errors", validity.errors),
             ("output_length", validity.output_length),
+            ("warm_cache", validity.warm_cache),
             ("unsteady", validity.unsteady),
         ] {
             self.thresholds(reason, limits);

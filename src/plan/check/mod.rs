@@ -7,6 +7,7 @@ mod endpoint;
 mod limits;
 mod names;
 mod pairs;
+mod prefix;
 mod rules;
 mod scenario;
 mod sweep;

@@ -21,6 +21,7 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.sharing(name, scenario, plan);
         }
     }
 
@@ -87,6 +88,9 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         output_tokens,
         system_tokens,
         turns,
+        // Its own checks are in `prefix`.
+        prefix: _,
+        cache: _,
         stream: _,
         ignore_eos: _,
         temperature,

@@ -1,6 +1,7 @@
 //! The mock through its socket: a naive client of the tests' own, which shares no code with the program.
 
 mod faults;
+mod prefix;
 mod protocol;
 mod shapes;
 mod timing;
@@ -56,6 +57,13 @@ impl Mock {
     fn post(&self, path: &str, body: &Value) -> Answer {
         let mut stream = self.connect();
         stream.write_all(request(path, body, "Connection: close\r\n").as_bytes()).unwrap();
+        Answer::read(&mut stream)
+    }
+
+    /// Asks for a path without a body.
+    fn get(&self, path: &str, fields: &str) -> Answer {
+        let mut stream = self.connect();
+        write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
         Answer::read(&mut stream)
     }
 

@@ -6,12 +6,6 @@ use serde_json::json;
 
 use super::{Answer, Mock, chat, request, with};
 
-fn get(mock: &Mock, path: &str, fields: &str) -> Answer {
-    let mut stream = mock.connect();
-    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
-    Answer::read(&mut stream)
-}
-
 #[test]
 fn connections_are_kept_and_requests_may_be_pipelined() {
     let mock = Mock::start(&[]);
@@ -101,10 +95,10 @@ fn bodies_are_bounded() {
 fn models_health_and_keys() {
     let flags = ["--model", "a", "--model", "b", "--api-key-env", "MOCK_TEST_KEY"];
     let mock = Mock::start_with(&flags, |command| command.env("MOCK_TEST_KEY", "canary"));
-    assert_eq!(get(&mock, "/health", "").status(), 200);
-    assert_eq!(get(&mock, "/v1/models", "").status(), 401);
-    assert_eq!(get(&mock, "/v1/models", "Authorization: Bearer wrong\r\n").status(), 401);
-    let models = get(&mock, "/v1/models", "Authorization: Bearer canary\r\n").json();
+    assert_eq!(mock.get("/health", "").status(), 200);
+    assert_eq!(mock.get("/v1/models", "").status(), 401);
+    assert_eq!(mock.get("/v1/models", "Authorization: Bearer wrong\r\n").status(), 401);
+    let models = mock.get("/v1/models", "Authorization: Bearer canary\r\n").json();
     assert_eq!([&models["data"][0]["id"], &models["data"][1]["id"]], ["a", "b"]);
     assert_eq!(mock.chat(&chat()).status(), 401);
     mock.log(5);

@@ -1,0 +1,57 @@
+//! What a prefix cache gave back, against what the scenario declares.
+
+use crate::rows::{Facts, RequestRow};
+
+use super::window;
+
+/// What a chat template puts before a prompt is the same for all of them and may be cached. How long it is shows in what the
+/// server counts beyond our text; without a tokenizer our count may be a quarter too high, so that much is left aside, …
+const OWN_COUNT_AT_LEAST: f64 = 0.75;
+/// … and templates are no longer than this.
+const LONGEST_TEMPLATE: f64 = 96.0;
+
+/// Shares of the prompt tokens of a run's window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Reuse {
+    /// Reusable tokens / intended prompt tokens of the requests that were sent; null in runs of versions that did not count
+    /// them.
+    pub declared: Option<f64>,
+    /// Tokens from the prefix cache / prompt tokens, both as the server counts them, of the requests of which it told both;
+    /// null where it tells of none.
+    pub cached: Option<f64>,
+    /// Tokens of the chat template's constant prefix / prompt tokens, at most: an estimate from above.
+    pub template: Option<f64>,
+}
+
+impl Reuse {
+    /// Of the window's requests.
+    pub fn of(rows: &[RequestRow], facts: &Facts) -> Reuse {
+        let (mut reusable, mut intended) = (0u64, 0u64);
+        let (mut cached, mut prompts, mut beyond, mut told) = (0u64, 0u64, 0.0, 0u64);
+        for row in window::members(rows, facts) {
+            if let Some(tokens) = row.reusable_tokens {
+                reusable += u64::from(tokens);
+                intended += u64::from(row.intended_prompt_tokens);
+            }
+            if let Some((hit, all)) = row.cached_tokens.zip(row.prompt_tokens) {
+                cached += u64::from(hit);
+                prompts += u64::from(all);
+                beyond += f64::from(all) - OWN_COUNT_AT_LEAST * f64::from(row.intended_prompt_tokens);
+                told += 1;
+            }
+        }
+        let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        let template = (beyond / told.max(1) as f64).clamp(0.0, LONGEST_TEMPLATE);
+        Reuse {
+            declared: share(reusable as f64, intended),
+            cached: share(cached as f64, prompts),
+            template: share(template * told as f64, prompts),
+        }
+    }
+
+    /// How much more was cached than the scenario declares and the template explains, as a share of the prompt tokens; below
+    /// zero where it was less. Null where one of them is not known.
+    pub fn excess(&self) -> Option<f64> {
+        Some(self.cached? - self.declared? - self.template?)
+    }
+}

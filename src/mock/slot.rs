@@ -1,0 +1,75 @@
+//! What a request holds while it is served: its place, and the tokens that are computed there.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::cache::Cache;
+use super::chain::{Chain, Kind};
+use super::words::{plain, tokens};
+
+/// A place among the streams that are served at once. Dropping it gives the place back and leaves what was computed in
+/// the prefix cache, in this order, so that whoever comes next finds it.
+pub(super) struct Slot {
+    sequence: Option<Sequence>,
+    _permit: Option<OwnedSemaphorePermit>,
+    cached: u64,
+}
+
+/// The tokens of a request, prompt and answer.
+struct Sequence {
+    cache: Rc<RefCell<Cache>>,
+    chain: Chain,
+    /// Whether the prompt was computed to its end; before, there is nothing to keep.
+    prefilled: bool,
+    /// The answer's newest word. It becomes a part of the sequence when the next is computed from it, as in a real
+    /// engine: the last token of an answer is in no cache.
+    newest: Option<&'static str>,
+}
+
+impl Slot {
+    /// The place of `permit`, for a prompt that is looked up now; vLLM looks when it schedules a request, too.
+    pub(super) fn new(
+        permit: Option<OwnedSemaphorePermit>,
+        cache: Option<&Rc<RefCell<Cache>>>,
+        prompt: Option<Chain>,
+    ) -> Slot {
+        let sequence = cache.zip(prompt).map(|(cache, chain)| {
+            let cached = cache.borrow_mut().look_up(&chain);
+            (cached, Sequence { cache: Rc::clone(cache), chain, prefilled: false, newest: None })
+        });
+        let (cached, sequence) = sequence.unzip();
+        Slot { sequence, _permit: permit, cached: cached.unwrap_or(0) }
+    }
+
+    /// Leading tokens of the prompt that the prefix cache held.
+    pub(super) fn cached(&self) -> u64 {
+        self.cached
+    }
+
+    /// The prompt is computed: from here on its blocks serve others. (vLLM counts them as there when it schedules the
+    /// step that computes them, so that two equal prompts of one step share; here both are computed.)
+    pub(super) fn prefilled(&mut self) {
+        if let Some(sequence) = &mut self.sequence {
+            sequence.prefilled = true;
+            sequence.cache.borrow_mut().keep(&sequence.chain);
+        }
+    }
+
+    /// The answer goes on by a word, in the form that JSON strings hold.
+    pub(super) fn say(&mut self, word: &'static str) {
+        let Some(Sequence { chain, newest, .. }) = &mut self.sequence else { return };
+        if let Some(word) = newest.replace(word) {
+            tokens(&plain(word)).for_each(|token| chain.push(Kind::Word, token));
+        }
+    }
+}
+
+impl Drop for Sequence {
+    fn drop(&mut self) {
+        if self.prefilled {
+            self.cache.borrow_mut().keep(&self.chain);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Which shared text a request opens with, and which of them an earlier request has brought along already.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
+use std::sync::Arc;
+
+use crate::plan::{Prefix, PrefixOrder};
+
+use super::prose::Dice;
+
+/// Bytes of shared texts that are kept; more are written again when their turn comes.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// The shared texts of a run: which item opens with which. An item is a request or a conversation.
+#[derive(Debug, Clone)]
+pub(super) struct Groups {
+    prefix: Prefix,
+    key: [u8; 32],
+    /// Sum of the shares of the groups up to each, for the orders that draw unequal ones.
+    cumulative: Vec<f64>,
+    first: RefCell<First>,
+}
+
+/// The first item of each group, as far as items were looked at: the same whatever the order of the questions.
+#[derive(Debug, Clone, Default)]
+struct First {
+    looked_at: u64,
+    of_group: Vec<Option<u64>>,
+    found: u32,
+}
+
+/// What an item opens with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// The text of this group; whether an earlier item opened with it too, and its reuse is declared.
+    Shared {
+        /// The group, from 0.
+        group: u32,
+        /// Whether a cache could have it.
+        known: bool,
+    },
+    /// A text of its own.
+    Own,
+}
+
+impl Groups {
+    /// The groups that `prefix` declares, drawn by `key`.
+    pub(super) fn new(prefix: Prefix, key: [u8; 32]) -> Groups {
+        let mut sum = 0.0;
+        let zipf = (1..=prefix.groups).map(|rank| {
+            sum += 1.0 / f64::from(rank);
+            sum
+        });
+        let cumulative = if prefix.order == PrefixOrder::Zipf { zipf.collect() } else { Vec::new() };
+        let of_group = vec![None; prefix.groups as usize];
+        Groups { prefix, key, cumulative, first: RefCell::new(First { of_group, ..First::default() }) }
+    }
+
+    /// Tokens of a shared text.
+    pub(super) fn tokens(&self) -> u32 {
+        self.prefix.tokens
+    }
+
+    /// What `item` opens with.
+    pub(super) fn opening(&self, item: u64) -> Opening {
+        match self.group(item) {
+            Some(group) if self.prefix.order == PrefixOrder::Tile => Opening::Shared { group, known: false },
+            Some(group) => Opening::Shared { group, known: self.first(group, item) < item },
+            None => Opening::Own,
+        }
+    }
+
+    /// The group of `item`, if it has one: a pure function of key and item.
+    fn group(&self, item: u64) -> Option<u32> {
+        let mut dice = Dice::new(&self.key, item, 0);
+        if dice.unit() >= self.prefix.share.to_f64() {
+            return None;
+        }
+        let groups = self.prefix.groups;
+        Some(match self.prefix.order {
+            PrefixOrder::Uniform => ((dice.unit() * f64::from(groups)) as u32).min(groups - 1),
+            PrefixOrder::Zipf => {
+                let at = dice.unit() * self.cumulative.last().copied().unwrap_or_default();
+                (self.cumulative.partition_point(|sum| *sum <= at) as u32).min(groups - 1)
+            }
+            PrefixOrder::Cycle | PrefixOrder::Tile => (item % u64::from(groups)) as u32,
+        })
+    }
+
+    /// The first item of `group`, which `item` belongs to.
+    fn first(&self, group: u32, item: u64) -> u64 {
+        let first = &mut *self.first.borrow_mut();
+        while first.of_group[group as usize].is_none() && first.looked_at <= item && first.found < self.prefix.groups {
+            if let Some(group) = self.group(first.looked_at)
+                && first.of_group[group as usize].is_none()
+            {
+                first.of_group[group as usize] = Some(first.looked_at);
+                first.found += 1;
+            }
+            first.looked_at += 1;
+        }
+        first.of_group[group as usize].unwrap_or(item)
+    }
+}
+
+/// Texts by group, in bounded memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Texts {
+    texts: HashMap<u32, (Arc<str>, u32)>,
+    oldest_first: VecDeque<u32>,
+    bytes: usize,
+}
+
+impl Texts {
+    /// The text of `group` and its tokens, written by `write` where it is not at hand.
+    pub(super) fn get(&mut self, group: u32, write: impl FnOnce() -> (String, u32)) -> (Arc<str>, u32) {
+        if let Entry::Occupied(entry) = self.texts.entry(group) {
+            return entry.get().clone();
+        }
+        let (text, tokens) = write();
+        let made = (Arc::<str>::from(text), tokens);
+        self.bytes += made.0.len();
+        self.texts.insert(group, made.clone());
+        self.oldest_first.push_back(group);
+        while self.bytes > KEPT_BYTES && self.oldest_first.len() > 1 {
+            let gone = self.oldest_first.pop_front().and_then(|oldest| self.texts.remove(&oldest));
+            self.bytes -= gone.map_or(0, |(text, _)| text.len());
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Share;
+    use proptest::prelude::*;
+
+    fn groups(share: i64, groups: u32, order: PrefixOrder) -> Groups {
+        Groups::new(Prefix { share: Share::percent(share), tokens: 64, groups, order }, [7; 32])
+    }
+
+    fn counts(groups: &Groups, items: u64) -> Vec<usize> {
+        let mut counts = vec![0; groups.prefix.groups as usize];
+        (0..items).filter_map(|item| groups.group(item)).for_each(|group| counts[group as usize] += 1);
+        counts
+    }
+
+    #[test]
+    fn shares_are_as_declared() {
+        // Within four standard deviations of a binomial count.
+        for share in [0, 25, 60, 100] {
+            let n = 20_000;
+            let shared: usize = counts(&groups(share, 8, PrefixOrder::Uniform), n).iter().sum();
+            let p = share as f64 / 100.0;
+            let error = (shared as f64 - p * n as f64).abs();
+            assert!(error <= 4.0 * (n as f64 * p * (1.0 - p)).sqrt(), "{shared} of {n} for {share} %");
+        }
+    }
+
+    #[test]
+    fn orders_spread_as_they_say() {
+        let n = 40_000.0;
+        for (order, weight) in [(PrefixOrder::Uniform, (|_| 1.0) as fn(f64) -> f64), (PrefixOrder::Zipf, |k| 1.0 / k)] {
+            let sum: f64 = (1..=8).map(|k| weight(f64::from(k))).sum();
+            for (k, count) in (1..).zip(counts(&groups(100, 8, order), n as u64)) {
+                let p = weight(f64::from(k)) / sum;
+                let error = (count as f64 - n * p).abs();
+                assert!(error <= 4.0 * (n * p * (1.0 - p)).sqrt(), "{order:?}, group {k}: {count}");
+            }
+        }
+        let cycle = groups(100, 3, PrefixOrder::Cycle);
+        assert_eq!((0..7).map(|item| cycle.group(item).unwrap()).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn tiles_declare_no_reuse() {
+        let tile = groups(100, 2, PrefixOrder::Tile);
+        assert!((0..10).all(|item| matches!(tile.opening(item), Opening::Shared { known: false, .. })));
+    }
+
+    #[test]
+    fn texts_stay_within_their_bytes() {
+        let mut texts = Texts::default();
+        let big = || ("x".repeat(KEPT_BYTES / 3), 1);
+        (0..10).for_each(|group| drop(texts.get(group, big)));
+        assert!(texts.bytes <= KEPT_BYTES && texts.texts.len() == 3, "{} bytes", texts.bytes);
+        let written = std::cell::Cell::new(false);
+        texts.get(9, || {
+            written.set(true);
+            big()
+        });
+        assert!(!written.get(), "the newest is still there");
+    }
+
+    proptest! {
+        #[test]
+        fn a_group_is_known_from_its_second_item_on(share in 0i64..=100, n in 1u32..20, zipf: bool, items in proptest::collection::vec(0u64..200, 1..40)) {
+            let order = if zipf { PrefixOrder::Zipf } else { PrefixOrder::Uniform };
+            let asked = groups(share, n, order);
+            for item in items {
+                let group = asked.group(item);
+                let expected = match group {
+                    None => Opening::Own,
+                    Some(group) => {
+                        let known = (0..item).any(|earlier| asked.group(earlier) == Some(group));
+                        Opening::Shared { group, known }
+                    }
+                };
+                prop_assert_eq!(asked.opening(item), expected);
+            }
+        }
+    }
+}
