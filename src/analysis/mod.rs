@@ -12,6 +12,7 @@ pub mod generator;
 pub mod goodput;
 pub mod measure;
 pub mod metric;
+mod prompts;
 pub mod quantile;
 pub mod request;
 mod reuse;

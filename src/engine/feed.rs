@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::RunSpec;
 use crate::plan::scenario::Reuse;
-use crate::workload::{Conversation, Generator, Lengths, NonceKey, Shape, body};
+use crate::workload::{Conversation, Generator, Lengths, Shape, body};
 
 use super::clock::Clock;
 use super::observe::Observer;
@@ -79,10 +79,8 @@ struct Conversations {
 }
 
 impl Feed {
-    /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
-        let nonce = spec.shaping.nonce.then_some(nonce_key);
-        let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
+    /// Starts making the contents of `spec` with its generator.
+    pub fn start(spec: &RunSpec, generator: Generator, observer: &Observer) -> std::io::Result<Feed> {
         let shape = shape(spec);
         let source = match spec.scenario.reuse {
             Reuse::Conversation => Source::Conversations(Box::new(Conversations {

@@ -47,8 +47,9 @@ use tokio::sync::watch;
 
 use crate::expand::{Load, RunSpec};
 use crate::plan::Timer;
-use crate::rows::Facts;
-use crate::workload::NonceKey;
+use crate::rows::{Facts, PromptCount};
+use crate::workload::tokenizer::TokenizerError;
+use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
@@ -79,6 +80,8 @@ pub struct Job {
     pub id_prefix: String,
     /// What this attempt's nonces derive from.
     pub nonce_key: NonceKey,
+    /// The model's tokenizer, where the plan names one: it decides how long prompts are.
+    pub tokenizer: Option<Arc<Tokenizer>>,
     /// Where rows go.
     pub sink: Box<dyn Sink>,
     /// Where time series go.
@@ -103,6 +106,9 @@ pub enum EngineError {
     /// The system refused something that every run needs.
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
+    /// The model's tokenizer, or its chat template, is no use.
+    #[error("prompts cannot be counted: {0}")]
+    Tokenizer(#[from] TokenizerError),
     /// Nobody listens.
     #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
@@ -136,9 +142,11 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
-    let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
+    let prompt_count = if tokenizer.is_some() { PromptCount::Tokenizer } else { PromptCount::Estimate };
+    let generator = generator(&spec, nonce_key, tokenizer)?;
+    let feed = Feed::start(&spec, generator, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
@@ -168,7 +176,18 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
-    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples })
+    let facts = Facts { observed: seen.window, prompt_count: Some(prompt_count), ..facts };
+    Ok(Finished { facts, samples })
+}
+
+/// What writes the run's prompts.
+fn generator(spec: &RunSpec, nonce_key: NonceKey, tokenizer: Option<Arc<Tokenizer>>) -> Result<Generator, EngineError> {
+    let nonce = spec.shaping.nonce.then_some(nonce_key);
+    let Some(tokenizer) = tokenizer else {
+        return Ok(Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce));
+    };
+    let counting = Counting { tokenizer, api: spec.endpoint.api };
+    Ok(Generator::counted(&spec.scenario, (spec.seed, spec.repeat), nonce, counting)?)
 }
 
 /// Opens the connections that the run is to find open, before its clock starts.
@@ -231,5 +250,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
+        prompt_count: None,
+        probe_prompt: None,
     }
 }

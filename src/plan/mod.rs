@@ -59,7 +59,7 @@ pub use mask::{is_secret_name, looks_like_key};
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
-pub use tokenizer::{TokenizerFiles, TokenizerFilesError};
+pub use tokenizer::{FoundTokenizer, TokenizerFiles, TokenizerFilesError};
 pub use tree::Step;
 
 use load::{Loader, MOST_BYTES};
@@ -208,6 +208,7 @@ pub fn parse_with(
     loader.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
+        tokenizer::find(plan, &recovered.tree, name.parent().unwrap_or(Path::new("")), &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {

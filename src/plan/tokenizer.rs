@@ -2,12 +2,19 @@
 //!
 //! Here they are only read; `workload` makes a tokenizer of them. So a plan is expanded without building a vocabulary.
 
+use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::error::{Code, Diagnostic};
 use super::files::Files;
+use super::load::Loader;
+use super::model::Plan;
+use super::tree::{Node, Step};
 
 /// The main file, as Hugging Face's libraries write it.
 const TOKENIZER: &str = "tokenizer.json";
@@ -20,6 +27,88 @@ const TEMPLATE: &str = "chat_template.jinja";
 const MOST_TOKENIZER: usize = 256 << 20;
 /// Bytes of the largest other file.
 const MOST_OTHER: usize = 4 << 20;
+
+/// Where a model's tokenizer lies: as it is written and, in a plan that was loaded, where that is and what is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct TokenizerPath {
+    written: String,
+    found: Option<FoundTokenizer>,
+}
+
+/// A tokenizer that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTokenizer {
+    /// Its file or folder, without links.
+    pub path: PathBuf,
+    /// See [`TokenizerFiles::digest`].
+    pub digest: String,
+}
+
+impl TokenizerPath {
+    /// What was there when the plan was loaded.
+    pub fn found(&self) -> Option<&FoundTokenizer> {
+        self.found.as_ref()
+    }
+}
+
+impl From<String> for TokenizerPath {
+    fn from(written: String) -> TokenizerPath {
+        TokenizerPath { written, found: None }
+    }
+}
+
+impl From<TokenizerPath> for String {
+    fn from(path: TokenizerPath) -> String {
+        path.written
+    }
+}
+
+/// Finds the tokenizers that the plan's models name; each is read once, however many models name it.
+pub(super) fn find(plan: &mut Plan, tree: &Node, folder: &Path, loader: &mut Loader<'_>) {
+    let mut known: HashMap<PathBuf, FoundTokenizer> = HashMap::new();
+    for (name, model) in &mut plan.models {
+        let Some(tokenizer) = &mut model.tokenizer else { continue };
+        match one(&tokenizer.written, folder, loader, &mut known) {
+            Ok(found) => tokenizer.found = Some(found),
+            Err(diagnostic) => {
+                let place = tree.walk(&[Step::from("models"), Step::from(name.as_str()), Step::from("tokenizer")]);
+                if !place.broken {
+                    loader.found.push(diagnostic.at(Some(place.span())).with(place.related()));
+                }
+            }
+        }
+    }
+}
+
+fn one(
+    written: &str,
+    folder: &Path,
+    loader: &Loader<'_>,
+    known: &mut HashMap<PathBuf, FoundTokenizer>,
+) -> Result<FoundTokenizer, Diagnostic> {
+    let path = folder.join(written);
+    let path = loader.files().canonical(&path).map_err(|error| {
+        let message = format!("the tokenizer `{written}` cannot be read: {error}");
+        Diagnostic::new(Code::File, message).remedy("paths are relative to the plan's file")
+    })?;
+    if !loader.may_read(&path) {
+        let message = format!("the tokenizer `{written}` is outside of the plan's folder");
+        let remedy = "put it into the plan's folder, or allow it with --allow-outside";
+        return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy));
+    }
+    if let Some(found) = known.get(&path) {
+        return Ok(found.clone());
+    }
+    let files = TokenizerFiles::read(loader.files(), &path).map_err(|error| {
+        let remedy = "name a tokenizer.json, or a folder that has one; its owner publishes it with the model";
+        Diagnostic::new(Code::File, format!("`{written}` is no tokenizer: {error}")).remedy(remedy)
+    })?;
+    let found = FoundTokenizer { path: path.clone(), digest: files.digest() };
+    known.insert(path, found.clone());
+    Ok(found)
+}
 
 /// The bytes of a tokenizer's files.
 #[derive(Debug, Clone, PartialEq, Eq)]

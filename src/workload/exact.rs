@@ -7,7 +7,7 @@ use crate::plan::Api;
 use super::body;
 use super::generator::{self, Prompt};
 use super::nonce::Nonce;
-use super::prose::{self, Dice, Endless, Ending};
+use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
 use super::tokenizer::{Tokenizer, TokenizerError};
 use super::tokens::CHARS_PER_TOKEN;

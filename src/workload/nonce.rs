@@ -115,5 +115,6 @@ pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
 
 /// `text` without the nonce that opens it.
 pub(super) fn strip(text: &str) -> &str {
-    if text.starts_with("[ref ") { text.get(LENGTH..).unwrap_or_default() } else { text }
+    let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };
+    rest.strip_prefix(' ').unwrap_or(rest)
 }

@@ -11,6 +11,7 @@ use sweepline::plan::{Api, Disk, TokenizerFiles};
 use sweepline::units::Seed;
 use sweepline::workload::tokenizer::{Message, TokenizerError};
 use sweepline::workload::{Counting, Generator, NonceKey, Prompt, Tokenizer};
+use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -18,6 +19,8 @@ use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
 use tokenizers::{AddedToken, Tokenizer as Library};
 
 use super::lab::Lab;
+use super::mock::Mock;
+use super::realserver::RealServer;
 
 const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}\
                       {% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
@@ -41,7 +44,7 @@ fn bpe() -> Library {
     library.with_decoder(Some(ByteLevel::default()));
     let alphabet = ByteLevel::alphabet().into_iter().collect();
     let trainer = BpeTrainer::builder().vocab_size(2_000).show_progress(false);
-    let mut trainer = trainer.special_tokens(specials()).initial_alphabet(alphabet).build().into();
+    let mut trainer: TrainerWrapper = trainer.special_tokens(specials()).initial_alphabet(alphabet).build().into();
     library.train(&mut trainer, text().into_iter()).unwrap();
     library
 }
@@ -51,8 +54,9 @@ fn unigram() -> Library {
     let mut library = Library::new(Unigram::default());
     library.with_pre_tokenizer(Some(Metaspace::new('▁', PrependScheme::Always, true)));
     library.with_decoder(Some(Metaspace::default()));
-    let trainer = UnigramTrainer::builder().vocab_size(1_500).show_progress(false).unk_token(Some("<unk>".to_owned()));
-    let mut trainer = trainer.special_tokens(specials()).build().unwrap().into();
+    let mut building = UnigramTrainer::builder();
+    building.vocab_size(1_500).show_progress(false).unk_token(Some("<unk>".to_owned())).special_tokens(specials());
+    let mut trainer: TrainerWrapper = building.build().unwrap().into();
     library.train(&mut trainer, text().into_iter()).unwrap();
     library
 }
@@ -156,6 +160,115 @@ fn a_real_models_prompts_are_exact() {
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
     // Nearly every letter is a token of its own.
     every_prompt_is_as_long_as_asked(&library, load(&model), 64);
+}
+
+/// The plan: lengths of 16 to 3 500 tokens on both APIs of one server, with a model whose tokenizer lies beside it.
+fn on_a_server(port: u16, lengths: &str) -> String {
+    format!(
+        "
+sweepline: 1
+name: exact
+endpoints:
+  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
+  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
+models: {{ tiny: {{ id: default_model, tokenizer: model }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 1 }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: 500ms, drain: 60s }}
+validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }}, client_saturated: {{ suspect: 100% }} }}
+sweeps:
+  s:
+    matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], prompt_tokens: {lengths}, batch_size: [2] }}
+"
+    )
+}
+
+/// The server itself counts what we meant to send: to the token, for both APIs. With SWEEPLINE_PROMPTS there are more
+/// lengths than the few that show it.
+#[test]
+fn a_real_server_counts_what_we_meant_to_send() {
+    let lab = Lab::new();
+    let Some(server) = RealServer::start(lab.path()) else { return };
+    let Some(model) = real_model() else { return };
+    copy(&model, &lab.path().join("model"));
+    let many = "[64, 100, 150, 200, 300, 400, 600, 800, 1000, 1300, 1600, 2000, 2400, 2800, 3200, 3500]";
+    let lengths = if std::env::var_os("SWEEPLINE_PROMPTS").is_some() { many } else { "[64, 1000, 3500]" };
+    lab.write("plan.yaml", &on_a_server(server.port, lengths));
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+    let (mut counted, mut runs) = (0, 0);
+    for run in lab.runs().values() {
+        assert_eq!(run.json["facts"]["prompt_count"], "tokenizer");
+        let probe = &run.json["facts"]["probe_prompt"];
+        assert_eq!(probe["ours"], probe["server"], "{probe}");
+        let asked = run.json["spec"]["scenario"]["prompt_tokens"].as_u64().unwrap();
+        for row in run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some()) {
+            assert_eq!(u64::from(row.intended_prompt_tokens), asked);
+            assert_eq!(row.prompt_tokens, Some(row.intended_prompt_tokens));
+            counted += 1;
+        }
+        runs += 1;
+    }
+    println!("{counted} prompts in {runs} runs");
+    assert!(counted >= 2 * runs, "{counted} prompts in {runs} runs");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for name in ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+/// A server that counts otherwise than its model's tokenizer is found out: the mock knows no tokenizer.
+#[test]
+fn a_server_of_another_tokenizer_is_told() {
+    let (lab, library) = (Lab::new(), bpe());
+    folder(&lab, &library);
+    let mock = Mock::start(&[]);
+    lab.write("plan.yaml", &on_a_server(mock.port, "[400]"));
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("prompt_length"), "{}", ended.stdout);
+    for run in lab.runs().values() {
+        assert!(run.json["facts"]["probe_prompt"]["server"].as_u64().is_some_and(|tokens| tokens > 0));
+        assert!(run.records.iter().all(|record| record.row.intended_prompt_tokens == 400));
+    }
+}
+
+#[test]
+fn a_tokenizer_is_a_part_of_what_a_run_is() {
+    let (lab, library) = (Lab::new(), bpe());
+    folder(&lab, &library);
+    let ids = |plan: &str| {
+        lab.write("plan.yaml", plan);
+        let preview: serde_json::Value =
+            serde_json::from_str(&lab.ok(&["preview", "plan.yaml", "--format", "json"]).stdout).unwrap();
+        preview["runs"].as_array().unwrap().iter().map(|run| run["id"].to_string()).collect::<Vec<_>>()
+    };
+    let with = on_a_server(1, "[64]");
+    let (exact, estimated) = (ids(&with), ids(&with.replace(", tokenizer: model", "")));
+    assert_ne!(exact, estimated);
+    lab.write("elsewhere/tokenizer.json", "{}");
+    std::fs::rename(lab.path().join("model"), lab.path().join("elsewhere/model")).unwrap();
+    assert_eq!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its place does not count");
+    lab.write("elsewhere/model/chat_template.jinja", "{{ messages[0].content }}");
+    assert_ne!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its template does");
+    for (path, expected) in [
+        ("nowhere", "the tokenizer `nowhere` cannot be read"),
+        ("..", "outside of the plan's folder"),
+        (".", "has no tokenizer.json"),
+    ] {
+        lab.write("plan.yaml", &with.replace("tokenizer: model", &format!("tokenizer: {path}")));
+        let ended = lab.run(&["check", "plan.yaml"]);
+        assert_eq!(ended.code, Some(2), "{path}: {}{}", ended.stdout, ended.stderr);
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(expected), "{}{}", ended.stdout, ended.stderr);
+    }
+    // Files that are no tokenizer are met when the first run needs one: a plan is checked without a vocabulary.
+    let mock = Mock::start(&[]);
+    lab.write("plan.yaml", &on_a_server(mock.port, "[64]").replace(": model", ": elsewhere"));
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert_ne!(ended.code, Some(0));
+    assert!(format!("{}{}", ended.stdout, ended.stderr).contains("tokenizer"), "{}{}", ended.stdout, ended.stderr);
 }
 
 #[test]

@@ -212,7 +212,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                     break;
                 }
                 let fitting = (0..FILLERS.len()).map(|skip| FILLERS[(next + skip) % FILLERS.len()]);
-                let found = fitting.map(|word| (word, self.costs.word(word))).find(|(_, cost)| (1..=rest).contains(cost));
+                let found =
+                    fitting.map(|word| (word, self.costs.word(word))).find(|(_, cost)| (1..=rest).contains(cost));
                 let Some((word, cost)) = found else { break };
                 push(body, word);
                 rest -= cost;

@@ -89,9 +89,10 @@ impl Tokenizer {
         let new: Vec<AddedToken> = new.map(|(_, text)| AddedToken::from(text.to_owned(), true)).collect();
         encoder.add_special_tokens(new).map_err(|error| TokenizerError::Config(short(&error.to_string())))?;
         let template = match &files.template {
-            Some(bytes) => Some(String::from_utf8(bytes.clone()).map_err(|_| {
-                TokenizerError::Template("chat_template.jinja is not UTF-8 text".to_owned())
-            })?),
+            Some(bytes) => Some(
+                String::from_utf8(bytes.clone())
+                    .map_err(|_| TokenizerError::Template("chat_template.jinja is not UTF-8 text".to_owned()))?,
+            ),
             None => config.template()?.map(str::to_owned),
         };
         let template = template.map(|source| ChatTemplate::new(source, &config)).transpose()?;
@@ -123,9 +124,9 @@ impl Tokenizer {
         match self.rendered(messages) {
             // The template writes what opens a prompt itself.
             Some(text) => self.encode(&text?, false),
-            None => messages.iter().try_fold(0u32, |sum, message| {
-                Ok(sum.saturating_add(self.encode(message.content, false)?))
-            }),
+            None => messages
+                .iter()
+                .try_fold(0u32, |sum, message| Ok(sum.saturating_add(self.encode(message.content, false)?))),
         }
     }
 
