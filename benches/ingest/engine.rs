@@ -53,6 +53,7 @@ pub fn run(order: &Order) -> Seen {
         id_prefix: order.id_prefix.clone(),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
         tokenizer: None,
+        trace: None,
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
         samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),
     };

@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
+mod idle;
 pub mod measure;
 pub mod metric;
 mod prompts;

@@ -8,7 +8,7 @@ use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{Events, Gaps, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
-use crate::expand::{PlannedRun, RunId};
+use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
@@ -177,12 +177,17 @@ fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (Str
 
 /// A run as its generator felt it; none where its rows do not say.
 fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+    let spec = &record.spec;
+    let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
+    // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
+    let above =
+        peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
         name: RunView::new(0, run).name,
-        pressure: Pressure::of_metrics(metrics)?,
+        pressure: Pressure::of_metrics(metrics)?.times(above),
         engine: record.spec.engine,
         connections: record.spec.connections,
-        open: matches!(record.spec.load, crate::expand::Load::Open { .. }),
+        open: matches!(record.spec.load, Load::Open { .. }),
     })
 }
 

@@ -6,24 +6,25 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Load, PlannedRun, RunSpec};
+use crate::expand::{Course, Load, PlannedRun, RunSpec};
 use crate::plan::scenario::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
+use crate::workload::lengths::{Expected, expected};
 
 use super::workspace::Workspace;
 
 /// How requests are counted.
-pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill; a closed \
-                                 loop's are those of the latest result of the same endpoint, model, scenario, axes and \
+pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
+                                 profile as much as its rates come to; a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
-pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, a conversation's history with it; an answer may \
+pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain; where there is \
-                             min_requests an open loop's window is the longer of for and min_requests / qps, at most \
+pub const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+                             min_requests an open loop's window is the longer of for and the time in which so many are expected, at most \
                              at_most, and a closed loop's counts as long as for: the server decides whether it is \
                              prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
 /// How money is counted.
@@ -88,7 +89,7 @@ impl<'a> Estimator<'a> {
         let mut spans = Spans::default();
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;
-            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, run.spec.load));
+            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
             let ns = RunView::new(0, run).expected_ns();
             let endpoint = &run.spec.endpoint.name;
             spans.add(&self.workspace.expansion.resources[endpoint], ns);
@@ -104,7 +105,7 @@ impl<'a> Estimator<'a> {
             cost.requests += requests;
             let (prompt, output) = tokens(&run.spec.scenario);
             cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
-            cost.output_tokens += requests * output;
+            cost.output_tokens += (requests as f64 * output).round() as u64;
         }
         cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
         cost
@@ -118,9 +119,9 @@ impl<'a> Estimator<'a> {
     /// How many requests a run will send up to the end of its window, and the result that says so.
     fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0.saturating_add(window_ns(phases, spec.load));
-        if let Load::Open { qps, .. } = spec.load {
-            let requests = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
+        let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
+        if let Some(course) = Course::new(&spec.load, phases) {
+            let requests = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;
@@ -158,17 +159,19 @@ impl<'a> Spans<'a> {
 /// Endpoint, model, scenario, further axes and load.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
-    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, spec.load))
+    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
 }
 
-/// Prompt tokens of a request on average, and output tokens of each. Turn k of a conversation sends the k − 1 turns and
+/// Prompt and output tokens of a request on average. Turn k of a conversation sends the k − 1 turns and
 /// answers before it, too.
-fn tokens(content: &Content) -> (f64, u64) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache: _ } = content;
-    let system_tokens = system_tokens + prefix.map_or(0, |prefix| prefix.tokens);
-    let (system, prompt, output) = (f64::from(system_tokens), f64::from(*prompt_tokens), f64::from(*output_tokens));
-    let earlier = if *reuse == Reuse::Conversation { f64::from(turns.saturating_sub(1)) / 2.0 } else { 0.0 };
-    (system + prompt + earlier * (prompt + output), u64::from(*output_tokens))
+fn tokens(content: &Content) -> (f64, f64) {
+    let Expected { prompt, output } = expected(content);
+    let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
+    let earlier = match content.reuse {
+        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        _ => 0.0,
+    };
+    (lead + prompt + earlier * (prompt + output), output)
 }
 
 #[cfg(test)]
@@ -188,8 +191,8 @@ mod tests {
     fn a_conversation_sends_its_history_again() {
         let content =
             |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
-        assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100));
+        assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100.0));
         // Turns of 60, 210 and 360 tokens.
-        assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100));
+        assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100.0));
     }
 }

@@ -148,6 +148,9 @@ impl Executor {
                 self.launch(start).await?;
                 launched += 1;
             }
+            if self.pacer.is_at_its_end() {
+                self.phases.no_more();
+            }
             self.tell(now);
             if launched == MOST_AT_ONCE {
                 // More is due than the machine may ever catch up with: the requests under way get their turn all the same.

@@ -187,6 +187,8 @@ impl Conversations {
 }
 
 fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
+    // Four bytes of text to a token.
+    let most = (generator.most_prompt_tokens() as usize).saturating_mul(4);
     let make = move |k: u64| {
         let prompt = generator.request(k);
         Content {
@@ -199,8 +201,8 @@ fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io
         }
     };
     let first = make(0);
-    // Short prompts in large batches, long ones one by one.
-    let size = first.body.len().max(1);
+    // Short prompts in large batches, long ones one by one; where they differ, as if all were the longest.
+    let size = first.body.len().max(most);
     let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH) as u64;
     // One that is itself a large part of what may be made ahead leaves room for fewer.
     let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Arrivals, Cache, Connections, Scalar, Scenario, is_axis};
+use crate::plan::lengths::{Preset, WrittenLengths};
+use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -47,11 +48,13 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
 /// How an open loop's arrivals are spaced, where an axis says so.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let Some(value) = cell.get("arrivals") else { return Ok(None) };
-    [Arrivals::Poisson, Arrivals::Constant]
-        .into_iter()
-        .find(|arrivals| *value == Scalar::Text(arrivals.name().to_owned()))
-        .map(Some)
-        .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
+    let process = match value {
+        Scalar::Text(text) => text.parse::<Process>().ok(),
+        Scalar::Bool(_) | Scalar::Number(_) => None,
+    };
+    process
+        .map(|process| Some(process.into()))
+        .ok_or_else(|| wrong("arrivals", value, "poisson or constant, or gamma cv 2"))
 }
 
 /// How requests get their connections, where an axis says so.
@@ -84,6 +87,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         description: None,
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
+        lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
         prefix: None,
@@ -95,6 +99,17 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         presence_penalty: number(cell, "presence_penalty")?,
         frequency_penalty: number(cell, "frequency_penalty")?,
     })
+}
+
+/// The lengths of a preset, where an axis names one.
+fn preset(cell: &Cell) -> Result<Option<WrittenLengths>, Mistake> {
+    let Some(value) = cell.get("lengths") else { return Ok(None) };
+    let preset = match value {
+        Scalar::Text(name) => Preset::of_name(name),
+        _ => None,
+    };
+    let preset = preset.ok_or_else(|| wrong("lengths", value, "the name of a preset"))?;
+    Ok(Some(WrittenLengths { preset: Some(preset), ..WrittenLengths::default() }))
 }
 
 fn wrong(axis: &str, value: &Scalar, expected: &'static str) -> Mistake {

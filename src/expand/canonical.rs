@@ -8,9 +8,10 @@
 use std::fmt;
 use std::io::Write;
 
+use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Prefix, Scalar, Timeouts};
+use crate::plan::{Arrivals, Between, Drain, Gamma, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
@@ -214,16 +215,23 @@ fn each_of_load(load: &Load, put: Put) {
             put("load.", "pattern", text("closed"));
         }
         Load::Open { qps, arrivals, cap } => {
-            put("load.", "arrivals", text(arrivals.name()));
+            let Arrivals { process, profile } = arrivals;
+            put("load.", "arrivals", text(process.name()));
+            match process {
+                Process::Poisson | Process::Constant => {}
+                Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
+                Process::Gamma(Gamma::Cv(cv)) => put("load.", "arrivals.cv", Value::Decimal(*cv)),
+            }
             some(cap, |cap| put("load.", "cap", int(*cap)));
             put("load.", "pattern", text("open"));
+            some(profile, |profile| put("load.", "profile", Value::Text(profile.to_string())));
             put("load.", "qps", Value::Decimal(*qps));
         }
     }
 }
 
 fn each_of_phases(phases: &Phases, put: Put) {
-    let Phases { fill, stabilize, measure, drain } = phases;
+    let Phases { idle, fill, stabilize, measure, drain } = phases;
     let Drain { duration, mode } = drain;
     put("phases.", "drain.for", Value::Duration(*duration));
     let mode = match mode {
@@ -232,6 +240,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
     };
     put("phases.", "drain.mode", text(mode));
     put("phases.", "fill", Value::Duration(*fill));
+    some(idle, |idle| put("phases.", "idle", Value::Duration(*idle)));
     let Measure { duration, min_requests, at_most } = measure;
     some(at_most, |at_most| put("phases.", "measure.at_most", Value::Duration(*at_most)));
     put("phases.", "measure.for", Value::Duration(*duration));
@@ -240,7 +249,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache } = content;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
@@ -249,6 +258,14 @@ fn each_of_scenario(content: &Content, put: Put) {
     };
     if !cache.is_warm() {
         put("scenario.", "cache", text(cache.name()));
+    }
+    match lengths {
+        Some(Lengths::Each { prompt, output }) => {
+            put("scenario.lengths.", "output", text(&output.to_string()));
+            put("scenario.lengths.", "prompt", text(&prompt.to_string()));
+        }
+        Some(joint @ Lengths::Joint(_)) => put("scenario.lengths.", "joint", text(&joint.to_string())),
+        None => {}
     }
     put("scenario.", "output_tokens", int(*output_tokens));
     if let Some(Prefix { share, tokens, groups, order }) = prefix {

@@ -59,8 +59,11 @@ fn bounded(phases: &mut PhasesPatch) {
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
-    scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
-    scenario.output_tokens.get_or_insert(content.output_tokens);
+    // Lengths stand where they are given, here or at a base.
+    if content.lengths.is_none() && scenario.lengths.is_none() {
+        scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
+        scenario.output_tokens.get_or_insert(content.output_tokens);
+    }
     scenario.system_tokens.get_or_insert(content.system_tokens);
     if content.reuse == Reuse::Conversation {
         scenario.turns.get_or_insert(content.turns);

@@ -6,6 +6,7 @@
 mod axes;
 pub mod canonical;
 mod cell;
+mod course;
 pub mod error;
 pub mod explicit;
 pub mod identity;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 pub use canonical::{Canonical, canonical};
 pub use cell::Cell;
+pub use course::Course;
 pub use error::{ExpandError, Mistake};
 pub use explicit::explicit;
 pub use identity::{Difference, RunId, differences};

@@ -121,10 +121,19 @@ impl Place<'_> {
 
     /// A field of a request: axis, then scenario, then (for `stream`) sweep and plan.
     fn request_field(&self, field: &str) -> Vec<Step> {
-        if let Some(axis) = self.axis(field) {
+        // Lengths decide both token counts, and a count takes the place of what lengths say of it.
+        let fields: &[&str] = match field {
+            "lengths.prompt" => &["prompt_tokens", "lengths"],
+            "lengths.output" => &["output_tokens", "lengths"],
+            "lengths.joint" => &["lengths"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths"],
+            _ => &[field],
+        };
+        if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
             return axis;
         }
-        if let Some((name, _)) = self.chain().into_iter().find(|(_, scenario)| gives(scenario, field)) {
+        let giving = |(name, scenario)| Some((name, fields.iter().find(|field| gives(scenario, field))?));
+        if let Some((name, field)) = self.chain().into_iter().find_map(giving) {
             return keys(&["scenarios", name, field]);
         }
         match field {
@@ -143,9 +152,12 @@ impl Place<'_> {
 
     fn load(&self, field: &str) -> Vec<Step> {
         match field {
+            "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
             "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
-            "arrivals" => self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"])),
+            "arrivals" | "arrivals.cv" | "arrivals.burstiness" | "profile" => {
+                self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"]))
+            }
             _ => self.in_sweep(&["matrix"]),
         }
     }
@@ -181,8 +193,9 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
 }
 
 fn says(phases: &PhasesPatch, phase: &str) -> bool {
-    let PhasesPatch { fill, stabilize, measure, drain } = phases;
+    let PhasesPatch { idle, fill, stabilize, measure, drain } = phases;
     match phase {
+        "idle" => idle.is_some(),
         "fill" => fill.is_some(),
         "stabilize" => stabilize.is_some(),
         "measure" => measure.is_some(),
@@ -194,6 +207,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
     match field {
         "prompt_tokens" => scenario.prompt_tokens.is_some(),
         "output_tokens" => scenario.output_tokens.is_some(),
+        "lengths" => scenario.lengths.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
         "prefix" => scenario.prefix.is_some(),

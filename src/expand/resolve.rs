@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
+use crate::plan::{
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
+};
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
@@ -58,13 +60,13 @@ impl<'p> Resolver<'p> {
         scenario.apply(&request_fields(cell)?);
         let load = load(sweep, cell)?;
         Ok(RunSpec {
-            labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell) },
+            labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: shaping(plan, sweep, endpoint.engine, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
+            phases: phases(&plan.phases, &sweep.phases, &load)?,
             load,
-            phases: phases(&plan.phases, &sweep.phases, load)?,
             between: sweep.between.unwrap_or(plan.between),
             timeouts: plan.timeouts,
             connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
@@ -115,9 +117,21 @@ fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&
     table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-fn further_axes(cell: &Cell) -> AxisLabels {
+/// Arrivals that the sweep gives, and that are more than a word, stand among the axes: without them two sweeps of one rate
+/// would look alike.
+fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
-    AxisLabels::new(further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value))))
+    let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));
+    let of_sweep = match load {
+        Load::Open { arrivals, .. } if cell.get("arrivals").is_none() => told(arrivals),
+        _ => None,
+    };
+    AxisLabels::new(further.chain(of_sweep.map(|label| ("arrivals".into(), label.into()))))
+}
+
+fn told(arrivals: &Arrivals) -> Option<String> {
+    let plain = matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant, profile: None });
+    (!plain).then(|| arrivals.label())
 }
 
 fn endpoint_spec(name: &str, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
@@ -185,16 +199,17 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
 fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
     let qps = number(cell, "qps")?;
-    let arrivals = arrivals(cell)?.unwrap_or(sweep.arrivals);
-    match (batch_size, qps) {
-        (Some(batch_size), None) => Ok(Load::Closed { batch_size }),
-        (cap, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),
-        (None, None) => Err(Mistake::NoLoad),
+    let arrivals = arrivals(cell)?.unwrap_or_else(|| sweep.arrivals.clone());
+    match (batch_size, qps, arrivals.own_rate()) {
+        (_, Some(_), Some(_)) => Err(Mistake::TwoRates),
+        (cap, Some(qps), None) | (cap, None, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),
+        (Some(batch_size), None, None) => Ok(Load::Closed { batch_size }),
+        (None, None, None) => Err(Mistake::NoLoad),
     }
 }
 
 /// The plan's phases with the sweep's laid over them, phase by phase.
-pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
+pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
     // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.
@@ -203,6 +218,7 @@ pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Pha
         measure.at_most.unwrap_or(default)
     });
     Ok(Phases {
+        idle: sweep.idle.or(plan.idle).filter(|idle| *idle > Nanos::ZERO),
         fill: fill(plan, sweep, load)?,
         stabilize: sweep.stabilize.or(plan.stabilize).unwrap_or(STABILIZE),
         measure,
@@ -210,12 +226,12 @@ pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Pha
     })
 }
 
-fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Nanos, Mistake> {
+fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Nanos, Mistake> {
     let Some(fill) = sweep.fill.or(plan.fill) else { return Ok(FILL) };
     match (fill.duration, fill.per_second, load) {
         (Some(duration), ..) => Ok(duration),
         (None, Some(rate), Load::Closed { batch_size }) => {
-            time_for(batch_size, rate).ok_or(Mistake::FillTooLong { slots: batch_size })
+            time_for(*batch_size, rate).ok_or(Mistake::FillTooLong { slots: *batch_size })
         }
         (None, ..) => Ok(FILL),
     }

@@ -2,9 +2,10 @@
 //! axes are long lists at worst, so everything here is linear in the plan's text.
 
 use crate::expand::resolve::{load_engine, phases};
-use crate::expand::{Load, LoadEngine, Phases};
+use crate::expand::{Course, Load, LoadEngine, Phases};
+use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
-use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Step, Sweep};
+use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Step, Sweep};
 
 use super::Calibrated;
 
@@ -38,10 +39,19 @@ pub struct Rung {
 impl Rung {
     /// As the plan writes it: `qps: 5`.
     pub fn written(&self) -> String {
-        match self.load {
+        match &self.load {
             Load::Closed { batch_size } => format!("batch_size: {batch_size}"),
-            Load::Open { qps, .. } => format!("qps: {qps}"),
+            Load::Open { qps, arrivals, .. } => match &arrivals.profile {
+                None => format!("qps: {qps}"),
+                Some(profile) if profile.own_rate().is_some() => format!("arrivals: {}", profile.label()),
+                Some(profile) => format!("qps: {qps}, {}", profile.label()),
+            },
         }
+    }
+
+    /// The course of an open loop's rate.
+    pub fn course(&self) -> Option<Course> {
+        Course::new(&self.load, &self.phases)
     }
 }
 
@@ -126,9 +136,31 @@ impl<'p> SweepView<'p> {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
         let found: Vec<u32> = match on_axis.is_empty() {
             false => on_axis,
-            true => self.scenarios.iter().map(|(_, scenario)| of(scenario)).collect(),
+            true => self.with_presets().iter().map(of).collect(),
         };
         (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
+    }
+
+    /// The scenarios, those of a preset on the `lengths` axis with each of its presets.
+    fn with_presets(&self) -> Vec<Resolved> {
+        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(|value| preset(value)).collect();
+        let scenarios = self.scenarios.iter().map(|(_, scenario)| scenario.clone());
+        if presets.is_empty() {
+            return scenarios.collect();
+        }
+        let with = |scenario: Resolved| {
+            presets.iter().map(move |preset| {
+                let mut scenario = scenario.clone();
+                scenario.apply(preset);
+                scenario
+            })
+        };
+        scenarios.flat_map(with).collect()
+    }
+
+    /// Whether requests of some cell differ in length.
+    pub fn varies_lengths(&self) -> bool {
+        self.with_presets().iter().any(|scenario| scenario.content.lengths.is_some())
     }
 
     /// The endpoints that are no mocks.
@@ -165,17 +197,25 @@ impl<'p> SweepView<'p> {
     }
 }
 
-/// The load points of a sweep. `qps` with `batch_size` is an open loop whose cap changes no rate.
+/// The load points of a sweep: of a profile in requests per second there is one. `qps` with `batch_size` is an open loop whose cap changes no rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    if let Some(qps) = sweep.arrivals.own_rate() {
+        let load = Load::Open { qps, arrivals: sweep.arrivals.clone(), cap: None };
+        let at = steps!["sweeps", name, "arrivals"];
+        return phases(&plan.phases, &sweep.phases, &load)
+            .map(|phases| Rung { load, phases, at })
+            .into_iter()
+            .collect();
+    }
     let rates = sweep.written("qps");
     let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };
     let load = |value: &Scalar| match axis {
-        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals, cap: None }),
+        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals.clone(), cap: None }),
         _ => Some(Load::Closed { batch_size: whole(value)? }),
     };
     let rung = |(value, place): (Scalar, Vec<Step>)| {
         let load = load(&value)?;
-        let phases = phases(&plan.phases, &sweep.phases, load).ok()?;
+        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
         Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat() })
     };
     points.into_iter().filter_map(rung).collect()
@@ -186,6 +226,13 @@ fn number(value: &Scalar) -> Option<crate::units::Decimal> {
         Scalar::Number(number) => Some(*number),
         _ => None,
     }
+}
+
+/// What a value of the `lengths` axis says of a request.
+fn preset(value: &Scalar) -> Option<Scenario> {
+    let Scalar::Text(name) = value else { return None };
+    let lengths = WrittenLengths { preset: Some(Preset::of_name(name)?), ..WrittenLengths::default() };
+    Some(Scenario { lengths: Some(lengths), ..Scenario::default() })
 }
 
 fn whole(value: &Scalar) -> Option<u32> {

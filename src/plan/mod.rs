@@ -7,6 +7,7 @@
 
 mod aliases;
 mod allow;
+mod arrivals;
 mod axis;
 mod check;
 mod client;
@@ -16,6 +17,7 @@ mod endpoint;
 mod error;
 mod files;
 mod foreign;
+pub mod lengths;
 mod load;
 mod mask;
 pub mod matrix;
@@ -24,6 +26,8 @@ mod mock_figures;
 pub mod model;
 mod objective;
 mod prefix;
+mod process;
+mod profile;
 mod read;
 mod recover;
 mod remedy;

@@ -9,13 +9,17 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::allow::{Allow, LintCode};
+pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
+pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
+pub use super::process::{Gamma, Process};
+pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 pub use super::tokenizer::TokenizerPath;
@@ -160,7 +164,8 @@ pub struct Model {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
 pub struct Scenario {
-    /// The scenario this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this plan. Default: B1.
+    /// The scenario this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this plan. Default: B1. `lengths`
+    /// is B1 with the lengths that `preset` or `lengths` gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "B1"))]
     #[schemars(example = &"C")]
@@ -179,6 +184,11 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 256)]
     pub output_tokens: Option<u32>,
+    /// Lengths that differ from request to request: a preset, `prompt` and `output` apart, or a table of both. Takes the
+    /// place of `prompt_tokens` and `output_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "preset": "chat" }))]
+    pub lengths: Option<WrittenLengths>,
     /// Tokens of the system prompt that all requests share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 2000)]
@@ -228,6 +238,11 @@ pub struct Scenario {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasesPatch {
+    /// The server is left alone for this long before the load begins; the latency of the first request is then a result of
+    /// its own (`idle_start_ttft`, `idle_start_e2e`). Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "0s"), example = "5m")]
+    pub idle: Option<Nanos>,
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]
@@ -306,7 +321,8 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
-    /// How arrivals of an open loop are spaced. Default poisson.
+    /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
+    /// the run, by a ramp, steps, bursts or a curve. Default poisson.
     #[serde(default, skip_serializing_if = "Arrivals::is_default")]
     #[schemars(extend("default" = "poisson"))]
     pub arrivals: Arrivals,
@@ -345,29 +361,4 @@ pub struct Sweep {
 
 fn one() -> u32 {
     1
-}
-
-/// How the arrivals of an open loop are spaced.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrivals {
-    /// Exponential gaps: independent users.
-    #[default]
-    Poisson,
-    /// Equal gaps.
-    Constant,
-}
-
-impl Arrivals {
-    fn is_default(&self) -> bool {
-        *self == Arrivals::default()
-    }
-
-    /// The name in plans and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Constant => "constant",
-        }
-    }
 }

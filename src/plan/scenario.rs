@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lengths::{Lengths, WrittenLengths};
 use super::model::{Cache, Prefix, Scenario};
 use crate::units::Decimal;
 
@@ -26,12 +27,15 @@ pub struct Content {
     pub reuse: Reuse,
     /// Tokens of the shared system prompt; 0 for none.
     pub system_tokens: u32,
-    /// Tokens of the user's text of one request or turn.
+    /// Tokens of the user's text of one request or turn; where they differ, the most.
     pub prompt_tokens: u32,
-    /// Tokens asked for.
+    /// Tokens asked for; where they differ, the most.
     pub output_tokens: u32,
     /// Turns of a conversation; 1 where there is none.
     pub turns: u32,
+    /// Lengths of prompts and answers, where they differ from request to request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<Lengths>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
@@ -60,7 +64,7 @@ pub struct Resolved {
 }
 
 /// The built-in scenarios: name, what they send, and for whom.
-pub const BUILT_IN: [(&str, Content, &str); 6] = [
+pub static BUILT_IN: [(&str, Content, &str); 6] = [
     ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
     ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
     ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
@@ -70,7 +74,8 @@ pub const BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, prefix: None, cache: Cache::Warm }
+    let (prefix, cache) = (None, Cache::Warm);
+    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths: None, prefix, cache }
 }
 
 /// The content of a built-in scenario, by name.
@@ -82,6 +87,25 @@ impl Default for Content {
     /// B1, the scenario of a plan that names none.
     fn default() -> Content {
         content(Reuse::None, 0, 50, 1)
+    }
+}
+
+impl Content {
+    /// Lays lengths over those that are there, then single lengths over these: a number takes the place of what varied.
+    fn take_lengths(&mut self, lengths: Option<&WrittenLengths>, prompt: Option<u32>, output: Option<u32>) {
+        let mut varied = lengths.and_then(WrittenLengths::resolve).or(self.lengths.take());
+        if let Some(tokens) = prompt {
+            self.prompt_tokens = tokens;
+            varied = varied.map(|lengths| lengths.with_prompt(tokens));
+        }
+        if let Some(tokens) = output {
+            self.output_tokens = tokens;
+            varied = varied.map(|lengths| lengths.with_output(tokens));
+        }
+        let Some(lengths) = varied else { return };
+        (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
+        // Requests of one length are what they would be without `lengths`, and the same run.
+        self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
 }
 
@@ -106,6 +130,7 @@ impl Resolved {
             description: _,
             prompt_tokens,
             output_tokens,
+            lengths,
             system_tokens,
             turns,
             prefix,
@@ -118,8 +143,7 @@ impl Resolved {
             frequency_penalty,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
-        set(&mut self.content.prompt_tokens, prompt_tokens);
-        set(&mut self.content.output_tokens, output_tokens);
+        self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
         self.content.prefix = prefix.or(self.content.prefix);

@@ -249,6 +249,8 @@ mod tests {
         achieved rate            100 req/s
         achieved concurrency     7.92
         tokens per event         1.00
+        idle start TTFT          n/a (no pause, failed, or not alone)
+        idle start E2E           n/a (no pause, failed, or not alone)
         declared reuse           n/a (nothing was sent)
         cached prompt tokens     n/a (the server does not tell)
         jitter ratio             1.05

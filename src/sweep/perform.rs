@@ -102,6 +102,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
         tokenizer,
+        trace: None,
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
     };

@@ -10,6 +10,7 @@ use crate::plan::{Cache, Prefix};
 use crate::units::Seed;
 
 use super::exact::{Around, Counting, Exact};
+use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
@@ -58,6 +59,8 @@ pub struct Generator {
     user_key: [u8; 32],
     nonce: Option<NonceKey>,
     system: Option<System>,
+    /// Where requests differ in length.
+    sampler: Option<Sampler>,
     groups: Option<Groups>,
     group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
@@ -116,9 +119,20 @@ impl Generator {
         let user_key = derived(&digest, b"user");
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
         let group_texts = RefCell::default();
+        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
         let content = content.clone();
-        let mut generator =
-            Generator { content, digest, user_key, nonce, system: None, groups, group_texts, same: None, exact };
+        let mut generator = Generator {
+            content,
+            digest,
+            user_key,
+            nonce,
+            system: None,
+            sampler,
+            groups,
+            group_texts,
+            same: None,
+            exact,
+        };
         generator.system = generator.system_message();
         if generator.content.reuse == Reuse::SamePrompt {
             generator.same = Some(generator.user((0, 0), &generator.lead(0), None));
@@ -232,9 +246,17 @@ impl Generator {
 
     /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
     /// out: without making its text.
-    pub fn lengths(&self, _item: u64, _turn: u32) -> Lengths {
+    pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
+        if let Some(sampler) = &self.sampler {
+            return sampler.draw(item, turn);
+        }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
+    }
+
+    /// The most tokens that a prompt has, history left out.
+    pub fn most_prompt_tokens(&self) -> u32 {
+        self.content.prompt_tokens.saturating_add(self.lead_tokens())
     }
 
     /// Tokens of what stands before the user's first message: system message and shared text.
@@ -308,7 +330,7 @@ pub(super) fn write(
 
 /// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, prefix, cache: _ } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, prefix, cache: _ } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,
@@ -322,6 +344,9 @@ fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     hash.update([reuse]);
     for number in [system_tokens, prompt_tokens, output_tokens, turns] {
         hash.update(number.to_le_bytes());
+    }
+    if let Some(lengths) = lengths {
+        hash.update(format!("lengths {lengths}\0"));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));

@@ -9,6 +9,7 @@ pub mod body;
 mod conversation;
 mod exact;
 mod generator;
+pub mod lengths;
 mod nonce;
 mod prefix;
 mod prose;

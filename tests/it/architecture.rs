@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows"]),
-    ("lint", &["plan", "expand", "analysis"]),
+    ("lint", &["plan", "expand", "workload", "analysis"]),
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),

@@ -1,6 +1,7 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
 mod architecture;
+mod arrivals;
 mod bad;
 mod broken;
 mod calibrate;
@@ -14,6 +15,7 @@ mod fuzz_smoke;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;
+mod idle;
 mod import;
 mod keepalive;
 mod kill;

@@ -68,6 +68,7 @@ fn shaping() -> Shaping {
 
 fn phases(seconds: u64) -> Phases {
     Phases {
+        idle: None,
         fill: Nanos::from_secs(30),
         stabilize: Nanos::from_secs(60),
         measure: Measure { duration: Nanos::from_secs(seconds), min_requests: None, at_most: None },
@@ -137,8 +138,9 @@ pub(super) fn open_completions() -> RunSpec {
             frequency_penalty: Some(Decimal::new(25, 2)),
             ..shaping()
         },
-        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
         phases: Phases {
+            idle: None,
             measure: Measure {
                 duration: Nanos::from_secs(10),
                 min_requests: Some(100),

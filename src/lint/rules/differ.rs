@@ -135,6 +135,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (shared(left) != shared(right), "what requests share"),
         (left.prompt_tokens != right.prompt_tokens, "prompt_tokens"),
         (left.output_tokens != right.output_tokens, "output_tokens"),
+        (left.lengths != right.lengths, "lengths"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
         (a.temperature != b.temperature, "temperature"),

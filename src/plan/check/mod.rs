@@ -1,9 +1,11 @@
 //! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
+mod arrivals;
 mod compare;
 mod condition;
 mod endpoint;
+mod lengths;
 mod limits;
 mod names;
 mod pairs;

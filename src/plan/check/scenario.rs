@@ -21,6 +21,7 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
         }
     }
@@ -86,6 +87,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         description: _,
         prompt_tokens,
         output_tokens,
+        lengths: _,
         system_tokens,
         turns,
         // Its own checks are in `prefix`.

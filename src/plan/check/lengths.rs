@@ -1,0 +1,296 @@
+//! Lengths: one way of saying them, numbers within their range, distributions that can be drawn from.
+
+use super::{Checker, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::lengths::{
+    LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, WrittenDistribution, WrittenLengths, WrittenLognormal, WrittenNormal,
+};
+use crate::plan::model::{Scenario, Table};
+use crate::plan::scenario::{Reuse, resolve};
+use crate::plan::tree::{Node, Step, Value};
+use crate::units::Decimal;
+
+/// The largest sigma: beyond it half of all values differ by a factor of a thousand and more.
+const MOST_SIGMA: Decimal = Decimal::new(5, 0);
+
+/// The fewest tokens of a prompt or an answer, and what they are called.
+#[derive(Clone, Copy)]
+struct Side {
+    least: u32,
+    what: &'static str,
+}
+
+const PROMPT: Side = Side { least: LEAST_PROMPT, what: "a prompt" };
+const OUTPUT: Side = Side { least: LEAST_OUTPUT, what: "an answer" };
+
+impl Checker<'_> {
+    /// Checks `lengths` of a scenario.
+    pub(super) fn lengths(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
+        let Some(lengths) = &scenario.lengths else { return };
+        let at = &steps!["scenarios", name, "lengths"][..];
+        self.beside_lengths(name, scenario);
+        let resolved = resolve(name, table);
+        if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
+            let message = format!("every request of scenario `{name}` is the same: its lengths cannot differ");
+            let remedy = "start from a scenario whose prompts differ: base: B1";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if !self.one_form(at, lengths) {
+            return;
+        }
+        for (key, distribution, side) in [("prompt", &lengths.prompt, PROMPT), ("output", &lengths.output, OUTPUT)] {
+            if let Some(distribution) = distribution {
+                self.distribution(&[at, &steps![key]].concat(), distribution, side);
+            }
+        }
+        if let Some(pairs) = &lengths.pairs {
+            self.pairs_of_lengths(&[at, &steps!["pairs"]].concat(), pairs.len(), |index| {
+                let pair = &pairs[index];
+                (vec![("prompt", pair.prompt, PROMPT), ("output", pair.output, OUTPUT)], pair.weight)
+            });
+        }
+        if let Some(rows) = &lengths.histogram {
+            self.buckets(&[at, &steps!["histogram"]].concat(), rows.len(), |index| {
+                let row = &rows[index];
+                let ranges = vec![
+                    ("prompt_min", "prompt_max", (row.prompt_min, row.prompt_max), PROMPT),
+                    ("output_min", "output_max", (row.output_min, row.output_max), OUTPUT),
+                ];
+                (ranges, row.weight)
+            });
+        }
+    }
+
+    /// Reports single lengths beside those that differ.
+    fn beside_lengths(&mut self, name: &str, scenario: &Scenario) {
+        let given = [("prompt_tokens", scenario.prompt_tokens), ("output_tokens", scenario.output_tokens)];
+        for (field, tokens) in given.into_iter().filter_map(|(field, tokens)| Some((field, tokens?))) {
+            let side = if field == "prompt_tokens" { "prompt" } else { "output" };
+            let message = format!("`{field}` and `lengths` of scenario `{name}` both say how long a request is");
+            let remedy = format!("keep one of the two; in `lengths` one length is {side}: {tokens}");
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
+            diagnostic.related.extend(self.key_of(&steps!["scenarios", name, "lengths"], "lengths are given here"));
+            self.report_key(&steps!["scenarios", name, field], diagnostic);
+        }
+    }
+
+    /// Whether lengths are said in one way, wholly.
+    fn one_form(&mut self, at: &[Step], lengths: &WrittenLengths) -> bool {
+        let WrittenLengths { preset, shape, prompt, output, pairs, histogram } = lengths;
+        let each = prompt.is_some() || output.is_some();
+        let forms = [
+            (preset.is_some(), "preset"),
+            (each, if prompt.is_some() { "prompt" } else { "output" }),
+            (pairs.is_some(), "pairs"),
+            (histogram.is_some(), "histogram"),
+        ];
+        let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
+        if shape.is_some() && preset.is_none() {
+            let message = "`shape` says how a preset is read, and there is none";
+            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are { lognormal: { median: 500, sigma: 0.8, … } }";
+            self.report_key(&[at, &steps!["shape"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+        if self.tree.walk(at).node.is_damaged() {
+            return given.len() == 1;
+        }
+        if let [first, second, ..] = given[..] {
+            let message = format!("`{first}` and `{second}` both say the lengths");
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
+            diagnostic.related.extend(self.key_of(&[at, &steps![first]].concat(), "first here"));
+            self.report_key(&[at, &steps![second]].concat(), diagnostic);
+            return false;
+        }
+        let missing = match (given.first(), prompt, output) {
+            (None, ..) => {
+                let remedy = "write preset: chat, or prompt: and output:, or pairs: [[256, 1024]]";
+                let message = "these lengths say nothing";
+                self.report_key(at, Diagnostic::new(Code::Empty, message).remedy(remedy));
+                return false;
+            }
+            (_, Some(_), None) => Some(("output", "prompt")),
+            (_, None, Some(_)) => Some(("prompt", "output")),
+            _ => None,
+        };
+        if let Some((missing, given)) = missing {
+            let message = format!("`lengths` has `{given}` and no `{missing}`");
+            let remedy = format!("add {missing}: 256 for one length, or a distribution");
+            self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
+        }
+        missing.is_none()
+    }
+
+    fn distribution(&mut self, at: &[Step], written: &WrittenDistribution, side: Side) {
+        let WrittenDistribution { constant, uniform, normal, lognormal, histogram } = written;
+        let forms = [
+            (constant.is_some(), "constant"),
+            (uniform.is_some(), "uniform"),
+            (normal.is_some(), "normal"),
+            (lognormal.is_some(), "lognormal"),
+            (histogram.is_some(), "histogram"),
+        ];
+        let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
+        let inside = |key: &str| [at, &steps![key]].concat();
+        match given[..] {
+            [] => {
+                let remedy = "write a number, or { lognormal: { mean: 500, sd: 300, min: 50, max: 4000 } }";
+                return self.empty(at, "this distribution says nothing", remedy);
+            }
+            [first, second, ..] => {
+                let message = format!("`{first}` and `{second}` are two distributions");
+                let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
+                return self.report_key(&inside(second), diagnostic);
+            }
+            [_] => {}
+        }
+        if let Some(tokens) = constant {
+            let is_short = matches!(self.tree.walk(at).node.value, Value::Int(_));
+            let at = if is_short { at.to_vec() } else { inside("constant") };
+            self.tokens_in_range(&at, "constant", *tokens, side);
+        }
+        if let Some(range) = uniform {
+            self.bounds(&inside("uniform"), ("min", "max"), (range.min, range.max), side);
+        }
+        if let Some(normal) = normal {
+            self.normal(&inside("normal"), normal, side);
+        }
+        if let Some(lognormal) = lognormal {
+            self.lognormal(&inside("lognormal"), lognormal, side);
+        }
+        if let Some(rows) = histogram {
+            self.buckets(&inside("histogram"), rows.len(), |index| {
+                (vec![("min", "max", (rows[index].min, rows[index].max), side)], rows[index].weight)
+            });
+        }
+    }
+
+    fn normal(&mut self, at: &[Step], WrittenNormal { mean, sd, min, max }: &WrittenNormal, side: Side) {
+        let bounds = self.bounds(at, ("min", "max"), (*min, *max), side).then_some((*min, *max));
+        self.centre(at, "mean", *mean, bounds);
+        self.spread(at, "sd", *sd, Decimal::from(MOST_TOKENS));
+    }
+
+    fn lognormal(&mut self, at: &[Step], written: &WrittenLognormal, side: Side) {
+        let WrittenLognormal { mean, sd, median, sigma, min, max } = written;
+        let bounds = self.bounds(at, ("min", "max"), (*min, *max), side).then_some((*min, *max));
+        match (mean, sd, median, sigma) {
+            (Some(mean), Some(sd), None, None) => {
+                self.centre(at, "mean", *mean, bounds);
+                self.spread(at, "sd", *sd, Decimal::from(MOST_TOKENS));
+            }
+            (None, None, Some(median), Some(sigma)) => {
+                self.centre(at, "median", *median, bounds);
+                self.spread(at, "sigma", *sigma, MOST_SIGMA);
+            }
+            _ if self.tree.walk(at).node.is_damaged() => {}
+            _ => {
+                let message = "a lognormal distribution has `mean` and `sd`, or `median` and `sigma`";
+                let remedy = "write { mean: 500, sd: 300, min: 50, max: 4000 }";
+                self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            }
+        }
+    }
+
+    /// Reports a mean or median outside of the cut.
+    fn centre(&mut self, at: &[Step], field: &str, value: Decimal, bounds: Option<(u32, u32)>) {
+        let Some((min, max)) = bounds else { return };
+        if value < Decimal::from(min) || value > Decimal::from(max) {
+            let message = format!("`{field}` must lie within `min` and `max`, {min} to {max}, not at {value}");
+            let remedy = "it is the one before the cut; with it outside, hardly anything sent would be like it";
+            let at = [at, &steps![field]].concat();
+            self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+    }
+
+    fn spread(&mut self, at: &[Step], field: &str, value: Decimal, most: Decimal) {
+        if !value.is_positive() || value > most {
+            let message = format!("`{field}` must be a number above 0, up to {most}, not {value}");
+            let remedy = "for one length write the number of tokens alone";
+            let at = [at, &steps![field]].concat();
+            self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+    }
+
+    /// Whether a number of tokens can be sent.
+    fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, side: Side) -> bool {
+        let good = (side.least..=MOST_TOKENS).contains(&tokens);
+        if !good {
+            let wanted = format!("from {} to {MOST_TOKENS}", side.least);
+            let message =
+                format!("`{field}` must be a whole number {wanted}, not {tokens}: {} has no other", side.what);
+            let remedy = format!("write a whole number {wanted}");
+            self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+        good
+    }
+
+    /// Whether two bounds are a range of tokens that can be sent.
+    fn bounds(&mut self, at: &[Step], (low, high): (&str, &str), (min, max): (u32, u32), side: Side) -> bool {
+        let inside = |key: &str| [at, &steps![key]].concat();
+        let good = [(low, min), (high, max)].map(|(key, value)| self.tokens_in_range(&inside(key), key, value, side));
+        if good.contains(&false) {
+            return false;
+        }
+        if min > max {
+            let message = format!("`{low}` is {min} and `{high}` only {max}");
+            let mut diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number first");
+            diagnostic.related.extend(self.key_of(&inside(high), "the most"));
+            self.report(&inside(low), diagnostic);
+        }
+        min <= max
+    }
+
+    /// Checks a table of buckets: what `row` says of each, and that there is something to draw from.
+    #[expect(clippy::type_complexity, reason = "said once, and a name would only hide it")]
+    fn buckets<'k>(
+        &mut self,
+        at: &[Step],
+        rows: usize,
+        row: impl Fn(usize) -> (Vec<(&'k str, &'k str, (u32, u32), Side)>, Decimal),
+    ) {
+        for index in 0..rows {
+            let at = [at, &steps![index]].concat();
+            for (low, high, range, side) in row(index).0 {
+                self.bounds(&at, (low, high), range, side);
+            }
+        }
+        self.weights(at, rows, |index| row(index).1);
+    }
+
+    /// Checks a list of pairs.
+    fn pairs_of_lengths<'k>(
+        &mut self,
+        at: &[Step],
+        rows: usize,
+        row: impl Fn(usize) -> (Vec<(&'k str, u32, Side)>, Decimal),
+    ) {
+        for index in 0..rows {
+            let at = [at, &steps![index]].concat();
+            let is_list = matches!(self.tree.walk(&at).node, Node { value: Value::List(_), .. });
+            for (place, (field, tokens, side)) in row(index).0.into_iter().enumerate() {
+                let last = if is_list { Step::from(place) } else { Step::from(field) };
+                self.tokens_in_range(&[&at[..], &[last]].concat(), field, tokens, side);
+            }
+        }
+        self.weights(at, rows, |index| row(index).1);
+    }
+
+    /// Reports weights below zero, and a table in which nothing ever comes.
+    fn weights(&mut self, at: &[Step], rows: usize, weight: impl Fn(usize) -> Decimal) {
+        let zero = Decimal::default();
+        for index in (0..rows).filter(|index| weight(*index) < zero) {
+            let row = [at, &steps![index]].concat();
+            let last = match &self.tree.walk(&row).node.value {
+                Value::List(_) => Step::from(2),
+                _ => Step::from("weight"),
+            };
+            let message = format!("a weight is never below 0, and this one is {}", weight(index));
+            let remedy = "write how often it comes, against the sum of all weights";
+            let at = [&row[..], &[last]].concat();
+            self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+        if (0..rows).all(|index| weight(index) == zero) {
+            let remedy = "write at least one row with a weight above 0";
+            self.empty(at, "nothing can be drawn from this table", remedy);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Lengths as runs carry them: shorthand and presets are gone, tables are in memory, numbers are exact.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::units::Decimal;
+
+/// How many tokens the prompts and answers of a run have, request by request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lengths {
+    /// Prompt and answer are drawn apart from each other.
+    Each {
+        /// Tokens of the user's text.
+        prompt: Distribution,
+        /// Tokens asked for.
+        output: Distribution,
+    },
+    /// Both come from one row of a table, so that they keep what they have to do with each other.
+    Joint(Rows<Joint>),
+}
+
+/// How one count of tokens is drawn. Bounds are whole tokens and belong to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Always this many.
+    Constant(u32),
+    /// Any number of a range, each as often as the others.
+    Uniform(Range),
+    /// A normal distribution, cut to a range.
+    Normal {
+        /// Mean before the cut.
+        mean: Decimal,
+        /// Standard deviation before the cut.
+        sd: Decimal,
+        /// Where it is cut.
+        within: Range,
+    },
+    /// A lognormal distribution with this mean and deviation, cut to a range.
+    Lognormal {
+        /// Mean before the cut.
+        mean: Decimal,
+        /// Standard deviation before the cut.
+        sd: Decimal,
+        /// Where it is cut.
+        within: Range,
+    },
+    /// A lognormal distribution by its median, cut to a range.
+    LognormalMedian {
+        /// Median before the cut.
+        median: Decimal,
+        /// Standard deviation of the logarithm before the cut.
+        sigma: Decimal,
+        /// Where it is cut.
+        within: Range,
+    },
+    /// A bucket by its weight, then any number of the bucket, each as often as the others.
+    Histogram(Rows<Bucket>),
+}
+
+/// Whole tokens from `min` to `max`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Range {
+    /// The fewest tokens.
+    pub min: u32,
+    /// The most tokens.
+    pub max: u32,
+}
+
+/// One bucket of a histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Bucket {
+    /// Its tokens.
+    pub tokens: Range,
+    /// How often it comes, against the sum of all weights.
+    pub weight: Decimal,
+}
+
+/// One row of a joint table; a pair of lengths is a row whose ranges hold one number each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Joint {
+    /// Tokens of the user's text.
+    pub prompt: Range,
+    /// Tokens asked for.
+    pub output: Range,
+    /// How often it comes, against the sum of all weights.
+    pub weight: Decimal,
+}
+
+/// A row of a table of lengths.
+pub trait Row: Copy {
+    /// How often it comes.
+    fn weight(&self) -> Decimal;
+    /// All that it says, in one text; two rows say the same if their texts are equal.
+    fn canonical(&self) -> String;
+}
+
+impl Row for Bucket {
+    fn weight(&self) -> Decimal {
+        self.weight
+    }
+    fn canonical(&self) -> String {
+        format!("{} {}", self.tokens, self.weight)
+    }
+}
+
+impl Row for Joint {
+    fn weight(&self) -> Decimal {
+        self.weight
+    }
+    fn canonical(&self) -> String {
+        format!("{} {} {}", self.prompt, self.output, self.weight)
+    }
+}
+
+/// The rows of a table, shared between all runs that draw from it, with a digest that stands for them in comparisons.
+#[derive(Debug, Clone)]
+pub struct Rows<T> {
+    rows: Arc<[T]>,
+    digest: Arc<str>,
+}
+
+impl<T: Row> Rows<T> {
+    /// A table of these rows; those that never come are left out.
+    pub fn new(rows: impl IntoIterator<Item = T>) -> Rows<T> {
+        let rows: Arc<[T]> = rows.into_iter().filter(|row| row.weight().is_positive()).collect();
+        let mut hash = Sha256::new_with_prefix(b"sweepline lengths 1\0");
+        for row in rows.iter() {
+            hash.update(row.canonical());
+            hash.update(b"\n");
+        }
+        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Rows { rows, digest: digest.into() }
+    }
+}
+
+impl<T> Rows<T> {
+    /// The rows, in the order of the file.
+    pub fn rows(&self) -> &[T] {
+        &self.rows
+    }
+
+    /// SHA-256 of all that the rows say, as 64 hex digits: the same for an inline table and the same one in a file.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+impl<T> PartialEq for Rows<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl<T> Eq for Rows<T> {}
+
+impl<T> Hash for Rows<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
+}
+
+impl<T: Serialize> Serialize for Rows<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.rows.serialize(serializer)
+    }
+}
+
+impl<'de, T: Row + Deserialize<'de>> Deserialize<'de> for Rows<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Rows::new)
+    }
+}
+
+impl Range {
+    /// A range of one number.
+    pub const fn one(tokens: u32) -> Range {
+        Range { min: tokens, max: tokens }
+    }
+}
+
+impl Distribution {
+    /// The fewest and the most tokens that may come.
+    pub fn range(&self) -> Range {
+        match self {
+            Distribution::Constant(tokens) => Range::one(*tokens),
+            Distribution::Uniform(within)
+            | Distribution::Normal { within, .. }
+            | Distribution::Lognormal { within, .. }
+            | Distribution::LognormalMedian { within, .. } => *within,
+            Distribution::Histogram(rows) => around(rows.rows().iter().map(|row| row.tokens)),
+        }
+    }
+}
+
+/// The range that holds all of `ranges`.
+fn around(ranges: impl Iterator<Item = Range>) -> Range {
+    let both = |all: Range, one: Range| Range { min: all.min.min(one.min), max: all.max.max(one.max) };
+    ranges.reduce(both).unwrap_or(Range::one(0))
+}
+
+impl Lengths {
+    /// The fewest and the most tokens that a prompt may have.
+    pub fn prompt_range(&self) -> Range {
+        match self {
+            Lengths::Each { prompt, .. } => prompt.range(),
+            Lengths::Joint(rows) => around(rows.rows().iter().map(|row| row.prompt)),
+        }
+    }
+
+    /// The fewest and the most tokens that may be asked for.
+    pub fn output_range(&self) -> Range {
+        match self {
+            Lengths::Each { output, .. } => output.range(),
+            Lengths::Joint(rows) => around(rows.rows().iter().map(|row| row.output)),
+        }
+    }
+
+    /// The same with every prompt of one length.
+    pub fn with_prompt(&self, tokens: u32) -> Lengths {
+        match self {
+            Lengths::Each { output, .. } => {
+                Lengths::Each { prompt: Distribution::Constant(tokens), output: output.clone() }
+            }
+            Lengths::Joint(rows) => {
+                Lengths::Joint(Rows::new(rows.rows().iter().map(|row| Joint { prompt: Range::one(tokens), ..*row })))
+            }
+        }
+    }
+
+    /// The same with every answer of one length.
+    pub fn with_output(&self, tokens: u32) -> Lengths {
+        match self {
+            Lengths::Each { prompt, .. } => {
+                Lengths::Each { prompt: prompt.clone(), output: Distribution::Constant(tokens) }
+            }
+            Lengths::Joint(rows) => {
+                Lengths::Joint(Rows::new(rows.rows().iter().map(|row| Joint { output: Range::one(tokens), ..*row })))
+            }
+        }
+    }
+
+    /// Whether all requests have the same lengths after all.
+    pub fn is_constant(&self) -> bool {
+        let one = |range: Range| range.min == range.max;
+        one(self.prompt_range()) && one(self.output_range())
+    }
+}
+
+impl fmt::Display for Range {
+    /// `50..4000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.min, self.max)
+    }
+}
+
+impl fmt::Display for Distribution {
+    /// All that it says, a table by its digest: `lognormal mean 500 sd 300 within 50..4000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distribution::Constant(tokens) => write!(f, "{tokens}"),
+            Distribution::Uniform(within) => write!(f, "uniform within {within}"),
+            Distribution::Normal { mean, sd, within } => write!(f, "normal mean {mean} sd {sd} within {within}"),
+            Distribution::Lognormal { mean, sd, within } => write!(f, "lognormal mean {mean} sd {sd} within {within}"),
+            Distribution::LognormalMedian { median, sigma, within } => {
+                write!(f, "lognormal median {median} sigma {sigma} within {within}")
+            }
+            Distribution::Histogram(rows) => {
+                write!(f, "histogram of {} within {}, sha256:{}", rows.rows().len(), self.range(), rows.digest())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Lengths {
+    /// `lognormal mean 500 sd 300 within 50..4000 → 256`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lengths::Each { prompt, output } => write!(f, "{prompt} → {output}"),
+            Lengths::Joint(rows) => {
+                let (prompt, output) = (self.prompt_range(), self.output_range());
+                write!(f, "table of {} within {prompt} → {output}, sha256:{}", rows.rows().len(), rows.digest())
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A distribution ready to be drawn from: a number between 0 and 1 becomes a count of tokens, and the same number always
+//! the same count. Rising numbers give counts that never fall.
+
+use crate::plan::lengths::{Distribution, Range, Row, Rows};
+
+use super::moments::Moments;
+use super::normal;
+
+/// A distribution of one count of tokens.
+#[derive(Debug, Clone)]
+pub enum Law {
+    /// Any number of a range, each as often as the others.
+    Uniform(Range),
+    /// A normal distribution, cut.
+    Normal(Bell),
+    /// A lognormal distribution, cut.
+    Lognormal(Bell),
+    /// A row of a table by its weight, then any number of its range.
+    Table(Table),
+}
+
+impl Law {
+    /// The law of `distribution`.
+    pub fn new(distribution: &Distribution) -> Law {
+        match distribution {
+            Distribution::Constant(tokens) => Law::Uniform(Range::one(*tokens)),
+            Distribution::Uniform(within) => Law::Uniform(*within),
+            Distribution::Normal { mean, sd, within } => {
+                Law::Normal(Bell::new(mean.to_f64(), sd.to_f64(), *within, f64::from))
+            }
+            Distribution::Lognormal { mean, sd, within } => {
+                let (mean, sd) = (mean.to_f64(), sd.to_f64());
+                let variance = libm::log1p(sd * sd / (mean * mean));
+                let mu = libm::log(mean) - variance / 2.0;
+                Law::Lognormal(Bell::new(mu, libm::sqrt(variance), *within, log))
+            }
+            Distribution::LognormalMedian { median, sigma, within } => {
+                Law::Lognormal(Bell::new(libm::log(median.to_f64()), sigma.to_f64(), *within, log))
+            }
+            Distribution::Histogram(rows) => {
+                Law::Table(Table::new(rows, rows.rows().iter().map(|row| row.tokens).collect()))
+            }
+        }
+    }
+
+    /// The count at the share `u`, above 0 and below 1, of all draws. Rounded to the nearest whole token.
+    pub fn at(&self, u: f64) -> u32 {
+        match self {
+            Law::Uniform(range) => of_range(*range, u),
+            Law::Normal(bell) => bell.rounded(bell.at(u)),
+            Law::Lognormal(bell) => bell.rounded(libm::exp(bell.at(u))),
+            Law::Table(table) => {
+                let (range, inside) = table.at(u);
+                of_range(range, inside)
+            }
+        }
+    }
+
+    /// Mean and standard deviation by the closed forms, before rounding.
+    pub fn moments(&self) -> Moments {
+        match self {
+            Law::Uniform(range) => Moments::of_range(*range),
+            Law::Normal(bell) => Moments::of_normal(bell),
+            Law::Lognormal(bell) => Moments::of_lognormal(bell),
+            Law::Table(table) => Moments::mixed(table.shares().map(|(share, range)| (share, Moments::of_range(range)))),
+        }
+    }
+}
+
+/// The logarithm of a count; of none, minus infinity.
+fn log(tokens: u32) -> f64 {
+    libm::log(f64::from(tokens))
+}
+
+/// The number of `range` at the share `u` of it.
+pub fn of_range(range: Range, u: f64) -> u32 {
+    let count = f64::from(range.max - range.min) + 1.0;
+    (range.min + (u * count) as u32).min(range.max)
+}
+
+/// A normal distribution cut to a range: drawn by its inverse within the share that the cut leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Bell {
+    /// Mean before the cut.
+    pub mean: f64,
+    /// Standard deviation before the cut.
+    pub sd: f64,
+    /// The ends of the cut, in standard deviations from the mean.
+    pub ends: [f64; 2],
+    /// The ends of the cut in tokens.
+    within: Range,
+    /// The share below the lower end and the share that is left, both from the end that is nearer to its tail.
+    low: f64,
+    left: f64,
+    mirrored: bool,
+}
+
+impl Bell {
+    /// The bell of this mean and deviation, cut at `within` as `scale` puts tokens on its axis.
+    fn new(mean: f64, sd: f64, within: Range, scale: impl Fn(u32) -> f64) -> Bell {
+        let ends = [within.min, within.max].map(|tokens| (scale(tokens) - mean) / sd);
+        // In the upper tail shares are close to 1, where floats are coarse; mirrored they are close to 0.
+        let mirrored = ends[0] > 0.0;
+        let low = if mirrored { normal::below(-ends[1]) } else { normal::below(ends[0]) };
+        Bell { mean, sd, ends, within, low, left: normal::between(ends[0], ends[1]), mirrored }
+    }
+
+    /// The share that the cut leaves.
+    pub fn left(&self) -> f64 {
+        self.left
+    }
+
+    /// The value at the share `u` of what is left.
+    fn at(&self, u: f64) -> f64 {
+        let u = if self.mirrored { 1.0 - u } else { u };
+        let p = (self.low + self.left * u).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
+        let z = normal::quantile(p);
+        self.mean + self.sd * if self.mirrored { -z } else { z }
+    }
+
+    /// The nearest whole token inside the cut.
+    fn rounded(&self, tokens: f64) -> u32 {
+        // A float becomes the nearest whole number that there is: no NaN and no overflow comes out of it.
+        (libm::floor(tokens + 0.5) as u32).clamp(self.within.min, self.within.max)
+    }
+}
+
+/// Rows by weight.
+#[derive(Debug, Clone)]
+pub struct Table<T = Range> {
+    rows: Vec<T>,
+    /// The share of each row and all before it.
+    upto: Vec<f64>,
+}
+
+impl<T: Copy> Table<T> {
+    /// What `values` says of each row of `rows`.
+    pub fn new<R: Row>(rows: &Rows<R>, values: Vec<T>) -> Table<T> {
+        let mut sum = 0.0;
+        let mut upto: Vec<f64> = Vec::with_capacity(values.len());
+        for row in rows.rows() {
+            sum += row.weight().to_f64();
+            upto.push(sum);
+        }
+        upto.iter_mut().for_each(|share| *share /= sum);
+        Table { rows: values, upto }
+    }
+
+    /// The row at the share `u`, and the share of that row that `u` is at.
+    pub fn at(&self, u: f64) -> (T, f64) {
+        let row = self.upto.partition_point(|upto| *upto <= u).min(self.rows.len() - 1);
+        let before = if row == 0 { 0.0 } else { self.upto[row - 1] };
+        let inside = (u - before) / (self.upto[row] - before);
+        (self.rows[row], inside.clamp(0.0, 1.0 - f64::EPSILON))
+    }
+
+    /// The share of each row, and the row.
+    pub fn shares(&self) -> impl Iterator<Item = (f64, T)> {
+        let before = std::iter::once(0.0).chain(self.upto.iter().copied());
+        let shares = self.upto.iter().zip(before).map(|(upto, before)| upto - before);
+        shares.zip(self.rows.iter().copied())
+    }
+}
