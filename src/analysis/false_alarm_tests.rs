@@ -69,7 +69,7 @@ fn declared_profiles_raise_no_alarm() {
     let step: fn(f64) -> f64 = |share| if share < 0.5 { 0.2 } else { 1.0 };
     let bursts: fn(f64) -> f64 = |share| if (share * 6.0).fract() < 0.4 { 1.0 } else { 0.05 };
     for profile in [rising, falling, step, bursts] {
-        for (qps, tokens, seconds, count) in [(60.0, 16, 10.0, 100), (20.0, 64, 30.0, 50)] {
+        for (qps, tokens, seconds, count) in [(60.0, 16, 10.0, 50), (20.0, 64, 30.0, 50)] {
             let shape = Run { tokens, seconds, profile: Some(profile), ..Run::open(qps) };
             assert_rare(shape, count);
         }

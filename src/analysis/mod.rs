@@ -7,12 +7,14 @@
 
 pub mod binomial;
 pub mod calibration;
+mod classes;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
 mod idle;
 pub mod measure;
 pub mod metric;
+mod prompts;
 pub mod quantile;
 pub mod request;
 mod reuse;
@@ -25,6 +27,7 @@ pub mod window;
 #[cfg(test)]
 pub mod synthetic;
 
+pub use classes::{OfClass, classes};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};

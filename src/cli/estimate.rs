@@ -104,7 +104,7 @@ impl<'a> Estimator<'a> {
             };
             cost.estimated_from.extend(source);
             cost.requests += requests;
-            let (prompt, output) = tokens(&run.spec.scenario);
+            let (prompt, output) = tokens_of(&run.spec);
             cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
             cost.output_tokens += (requests as f64 * output).round() as u64;
         }
@@ -162,6 +162,18 @@ impl<'a> Spans<'a> {
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
+}
+
+/// Prompt and output tokens of a request of a run on average: of a mix, those of its classes by their weights.
+fn tokens_of(spec: &RunSpec) -> (f64, f64) {
+    if spec.mix.is_empty() {
+        return tokens(&spec.scenario);
+    }
+    let all: f64 = spec.mix.iter().map(|class| class.weight as f64).sum();
+    spec.mix.iter().fold((0.0, 0.0), |(prompt, output), class| {
+        let (share, (of_prompt, of_output)) = (class.weight as f64 / all, tokens(&class.scenario));
+        (prompt + share * of_prompt, output + share * of_output)
+    })
 }
 
 /// Prompt and output tokens of a request on average. Turn k of a conversation sends the k − 1 turns and

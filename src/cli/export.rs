@@ -1,11 +1,11 @@
 //! `sweepline export [PLAN]`: runs or requests as a table.
 
-use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::analysis::{OfClass, PlanMetrics};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
@@ -15,6 +15,7 @@ use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::replace::{cannot_write, replace};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder};
 
@@ -29,7 +30,7 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, or one per request
+    /// One row per run, one per class of a mix, or one per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -57,6 +58,8 @@ enum Written {
 enum Rows {
     /// A run.
     Runs,
+    /// A class of a run over a mix.
+    Classes,
     /// A request.
     Requests,
 }
@@ -91,11 +94,11 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
         Written::Markdown | Written::Parquet => &Markdown,
     };
     match args.rows {
-        Rows::Runs => {
+        Rows::Runs | Rows::Classes => {
             let mut damaged = None;
-            let read =
-                chosen.iter().filter_map(|run| row(&store, plan, run).map_err(|e| damaged.get_or_insert(e)).ok());
-            let rows: Vec<RunRow> = read.collect();
+            let of_run = |run| rows(&store, plan, run, args.rows == Rows::Classes);
+            let read = chosen.iter().filter_map(|run| of_run(run).map_err(|e| damaged.get_or_insert(e)).ok());
+            let rows: Vec<RunRow> = read.flatten().collect();
             let sheet = runs::sheet(&rows);
             let axes = runs::axes(rows.iter().map(|row| &row.labels));
             let sheet = if args.format == Written::Markdown { brief(sheet, &axes) } else { sheet };
@@ -140,10 +143,30 @@ fn usable(listed: &Listed) -> Option<&RunRecord> {
     listed.record.as_ref()
 }
 
-fn row(store: &Store, plan: Option<&Plan>, run: &Chosen) -> Result<RunRow, StoreError> {
+/// The row of a run, or those of its classes.
+fn rows(store: &Store, plan: Option<&Plan>, run: &Chosen, by_class: bool) -> Result<Vec<RunRow>, StoreError> {
     let mut answered = answers::read(store, &run.record, plan)?;
     answered.labels = run.labels.clone();
-    Ok(run_row(plan.map(|plan| plan.name.clone()), run.sweep.clone(), &run.record, answered))
+    let (plan, sweep) = (plan.map(|plan| plan.name.clone()), run.sweep.clone());
+    Ok(match by_class {
+        true => class_rows(plan, sweep, &run.record, &answered),
+        false => vec![run_row(plan, sweep, &run.record, answered)],
+    })
+}
+
+/// The rows of the classes of a run that has been read; the verdict is the run's.
+pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: &Answered) -> Vec<RunRow> {
+    let row = |one: &OfClass| RunRow {
+        plan: plan.clone(),
+        sweep: sweep.clone(),
+        labels: answered.labels.clone(),
+        class: Some(one.class.clone()),
+        started: record.started.to_string(),
+        verdict: answered.verdict.clone(),
+        metrics: one.metrics.clone(),
+        plan_metrics: PlanMetrics::default(),
+    };
+    answered.classes.iter().map(row).collect()
 }
 
 /// The row of a run that has been read.
@@ -152,6 +175,7 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         plan,
         sweep,
         labels: answered.labels,
+        class: None,
         started: record.started.to_string(),
         verdict: answered.verdict,
         metrics: answered.metrics,
@@ -189,44 +213,13 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
     }
 }
 
-fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
-    let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
-    let text = format!("cannot write {what}: {error}");
-    match (path, error.kind()) {
-        (Some(_), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::IsADirectory)
-        | (Some(_), ErrorKind::NotADirectory | ErrorKind::ReadOnlyFilesystem) => Failure::Usage(text),
-        _ => Failure::Unexpected(anyhow::anyhow!(text)),
-    }
-}
-
-/// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
-/// replaced, not the link; what is no regular file, like a pipe, is written to.
-fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let mut out = BufWriter::new(File::options().write(true).open(path)?);
-        fill(&mut out)?;
-        return out.flush();
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    });
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
-    if moved.is_err() {
-        // What was begun is of no use; that it cannot be removed is not worth a second error.
-        let _ = std::fs::remove_file(&beside);
-    }
-    moved
-}
-
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));
+    }
+    if args.rows == Rows::Classes {
+        return Err(Failure::Usage("classes are written as csv, json or markdown".to_owned()));
     }
     let mut seen = std::collections::HashSet::new();
     let mut stored = Vec::new();

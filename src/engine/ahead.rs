@@ -24,28 +24,25 @@ pub struct Ahead<T> {
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Starts making thing 0, 1, 2, … by `make`; `bytes` says how large the first one is, and the others are taken to be
-    /// like it.
+    /// Starts making `things`, of which there is no end; `bytes` says how large the first one is, and the others are taken to
+    /// be like it.
     pub fn start(
-        make: impl Fn(u64) -> T + Send + 'static,
+        mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,
         observer: Observer,
     ) -> std::io::Result<Ahead<T>> {
-        let first = make(0);
+        let first: Vec<T> = things.by_ref().take(1).collect();
         // Short ones in large batches, long ones one by one.
-        let size = bytes(&first).max(1);
-        let in_batch = (BYTES / BATCHES / size).clamp(1, MOST_IN_BATCH) as u64;
+        let size = first.first().map_or(1, bytes).max(1);
+        let in_batch = (BYTES / BATCHES / size).clamp(1, MOST_IN_BATCH);
         // One that is itself a large part of what may be made ahead leaves room for fewer.
         let (sender, batches) = channel((BYTES / size).clamp(1, BATCHES));
         std::thread::Builder::new().name("content".to_owned()).spawn(move || {
             let _member = observer.enlist("content");
             threads::step_back();
             // The run is over when nobody takes them any longer.
-            let _ = sender.blocking_send(vec![first]);
-            let mut next = 1;
-            while sender.blocking_send((next..next + in_batch).map(&make).collect()).is_ok() {
-                next += in_batch;
-            }
+            let _ = sender.blocking_send(first);
+            while sender.blocking_send(things.by_ref().take(in_batch).collect()).is_ok() {}
         })?;
         Ok(Ahead { batch: Vec::new().into_iter(), batches })
     }

@@ -10,20 +10,19 @@ use std::collections::{BinaryHeap, HashMap};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::plan::History;
-use crate::workload::{Conversation, Generator, Shape, body};
+use crate::workload::Conversation;
 
 use super::ahead::Ahead;
 use super::clock::Clock;
-use super::feed::Content;
+use super::feed::{Content, Lane};
 use super::observe::Observer;
 use super::pacer::Start;
 use super::threads;
 use super::waits::Waits;
 
-/// All conversations of a run.
+/// All conversations of a class, or of a run that is no mix.
 pub struct Conversations {
-    generator: Generator,
-    shape: Shape,
+    lane: Lane,
     /// Those begun with real histories.
     started: u64,
     script: Option<Script>,
@@ -72,14 +71,14 @@ struct Waiting {
 }
 
 impl Conversations {
-    /// The conversations that `generator` writes, none begun.
-    pub fn start(generator: Generator, shape: Shape, observer: &Observer) -> std::io::Result<Conversations> {
-        let script = match generator.talk().history {
-            History::Scripted => Some(Script::start(&generator, &shape, observer)?),
+    /// The conversations of `lane`, none begun.
+    pub fn start(lane: Lane, observer: &Observer) -> std::io::Result<Conversations> {
+        let script = match lane.generator.talk().history {
+            History::Scripted => Some(Script::start(&lane, observer)?),
             History::Real => None,
         };
         let (by_slot, pool) = (HashMap::new(), BinaryHeap::new());
-        Ok(Conversations { generator, shape, started: 0, script, by_slot, pool })
+        Ok(Conversations { lane, started: 0, script, by_slot, pool })
     }
 
     /// What the request that starts with `start` carries. None when the thread that makes scripts is gone.
@@ -101,10 +100,10 @@ impl Conversations {
                     Some(Pending::Real(conversation)) => conversation,
                     _ => {
                         self.started += 1;
-                        Box::new(Conversation::new(&self.generator, self.started - 1))
+                        Box::new(Conversation::new(&self.lane.generator, self.started - 1))
                     }
                 };
-                let content = content(&self.shape, &conversation)?;
+                let content = self.lane.turn(&conversation)?;
                 waits.add(from, clock.now());
                 (conversation.number(), content, Some(Pending::Real(conversation)))
             }
@@ -119,14 +118,14 @@ impl Conversations {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
             (Pending::Real(mut conversation), Some(answer)) => {
-                conversation.answered(&self.generator, answer);
+                conversation.answered(&self.lane.generator, answer);
                 conversation.prompt()?;
                 Pending::Real(conversation)
             }
             (Pending::Real(_), None) => return None,
             (scripted, _) => scripted,
         };
-        let think = self.generator.think(number, next);
+        let think = self.lane.generator.think(number, next);
         match slot {
             Some(slot) => drop(self.by_slot.insert(slot, pending)),
             None => self.pool.push(Waiting { ready: at.saturating_add(think), number, pending }),
@@ -138,26 +137,24 @@ impl Conversations {
     fn ready(&mut self, now: u64) -> Option<Pending> {
         // Where nobody thinks, whoever is in the pool is ready.
         let is_ready =
-            self.pool.peek().is_some_and(|first| first.ready <= now || self.generator.talk().think.is_none());
+            self.pool.peek().is_some_and(|first| first.ready <= now || self.lane.generator.talk().think.is_none());
         is_ready.then(|| self.pool.pop())?.map(|waiting| waiting.pending)
     }
 }
 
 impl Script {
-    fn start(generator: &Generator, shape: &Shape, observer: &Observer) -> std::io::Result<Script> {
-        let writer = (generator.clone(), shape.clone());
-        let make = move |number| {
-            let (generator, shape) = &writer;
-            Made::new(Conversation::new(generator, number), generator, shape).expect("every conversation has a turn")
-        };
-        let first_turns = Ahead::start(make, |made: &Made| made.content.body.len(), observer.clone())?;
+    fn start(lane: &Lane, observer: &Observer) -> std::io::Result<Script> {
+        let writer = lane.clone();
+        let first_turns =
+            (0..).filter_map(move |number| Made::new(Conversation::new(&writer.generator, number), &writer));
+        let first_turns = Ahead::start(first_turns, |made: &Made| made.content.body.len(), observer.clone())?;
         let (orders, mut taken) = mpsc::unbounded_channel::<(Conversation, oneshot::Sender<Made>)>();
-        let (generator, shape, observer) = (generator.clone(), shape.clone(), observer.clone());
+        let (lane, observer) = (lane.clone(), observer.clone());
         std::thread::Builder::new().name("script".to_owned()).spawn(move || {
             let _member = observer.enlist("script");
             threads::step_back();
             while let Some((conversation, reply)) = taken.blocking_recv() {
-                if let Some(made) = Made::new(conversation, &generator, &shape) {
+                if let Some(made) = Made::new(conversation, &lane) {
                     // Nobody waits for it when the run is over.
                     let _ = reply.send(made);
                 }
@@ -191,25 +188,12 @@ impl Script {
 
 impl Made {
     /// The next turn of `conversation`; none after its last.
-    fn new(mut conversation: Conversation, generator: &Generator, shape: &Shape) -> Option<Made> {
-        let content = content(shape, &conversation)?;
-        conversation.scripted(generator);
+    fn new(mut conversation: Conversation, lane: &Lane) -> Option<Made> {
+        let content = lane.turn(&conversation)?;
+        conversation.scripted(&lane.generator);
         let rest = conversation.prompt().is_some().then_some(conversation);
         Some(Made { content, rest })
     }
-}
-
-/// What the next turn of `conversation` carries; none after its last.
-fn content(shape: &Shape, conversation: &Conversation) -> Option<Content> {
-    let prompt = conversation.prompt()?;
-    Some(Content {
-        body: body(shape, conversation.history(), prompt).into(),
-        intended_prompt_tokens: prompt.intended_prompt_tokens,
-        reusable_tokens: prompt.reusable_tokens,
-        requested_tokens: prompt.output_tokens,
-        conversation: Some(conversation.number()),
-        turn: Some(conversation.turn()),
-    })
 }
 
 impl Ord for Waiting {

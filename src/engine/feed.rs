@@ -1,12 +1,16 @@
 //! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
 //! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::expand::RunSpec;
-use crate::plan::scenario::Reuse;
-use crate::workload::{Generator, Lengths, NonceKey, Shape, body};
+use crate::expand::{RunSpec, Shaping};
+use crate::plan::scenario::{self, Reuse};
+use crate::workload::tokenizer::TokenizerError;
+use crate::workload::{Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
+use super::EngineError;
 use super::ahead::Ahead;
 use super::clock::Clock;
 use super::conversations::{Conversations, Turn};
@@ -16,6 +20,8 @@ use super::waits::Waits;
 
 /// What one request carries.
 pub struct Content {
+    /// Its class, in a mix.
+    pub class: Option<Arc<str>>,
     /// The encoded body.
     pub body: Bytes,
     /// Prompt tokens meant to be sent.
@@ -31,51 +37,71 @@ pub struct Content {
 }
 
 /// What must be given back when the request has ended.
-pub struct Ticket(Option<Turn>);
+pub struct Ticket(Option<(usize, Turn)>);
+
+/// How requests of one class are made. A run that is no mix has one class without a name.
+#[derive(Clone)]
+pub(super) struct Lane {
+    pub class: Option<Arc<str>>,
+    pub generator: Generator,
+    pub shape: Shape,
+}
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
-    /// Says how long requests were to be that nobody made.
-    generator: Generator,
-    source: Source,
+    lanes: Vec<Lane>,
+    /// The conversations of each lane that has some.
+    talks: Vec<Option<Conversations>>,
+    /// The lane of each request.
+    lineup: Lineup,
+    /// What is made ahead: requests of the lanes without conversations, in their order.
+    ahead: Option<Ahead<Content>>,
     waits: Waits,
 }
 
-enum Source {
-    Ahead(Ahead<Content>),
-    Conversations(Box<Conversations>),
-}
-
 impl Feed {
-    /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
-        let nonce = spec.shaping.nonce.then_some(nonce_key);
-        let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
-        let shape = shape(spec);
-        let source = match spec.scenario.reuse {
-            Reuse::Conversation => {
-                Source::Conversations(Box::new(Conversations::start(generator.clone(), shape, observer)?))
-            }
-            _ => Source::Ahead(make_ahead(generator.clone(), shape, observer.clone())?),
+    /// Starts making the contents of `spec`, of exact lengths where somebody counts tokens.
+    pub fn start(
+        spec: &RunSpec,
+        nonce_key: NonceKey,
+        counting: Option<&Counting>,
+        observer: &Observer,
+    ) -> Result<Feed, EngineError> {
+        let lanes = lanes(spec, spec.shaping.nonce.then_some(nonce_key), counting)?;
+        let weights = spec.mix.iter().map(|class| class.weight);
+        let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
+        let lineup = Lineup::new(mix);
+        let start =
+            |lane: &Lane| lane.shape.conversation.then(|| Conversations::start(lane.clone(), observer)).transpose();
+        let talks: Vec<Option<Conversations>> =
+            lanes.iter().map(start).collect::<std::io::Result<_>>().map_err(EngineError::Setup)?;
+        let ahead = match talks.iter().any(Option::is_none) {
+            true => Some(make_ahead(&lanes, lineup.clone(), observer.clone()).map_err(EngineError::Setup)?),
+            false => None,
         };
-        Ok(Feed { generator, source, waits: Waits::default() })
+        Ok(Feed { lanes, talks, lineup, ahead, waits: Waits::default() })
     }
 
-    /// How long request `k` was to be, system message included, as far as that is known without the answers before it.
-    pub fn wanted(&self, k: u64) -> Lengths {
-        let Lengths { prompt_tokens, output_tokens } = self.generator.lengths(k, 0);
-        Lengths { prompt_tokens: prompt_tokens + self.generator.lead_tokens(), output_tokens }
+    /// The class of the next request and how long it was to be, what stands before the user's first message included, as far
+    /// as that is known without the answers before it: for a request that nobody makes any more.
+    pub fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
+        let (lane, number) = self.lineup.step();
+        let Lane { class, generator, .. } = &self.lanes[lane];
+        let Lengths { prompt_tokens, output_tokens } = generator.lengths(number, 0);
+        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
     }
 
     /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
     /// them is gone.
     pub async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
-        match &mut self.source {
-            Source::Ahead(ahead) => Some((ahead.next(clock, &mut self.waits).await?, Ticket(None))),
-            Source::Conversations(conversations) => {
-                let (content, turn) = conversations.next(start, clock, &mut self.waits).await?;
-                Some((content, Ticket(Some(turn))))
+        let (lane, _) = self.lineup.step();
+        match (&mut self.talks[lane], &mut self.ahead) {
+            (Some(talks), _) => {
+                let (content, turn) = talks.next(start, clock, &mut self.waits).await?;
+                Some((content, Ticket(Some((lane, turn)))))
             }
+            (None, Some(ahead)) => Some((ahead.next(clock, &mut self.waits).await?, Ticket(None))),
+            (None, None) => None,
         }
     }
 
@@ -87,40 +113,81 @@ impl Feed {
     /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
     /// before its next turn, in nanoseconds.
     pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>, at: u64) -> Option<u64> {
-        match (&mut self.source, ticket) {
-            (Source::Conversations(conversations), Ticket(Some(turn))) => conversations.give_back(turn, answer, at),
-            _ => None,
-        }
+        let (lane, turn) = ticket.0?;
+        self.talks[lane].as_mut()?.give_back(turn, answer, at)
     }
 }
 
-fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Ahead<Content>> {
-    // Four bytes of text to a token; where lengths differ, as if all were the longest.
-    let most = (generator.most_prompt_tokens() as usize).saturating_mul(4);
-    let make = move |k: u64| {
-        let prompt = generator.request(k);
+impl Lane {
+    fn content(&self, prompt: &Prompt, body: Vec<u8>) -> Content {
         Content {
-            body: body(&shape, &[], &prompt).into(),
+            class: self.class.clone(),
+            body: body.into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
             reusable_tokens: prompt.reusable_tokens,
             requested_tokens: prompt.output_tokens,
             conversation: None,
             turn: None,
         }
-    };
-    Ahead::start(make, |content| content.body.len().max(most), observer)
+    }
+
+    /// Request `number` of the class, which is no turn of a conversation.
+    fn request(&self, number: u64) -> Content {
+        let prompt = self.generator.request(number);
+        self.content(&prompt, body(&self.shape, &[], &prompt))
+    }
+
+    /// The next turn of a conversation; none after its last.
+    pub fn turn(&self, conversation: &Conversation) -> Option<Content> {
+        let prompt = conversation.prompt()?;
+        Some(Content {
+            conversation: Some(conversation.number()),
+            turn: Some(conversation.turn()),
+            ..self.content(prompt, body(&self.shape, conversation.history(), prompt))
+        })
+    }
 }
 
-fn shape(spec: &RunSpec) -> Shape {
+/// The classes of a run.
+fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -> Result<Vec<Lane>, TokenizerError> {
+    let lane = |class, content: &scenario::Content, shaping, nonce| {
+        let generator = match counting {
+            Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
+            None => Generator::new(content, spec.seed, spec.repeat, nonce),
+        };
+        Ok(Lane { class, generator, shape: shape(spec, content, shaping) })
+    };
+    if spec.mix.is_empty() {
+        return Ok(vec![lane(None, &spec.scenario, &spec.shaping, nonce)?]);
+    }
+    let classes = spec.mix.iter().enumerate();
+    // Two classes may count the same numbers: their nonces have to differ all the same.
+    let key = |number: usize| nonce.map(|key| key.of_class(number as u32));
+    classes.map(|(at, class)| lane(Some(class.name.clone()), &class.scenario, &class.shaping, key(at))).collect()
+}
+
+fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
+    // A turn of a conversation carries the answers before it, and is made elsewhere.
+    let lanes: Vec<Option<Lane>> = lanes.iter().map(|lane| (!lane.shape.conversation).then(|| lane.clone())).collect();
+    // Four bytes of text to a token.
+    let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
+    let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
+    // Where requests differ in length, as if all were the longest.
+    Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
+}
+
+fn shape(spec: &RunSpec, content: &scenario::Content, shaping: &Shaping) -> Shape {
     Shape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,
-        stream: spec.shaping.stream,
-        ignore_eos: spec.shaping.ignore_eos,
-        conversation: spec.scenario.reuse == Reuse::Conversation,
-        temperature: spec.shaping.temperature,
-        top_p: spec.shaping.top_p,
-        presence_penalty: spec.shaping.presence_penalty,
-        frequency_penalty: spec.shaping.frequency_penalty,
+        stream: shaping.stream,
+        ignore_eos: shaping.ignore_eos,
+        conversation: content.reuse == Reuse::Conversation,
+        temperature: shaping.temperature,
+        top_p: shaping.top_p,
+        presence_penalty: shaping.presence_penalty,
+        frequency_penalty: shaping.frequency_penalty,
+        stop: shaping.stop.clone(),
+        extra: shaping.extra.clone(),
     }
 }

@@ -25,7 +25,7 @@ pub struct Schedule {
 enum Source {
     /// Gaps that are drawn, in the time of a course.
     Drawn {
-        gaps: UnitGaps,
+        gaps: Box<UnitGaps>,
         course: Arc<Course>,
         /// Running sum of the gaps.
         sum: f64,
@@ -37,7 +37,11 @@ enum Source {
 impl Schedule {
     /// The schedule of a process under a course of its rate. It ends only where the rate has sunk to 0 for good.
     pub fn drawn(process: Process, course: Course, seed: [u8; 32]) -> Schedule {
-        Schedule::new(Source::Drawn { gaps: UnitGaps::new(process, seed), course: Arc::new(course), sum: 0.0 })
+        Schedule::new(Source::Drawn {
+            gaps: Box::new(UnitGaps::new(process, seed)),
+            course: Arc::new(course),
+            sum: 0.0,
+        })
     }
 
     /// The schedule of a trace. It ends with the trace.

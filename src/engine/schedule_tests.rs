@@ -94,6 +94,8 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
         let mut gaps = UnitGaps::new(process, [11; 32]);
         let sample: Vec<f64> = (0..200_000).map(|_| gaps.next()).collect();
         let (mean, cv) = mean_and_cv(&sample);
+        // docs/PLAN.md quotes these.
+        eprintln!("{process}: mean {mean:.4}, cv {cv:.4}");
         // Five standard errors of the mean; of the cv a bound that its kurtosis (3 + 6 cv²) leaves room for.
         let n = (sample.len() as f64).sqrt();
         assert!((mean - 1.0).abs() < 5.0 * expected / n, "{process}: mean {mean}");

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::expand::RunSpec;
+
 /// Instants of arrivals, shared by all that replay them. A copy goes on from where the original is.
 #[derive(Debug, Clone)]
 pub struct Trace {
@@ -29,6 +31,20 @@ impl Trace {
         debug_assert!(instants.is_sorted(), "instants lie in the order of their times");
         let last = instants.len();
         Trace { instants, first: 0, last, origin: 0, begin: 0, scale: 1.0, period: None, turn: 0, next: 0 }
+    }
+
+    /// The arrivals of a run that replays a trace.
+    pub fn of(spec: &RunSpec) -> Option<Trace> {
+        let replay = spec.scenario.trace.as_ref()?;
+        let instants: Vec<u64> = replay.requests.0.iter().map(|request| request.at.0).collect();
+        let [from, to] = replay.window();
+        Some(Trace::new(instants.into()).window(from.0, to.0).scaled(1.0 / replay.speed.to_f64()))
+    }
+
+    /// How many arrivals lie in [from, to) of the run.
+    pub fn between(self, from: u64, to: u64) -> usize {
+        let mut left = self;
+        std::iter::from_fn(|| left.take()).take_while(|at| *at < to).filter(|at| *at >= from).count()
     }
 
     /// Only those in [from, to) on the trace's clock; `from` becomes its beginning.

@@ -104,8 +104,6 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         return Err(Mistake::UnknownAxis(axis.to_owned()));
     }
     Ok(Scenario {
-        base: None,
-        description: None,
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
         lengths: preset(cell)?,
@@ -116,6 +114,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         sessions: choice(cell, "sessions", (Sessions::ALL, Sessions::name), "pooled or open")?,
         context_limit: whole(cell, "context_limit")?,
         context_cut: choice(cell, "context_cut", (ContextCut::ALL, ContextCut::name), "oldest_turns or end")?,
+        trace: None,
         prefix: None,
         cache: cache(cell)?,
         stream: truth(cell, "stream")?,
@@ -124,6 +123,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         top_p: number(cell, "top_p")?,
         presence_penalty: number(cell, "presence_penalty")?,
         frequency_penalty: number(cell, "frequency_penalty")?,
+        ..Scenario::default()
     })
 }
 

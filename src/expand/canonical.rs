@@ -13,11 +13,12 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Drain, Gamma, History, Measure, MockFigures, Prefix, Process, Scalar, Sessions, Timeouts,
+    Arrivals, Between, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Sessions,
+    Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -44,6 +45,8 @@ pub enum Value {
     Share(Share),
     /// A text.
     Text(String),
+    /// A list or table, as JSON without spaces.
+    Json(String),
 }
 
 impl Value {
@@ -58,6 +61,7 @@ impl Value {
             Value::PerToken(PerToken(Nanos(ns))) => ('p', write!(text, "{ns}")),
             Value::Share(Share(value)) => ('s', write!(text, "{value}")),
             Value::Text(value) => ('t', text.write_all(value.as_bytes())),
+            Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
         written.expect("memory takes every byte");
@@ -75,7 +79,7 @@ impl fmt::Display for Value {
             Value::Duration(value) => write!(f, "{value}"),
             Value::PerToken(value) => write!(f, "{value}"),
             Value::Share(value) => write!(f, "{value}"),
-            Value::Text(value) => f.write_str(value),
+            Value::Text(value) | Value::Json(value) => f.write_str(value),
         }
     }
 }
@@ -147,6 +151,7 @@ fn each(spec: &RunSpec, put: Put) {
         model,
         scenario,
         shaping,
+        mix,
         load,
         phases,
         between: Between { cooldown },
@@ -163,10 +168,12 @@ fn each(spec: &RunSpec, put: Put) {
     put("between.", "cooldown", Value::Duration(*cooldown));
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
-    each_of_load(load, put);
-    let ModelSpec { id, precision } = &**model;
+    each_of_load(load, scenario.trace.is_some(), put);
+    each_of_mix(mix, put);
+    let ModelSpec { id, precision, tokenizer } = &**model;
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
+    some(tokenizer, |tokenizer| put("model.", "tokenizer", text(tokenizer)));
     each_of_phases(phases, put);
     put("", "repeat", int(*repeat));
     each_of_scenario(scenario, put);
@@ -210,7 +217,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-fn each_of_load(load: &Load, put: Put) {
+fn each_of_load(load: &Load, replays: bool, put: Put) {
     match load {
         Load::Closed { batch_size } => {
             put("load.", "batch_size", int(*batch_size));
@@ -218,7 +225,8 @@ fn each_of_load(load: &Load, put: Put) {
         }
         Load::Open { qps, arrivals, cap } => {
             let Arrivals { process, profile } = arrivals;
-            put("load.", "arrivals", text(process.name()));
+            // A trace gives the instants in the place of a process.
+            put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
                 Process::Poisson | Process::Constant => {}
                 Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
@@ -251,7 +259,8 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, prefix, cache } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, trace, prefix, cache } =
+        content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
@@ -293,15 +302,47 @@ fn each_of_scenario(content: &Content, put: Put) {
     some(think, |think| {
         put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
     });
+    if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
+        some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
+        put("scenario.trace.", "reading", text(reading));
+        put("scenario.trace.", "sha256", text(sha256));
+        put("scenario.trace.", "speed", Value::Decimal(*speed));
+        some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));
+    }
     put("scenario.", "turns", int(*turns));
 }
 
+/// Classes in the order written: it decides which class a request belongs to.
+fn each_of_mix(mix: &[ClassSpec], put: Put) {
+    for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
+        let mut put_in = |prefix: &'static str, name: &str, value: Value| {
+            put("mix.", &format!("{number:02}.{prefix}{name}"), value);
+        };
+        each_of_scenario(scenario, &mut put_in);
+        each_of_shaping(shaping, &mut put_in);
+        put_in("", "weight", Value::Int(*weight));
+    }
+}
+
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, nonce } = shaping;
+    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, stop, extra, nonce } =
+        shaping;
+    for (name, field) in extra {
+        let value = match field {
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(value) => Value::Decimal(*value),
+            Json::Text(value) => text(value),
+            Json::List(_) | Json::Table(_) => Value::Json(field.to_string()),
+        };
+        put("shaping.extra.", name, value);
+    }
     some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
     put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
     put("shaping.", "nonce", Value::Bool(*nonce));
     some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    if !stop.is_empty() {
+        put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));
+    }
     put("shaping.", "stream", Value::Bool(*stream));
     put("shaping.", "temperature", Value::Decimal(*temperature));
     some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));

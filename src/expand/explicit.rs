@@ -57,10 +57,14 @@ fn bounded(phases: &mut PhasesPatch) {
 
 /// What a scenario has from its base; what the sweep or plan decides stays open.
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
+    // A mix says nothing of its own but what holds for all its scenarios.
+    if !resolved.mix.is_empty() {
+        return;
+    }
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.
-    if content.lengths.is_none() && scenario.lengths.is_none() {
+    if content.lengths.is_none() && scenario.lengths.is_none() && content.trace.is_none() {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
         scenario.output_tokens.get_or_insert(content.output_tokens);
     }

@@ -1,6 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::{Endpoint, Fact, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
+use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
 
@@ -20,7 +20,9 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
             Some((table, field)) => place.table_of_request(table, field),
             None => place.request_field(rest),
         },
+        "mix" => place.of_class(rest),
         "shaping" if rest == "nonce" => keys(&["nonce"]),
+        "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
         "phases" => place.phase(rest),
@@ -99,8 +101,11 @@ impl Place<'_> {
 
     /// The plan's own scenarios from the cell's one down to its built-in.
     fn chain(&self) -> Vec<(&str, &Scenario)> {
+        self.chain_from(self.name_on("scenario"))
+    }
+
+    fn chain_from(&self, mut at: String) -> Vec<(&str, &Scenario)> {
         let mut chain: Vec<(&str, &Scenario)> = Vec::new();
-        let mut at = self.name_on("scenario");
         while let Some((name, own)) = self.plan.scenarios.get_key_value(&at) {
             if chain.iter().any(|(seen, _)| *seen == name) {
                 break;
@@ -126,7 +131,7 @@ impl Place<'_> {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
             "lengths.joint" => &["lengths"],
-            "prompt_tokens" | "output_tokens" => &[field, "lengths"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace"],
             _ => &[field],
         };
         if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
@@ -143,14 +148,62 @@ impl Place<'_> {
         }
     }
 
+    /// A field of a class of a mix: an axis, then what stands beside the mix, then its own scenario, then its part of the mix.
+    fn of_class(&self, path: &str) -> Vec<Step> {
+        let (number, field) = path.split_once('.').unwrap_or((path, ""));
+        let name = field.rsplit('.').next().unwrap_or(field);
+        let chain = self.chain();
+        let Some((mix, parts)) = chain.iter().find(|(_, own)| !own.mix.is_empty()).map(|(name, own)| (*name, &own.mix))
+        else {
+            return self.axis_or_matrix("scenario");
+        };
+        let index: usize = number.parse().unwrap_or_default();
+        let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
+        let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && gives(scenario, name));
+        match (self.axis(name), own) {
+            (Some(axis), _) => axis,
+            (None, Some((scenario, _))) => keys(&["scenarios", scenario, name]),
+            (None, None) => [&keys(&["scenarios", mix, "mix"])[..], &[Step::from(index)]].concat(),
+        }
+    }
+
+    /// A field of `extra`: the scenario's for the engine, the scenario's for all, then the endpoint's.
+    fn extra(&self, field: &str) -> Vec<Step> {
+        let endpoint = self.name_on("endpoint");
+        let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
+        let own = |scenario: &Scenario| match scenario.extra.get(engine) {
+            Some(Json::Table(own)) => own.contains_key(field),
+            _ => false,
+        };
+        let chain = self.chain();
+        if let Some((name, _)) = chain.iter().find(|(_, scenario)| own(scenario)) {
+            return keys(&["scenarios", name, "extra", engine, field]);
+        }
+        match chain.iter().find(|(_, scenario)| scenario.extra.contains_key(field)) {
+            Some((name, _)) => keys(&["scenarios", name, "extra", field]),
+            None => keys(&["endpoints", &endpoint, "extra", field]),
+        }
+    }
+
     /// A field of a table of the scenario, like `prefix.tokens`.
     fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
         let mut steps = self.request_field(table);
+        let field = match (table, field) {
+            ("trace", "from" | "to") => "window",
+            ("trace", "reading") => "as",
+            ("trace", "sha256") => "file",
+            _ => field,
+        };
         steps.extend(keys(&[field]));
         steps
     }
 
     fn load(&self, field: &str) -> Vec<Step> {
+        if let ("qps" | "arrivals", Some((name, _))) =
+            (field, self.chain().into_iter().find(|(_, scenario)| scenario.trace.is_some()))
+        {
+            return keys(&["scenarios", name, "trace"]);
+        }
         match field {
             "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
@@ -208,6 +261,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "prompt_tokens" => scenario.prompt_tokens.is_some(),
         "output_tokens" => scenario.output_tokens.is_some(),
         "lengths" => scenario.lengths.is_some(),
+        "trace" => scenario.trace.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
         "think" => scenario.think.is_some(),
@@ -222,6 +276,8 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "temperature" => scenario.temperature.is_some(),
         "top_p" => scenario.top_p.is_some(),
         "presence_penalty" => scenario.presence_penalty.is_some(),
-        _ => scenario.frequency_penalty.is_some(),
+        "frequency_penalty" => scenario.frequency_penalty.is_some(),
+        "stop" => !scenario.stop.is_empty(),
+        _ => false,
     }
 }

@@ -5,15 +5,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::plan::scenario::{Content, Resolved, resolve as resolve_scenario};
+use crate::plan::extra;
+use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Replay, Scalar,
+    Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
-use super::{AxisLabels, Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::{
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping,
+};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);
@@ -59,10 +63,11 @@ impl<'p> Resolver<'p> {
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
         has_room(&scenario.content)?;
-        let load = load(sweep, cell)?;
+        let load = load(sweep, cell, scenario.content.trace.as_ref())?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
-            shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+            shaping: self.shaping(sweep, &endpoint, &scenario),
+            mix: self.classes(sweep, &endpoint, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
@@ -94,7 +99,9 @@ impl<'p> Resolver<'p> {
         }
         let model = named(&key.0, "model", &self.plan.models)?;
         let id = model_id(&key.0, model, engine)?;
-        let made = Arc::new(ModelSpec { id, precision: model.precision.clone() });
+        let found = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.found());
+        let tokenizer = found.map(|found| found.digest.clone());
+        let made = Arc::new(ModelSpec { id, precision: model.precision.clone(), tokenizer });
         self.models.insert(key.clone(), Arc::clone(&made));
         Ok((key.0, made))
     }
@@ -108,6 +115,34 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+
+    /// The classes of a mix.
+    fn classes(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Vec<ClassSpec> {
+        let class = |Member { name, weight, scenario }: &Member| ClassSpec {
+            name: name.as_str().into(),
+            weight: *weight,
+            scenario: scenario.content.clone(),
+            shaping: self.shaping(sweep, endpoint, scenario),
+        };
+        scenario.mix.iter().map(class).collect()
+    }
+
+    /// How requests of `scenario` to `endpoint` are shaped.
+    fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
+        let Resolved { temperature, top_p, presence_penalty, frequency_penalty, .. } = *scenario;
+        let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
+        Shaping {
+            stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
+            ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            stop: scenario.stop.clone(),
+            extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
+            nonce: self.plan.nonce.is_on(),
+        }
     }
 }
 
@@ -183,18 +218,6 @@ fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake
     }
 }
 
-fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> Shaping {
-    Shaping {
-        stream: scenario.stream.or(sweep.stream).unwrap_or(plan.stream),
-        ignore_eos: engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-        temperature: scenario.temperature,
-        top_p: scenario.top_p,
-        presence_penalty: scenario.presence_penalty,
-        frequency_penalty: scenario.frequency_penalty,
-        nonce: plan.nonce.is_on(),
-    }
-}
-
 /// How the load generator of a sweep is built.
 pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     let default = LoadEngine::default();
@@ -204,8 +227,12 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
+fn load(sweep: &Sweep, cell: &Cell, trace: Option<&Replay>) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
+    if let Some(trace) = trace {
+        // Its instants take the place of what a process would draw; the rate is what they come to.
+        return Ok(Load::Open { qps: trace.qps(), arrivals: Arrivals::default(), cap: batch_size });
+    }
     let qps = number(cell, "qps")?;
     let arrivals = arrivals(cell)?.unwrap_or_else(|| sweep.arrivals.clone());
     match (batch_size, qps, arrivals.own_rate()) {

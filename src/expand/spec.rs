@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Profile, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Profile, Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -29,6 +29,9 @@ pub struct RunSpec {
     pub scenario: Content,
     /// How each request is shaped.
     pub shaping: Shaping,
+    /// The classes of a mix; each request is of one of them, and `scenario` is the most that one of them sends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<ClassSpec>,
     /// The load pattern.
     pub load: Load,
     /// The phases.
@@ -47,6 +50,20 @@ pub struct RunSpec {
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.
     pub repeat: u32,
+}
+
+/// One class of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassSpec {
+    /// The plan's name of its scenario; not hashed.
+    #[serde(with = "super::labels::text")]
+    pub name: Arc<str>,
+    /// Its part of the sum of all weights is its share of the requests.
+    pub weight: u64,
+    /// What is sent.
+    pub scenario: Content,
+    /// How its requests are shaped.
+    pub shaping: Shaping,
 }
 
 /// What is shared is written and read like what it shares.
@@ -110,6 +127,9 @@ pub struct ModelSpec {
     /// The declared number format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
+    /// Digest of its tokenizer's files, where the plan names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
 }
 
 /// The request's fields that do not depend on its text.
@@ -130,6 +150,12 @@ pub struct Shaping {
     /// Frequency penalty, where sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Further fields of the body, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Json>,
     /// Whether prompts open with a nonce.
     pub nonce: bool,
 }

@@ -12,6 +12,11 @@ pub trait Files {
     /// The bytes of a file, or its first `most` bytes where it is larger.
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>>;
 
+    /// The file of this machine at a canonical path, where these are its files: large ones are not read at once.
+    fn local(&self, _canonical: &Path) -> Option<PathBuf> {
+        None
+    }
+
     /// The names in a folder, to find out what was meant; empty where it cannot be read.
     fn names(&self, folder: &Path) -> Vec<String>;
 }
@@ -36,6 +41,10 @@ impl Files for Disk {
         let mut bytes = Vec::new();
         File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn local(&self, canonical: &Path) -> Option<PathBuf> {
+        Some(canonical.to_owned())
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

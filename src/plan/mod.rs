@@ -15,6 +15,7 @@ pub mod compare;
 pub mod disclosure;
 mod endpoint;
 mod error;
+pub mod extra;
 mod files;
 mod foreign;
 pub mod lengths;
@@ -22,6 +23,7 @@ mod load;
 mod mask;
 pub mod matrix;
 mod merge;
+pub mod mix;
 mod mock_figures;
 pub mod model;
 mod objective;
@@ -44,7 +46,9 @@ mod suggest;
 pub mod talk;
 mod template;
 mod think;
+mod tokenizer;
 mod toml;
+mod trace;
 mod tree;
 mod written;
 mod yaml;
@@ -58,12 +62,15 @@ use std::path::Path;
 
 pub use axis::is_axis;
 pub use error::{Code, Diagnostic, Place, PlanErrors};
+pub use extra::Json;
 pub use files::{Disk, Files};
 pub use load::Options;
 pub use mask::{is_secret_name, looks_like_key};
+pub use mix::MixPart;
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
+pub use tokenizer::{FoundTokenizer, TokenizerFiles, TokenizerFilesError};
 pub use tree::Step;
 
 use load::{Loader, MOST_BYTES};
@@ -212,6 +219,8 @@ pub fn parse_with(
     loader.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
+        trace::find(plan, &recovered.tree, &mut loader);
+        tokenizer::find(plan, &recovered.tree, name.parent().unwrap_or(Path::new("")), &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+use super::extra::Json;
+use super::mix::MixPart;
+
 pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
@@ -23,6 +26,8 @@ pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as Step
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 pub use super::talk::{ContextCut, History, Sessions, Think};
+pub use super::tokenizer::TokenizerPath;
+pub use super::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 
 /// A table whose order is the file's order.
 pub type Table<T> = IndexMap<String, T>;
@@ -150,10 +155,16 @@ pub struct Model {
     #[schemars(example = &"bf16")]
     #[schemars(example = &"fp8")]
     pub precision: Option<String>,
+    /// The model's tokenizer: its tokenizer.json, or a folder that has it with tokenizer_config.json and
+    /// chat_template.jinja. Relative to the plan's file. Prompts then have exactly the asked number of tokens, those of the
+    /// chat template among them; without it lengths are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"tokenizers/llama-3.1")]
+    pub tokenizer: Option<TokenizerPath>,
 }
 
-/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base` and
-/// `description` is also an axis that a matrix may vary.
+/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
+/// `mix`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -217,6 +228,11 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "oldest_turns"))]
     pub context_cut: Option<ContextCut>,
+    /// Requests of a trace in the place of a rate and of lengths: when they came, how long they were, what their prompts share.
+    /// No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
+    pub trace: Option<TraceFile>,
     /// Texts that prompts share. No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]
@@ -251,6 +267,20 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
+    /// Scenarios whose requests are mixed, each with its share: [{ scenario: chat, share: 0.8 }, { scenario: B2, share: 0.2 }].
+    /// What stands beside it holds for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
+    pub mix: Vec<MixPart>,
+    /// Texts at which an answer ends. Default: not sent.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["###", "\n\n"]))]
+    pub stop: OneOrMany<String>,
+    /// Further fields of the request's body, such as the engine's own sampling parameters: { top_k: 20, min_p: 0.05 }.
+    /// A table under the name of an engine holds what is sent to that engine alone: { vllm: { top_k: 20 } }.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::extra::of_scenario")]
+    pub extra: Table<Json>,
 }
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.

@@ -54,7 +54,7 @@ pub struct Ramp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// The rate.
+    /// The rate in this step.
     #[schemars(example = 2)]
     pub qps: Rate,
     /// How long it stays.

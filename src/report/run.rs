@@ -191,7 +191,7 @@ mod tests {
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
         let rows: Vec<_> = records.iter().map(|record| record.row.clone()).collect();
         let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
-        run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
+        run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         let (metrics, verdict) =
             (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let labels = RunLabels::default();
-        let line = Line { labels: &labels, metrics: &metrics, verdict: &verdict };
+        let line = Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict };
         let said = |given| {
             let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, Detail::default());
             text.lines().find(|line| line.starts_with("goodput  ")).unwrap().to_owned()

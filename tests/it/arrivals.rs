@@ -158,11 +158,12 @@ fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     let count = |sweep: &str| {
         lab.write("plan.yaml", &format!("{PLAN}  s: {{ {sweep} }}\n"));
         let json = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
-        json["total"]["requests"].as_u64().unwrap_or_else(|| panic!("{json}"))
+        json["totals"]["to_do"]["requests"].as_u64().unwrap_or_else(|| panic!("{json}"))
     };
     // Half of fill, stabilize, and the window.
     assert_eq!(count("matrix: { qps: 10 }"), 50 + 200 + 600);
-    assert_eq!(count("arrivals: { bursts: { on: 10s, off: 20s } }, matrix: { qps: 10 }"), 50 + 200 + 600);
+    // The 20 s before a window that begins with a burst are a pause.
+    assert_eq!(count("arrivals: { bursts: { on: 10s, off: 20s } }, matrix: { qps: 10 }"), 50 + 600);
     assert_eq!(count("arrivals: { ramp: { from: 2, to: 20, over: 1m } }, matrix: { scenario: B1 }"), 10 + 40 + 660);
     assert_eq!(count("arrivals: { ramp: { from: 20%, to: 200%, over: 1m } }, matrix: { qps: 10 }"), 10 + 40 + 660);
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
@@ -213,6 +214,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         target: Target::parse(&format!("http://127.0.0.1:{}/v1", mock.port)).unwrap(),
         id_prefix: "replay".to_owned(),
         nonce_key: NonceKey::new(&run.id.0, 1),
+        tokenizer: None,
         trace: Some(trace),
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),
         samples: Box::new(Forgetting),

@@ -11,13 +11,15 @@ use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
-const PLANS: [(&str, &str, usize); 6] = [
+const PLANS: [(&str, &str, usize); 8] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
     ("conversations", "batch_size == 8 or qps == 4", 3),
     ("prefix", "qps == 2 and repeat < 1", 3),
+    ("mix", "repeat == 0", 2),
+    ("trace", "repeat < 1", 2),
 ];
 
 fn folder() -> PathBuf {
@@ -97,11 +99,22 @@ fn the_conversations_plan_runs() {
 }
 
 #[test]
+fn the_mix_runs() {
+    is_run_at_small_scale("mix");
+}
+
+#[test]
+fn the_trace_plan_runs() {
+    is_run_at_small_scale("trace");
+}
+
+#[test]
 fn every_plan_is_right_and_explains_itself() {
     let lab = Lab::new();
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()) {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    for entry in files.filter(|path| path.is_file()) {
         let name = entry.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = std::fs::read_to_string(&entry).unwrap();
         assert!(text.starts_with("# yaml-language-server: $schema=../schemas/plan.schema.json\n"), "{name}");

@@ -5,8 +5,10 @@ mod arrivals;
 mod compare;
 mod condition;
 mod endpoint;
+mod extra;
 mod lengths;
 mod limits;
+mod mix;
 mod names;
 mod pairs;
 mod prefix;
@@ -14,6 +16,7 @@ mod rules;
 mod scenario;
 mod sweep;
 mod talk;
+mod trace;
 mod values;
 
 use std::collections::{HashMap, HashSet};

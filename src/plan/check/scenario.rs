@@ -21,9 +21,12 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.extra_of_scenario(name, scenario);
+            self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
             self.talk(name, scenario, plan);
+            self.trace(name, scenario, plan);
         }
     }
 
@@ -97,6 +100,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         sessions: _,
         context_limit,
         context_cut: _,
+        trace: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,
@@ -106,6 +110,10 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         top_p,
         presence_penalty,
         frequency_penalty,
+        // Looked at by `mix` and `extra`.
+        mix: _,
+        stop: _,
+        extra: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);
     [

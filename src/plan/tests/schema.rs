@@ -134,7 +134,7 @@ fn value(path: &Path, text: &str) -> Option<Value> {
 #[test]
 fn plans_meet_the_schema_and_broken_ones_do_not_where_it_can_see() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
-    for path in files("plans") {
+    for path in files("plans").into_iter().filter(|path| path.is_file()) {
         let plan = value(&path, &std::fs::read_to_string(&path).unwrap()).unwrap();
         let errors: Vec<String> =
             validator.iter_errors(&plan).map(|error| format!("{}: {error}", error.instance_path)).collect();

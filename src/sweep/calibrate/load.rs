@@ -105,7 +105,7 @@ fn at_peak(spec: &RunSpec) -> Load {
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
-    Content { prompt_tokens, output_tokens, lengths: None, ..content.clone() }
+    Content { prompt_tokens, output_tokens, lengths: None, trace: None, ..content.clone() }
 }
 
 /// One load of short prompts that differ.
@@ -205,7 +205,7 @@ impl CalibrationLoad {
                 server: Default::default(),
                 mock: Some(figures),
             }),
-            model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None }),
+            model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None, tokenizer: None }),
             scenario: self.content.clone(),
             shaping: Shaping {
                 stream: self.stream,
@@ -214,8 +214,11 @@ impl CalibrationLoad {
                 top_p: None,
                 presence_penalty: None,
                 frequency_penalty: None,
+                stop: Vec::new(),
+                extra: Default::default(),
                 nonce: true,
             },
+            mix: Vec::new(),
             load: self.load.clone(),
             phases: self.phases(at_least),
             between: Between::default(),

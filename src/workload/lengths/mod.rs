@@ -105,6 +105,10 @@ pub struct Expected {
 
 /// What a request of `content` has on average.
 pub fn expected(content: &Content) -> Expected {
+    if let Some(trace) = &content.trace {
+        let [prompt, output] = trace.mean_tokens();
+        return Expected { prompt, output };
+    }
     match content.lengths.as_ref().map(moments) {
         Some([prompt, output]) => Expected { prompt: prompt.mean, output: output.mean },
         None => Expected { prompt: f64::from(content.prompt_tokens), output: f64::from(content.output_tokens) },

@@ -1,0 +1,85 @@
+//! Traces: what is said of one can be followed, and nothing beside it says the same.
+
+use super::{Checker, out_of_range, steps};
+use crate::dataset::Format;
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Plan, Scalar, Scenario, Sweep, TraceFile};
+use crate::plan::scenario::{Reuse, resolve};
+
+impl Checker<'_> {
+    /// Checks `trace` of a scenario. What its file holds was looked at when the plan was loaded.
+    pub(super) fn trace(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        let Some(trace) = &scenario.trace else { return };
+        self.trace_itself(name, trace);
+        let given = [
+            ("prompt_tokens", scenario.prompt_tokens.is_some()),
+            ("output_tokens", scenario.output_tokens.is_some()),
+            ("lengths", scenario.lengths.is_some()),
+            ("system_tokens", scenario.system_tokens.is_some_and(|tokens| tokens > 0)),
+            ("prefix", scenario.prefix.is_some()),
+        ];
+        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+            let message = format!("the trace of scenario `{name}` says what `{field}` would");
+            let remedy = format!("remove `{field}`, or `trace`");
+            let at = steps!["scenarios", name, field];
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        let base = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
+        if base.is_some_and(|content| content.reuse != Reuse::None || content.system_tokens > 0) {
+            let message = format!("scenario `{name}` replays a trace, and its base says what prompts share");
+            let remedy = "remove `base`: the trace says it";
+            let at = steps!["scenarios", name, "trace"];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn trace_itself(&mut self, name: &str, trace: &TraceFile) {
+        let at = |field: &str| steps!["scenarios", name, "trace", field];
+        if !trace.speed.is_positive() {
+            self.report(&at("speed"), out_of_range("speed", "a number above 0", trace.speed));
+        }
+        if let Some([from, to]) = trace.window
+            && from >= to
+        {
+            let message = format!("the window from {from} to {to} has no length");
+            let remedy = "write from and to on the trace's clock, like [0s, 10m]";
+            self.report(&at("window"), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+        let named = trace.format.filter(|format| *format != Format::Columns);
+        if let Some(format) = named
+            && !trace.map.is_empty()
+        {
+            let message = format!("`map` does nothing: the columns of {format} are known");
+            let remedy = "remove `map`, or write as: columns";
+            self.report_key(&at("map"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+        if let Some((key, told)) = trace.map.unknown() {
+            let at = steps!["scenarios", name, "trace", "map", key];
+            self.report_key(&at, Diagnostic::new(Code::WrongValue, told).remedy("see docs/DATASETS.md, columns"));
+        }
+    }
+
+    /// Checks that a sweep over traces leaves the rate to them. Whether every scenario of it is a trace.
+    pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) -> bool {
+        let is_trace = |value: &Scalar| match value {
+            Scalar::Text(scenario) => {
+                resolve(scenario, &plan.scenarios).is_some_and(|found| found.content.trace.is_some())
+            }
+            _ => false,
+        };
+        let scenarios = sweep.values("scenario");
+        let traces = scenarios.iter().filter(|value| is_trace(value)).count();
+        if traces == 0 {
+            return false;
+        }
+        for field in ["qps", "arrivals", "prompt_tokens", "output_tokens", "system_tokens", "lengths"] {
+            let Some((_, place)) = sweep.written(field).into_iter().next() else { continue };
+            let message = format!("sweep `{name}` replays a trace, which says what `{field}` would");
+            let remedy =
+                "remove it, or give the other scenarios a sweep of their own; a trace's `speed` makes it faster";
+            let at = [steps!["sweeps", name].as_slice(), &place].concat();
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        traces == scenarios.len()
+    }
+}

@@ -1,0 +1,146 @@
+//! Traces are replayed as they are: when requests came, how long they were, what their prompts share; and what a run is
+//! knows the file's bytes, not its place.
+
+use std::fmt::Write as _;
+
+use super::lab::{Lab, Run};
+
+/// A trace in Mooncake's form: `count` requests 20 ms apart, each third one in a session that grows by a block.
+fn trace(count: u64) -> String {
+    (0..count).fold(String::new(), |mut text, at| {
+        let blocks: Vec<u64> =
+            if at % 3 == 0 { (0..=at / 3 % 6).collect() } else { vec![1000 + 10 * at, 1001 + 10 * at] };
+        let input = 512 * blocks.len() as u64 - 100;
+        let (timestamp, output) = (at * 20, 2 + at % 4);
+        let line = format!(
+            "{{\"timestamp\": {timestamp}, \"input_length\": {input}, \"output_length\": {output}, \"hash_ids\": {blocks:?}}}"
+        );
+        writeln!(text, "{line}").unwrap();
+        text
+    })
+}
+
+/// A plan that replays `trace` (the fields of a scenario's `trace`) on embedded mocks whose caches hold everything.
+fn plan(endpoints: &str, trace: &str) -> String {
+    let mock = "{ engine: mock, mock: { ttft: 1ms, itl: 1ms, prefix_cache: 1000000, prefix_block: 4 } }";
+    let endpoints: Vec<String> = endpoints.split(' ').map(|name| format!("  {name}: {mock}\n")).collect();
+    format!(
+        "sweepline: 1\nname: traces\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:\n{}\
+         phases: {{ fill: 0s, stabilize: 0s, measure: 1s, drain: 30s }}\n\
+         validity: {{ client_late: {{ suspect: 99%, invalid: 100% }}, unsteady: {{ suspect: 99% }} }}\n\
+         scenarios: {{ replay: {{ trace: {{ {trace} }} }} }}\nsweeps: {{ s: {{ matrix: {{ endpoint: {:?}, scenario: [replay] }} }} }}\n",
+        endpoints.concat(),
+        endpoints.iter().map(|line| line.trim().split(':').next().unwrap()).collect::<Vec<_>>(),
+    )
+}
+
+/// Of each request, by number: when it was wanted, and how long it was to be.
+fn sent(run: &Run) -> Vec<(u64, u64, u32, u32)> {
+    let rows = run.records.iter().map(|record| &record.row);
+    let mut sent: Vec<_> =
+        rows.map(|row| (row.request, row.scheduled_ns, row.intended_prompt_tokens, row.requested_tokens)).collect();
+    sent.sort_unstable();
+    sent
+}
+
+#[test]
+fn a_trace_is_replayed_as_it_was() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(200));
+    lab.write("plan.yaml", &plan("a b", "file: trace.jsonl, speed: 2, window: [200ms, 2s]"));
+    lab.run(&["run", "plan.yaml"]);
+    let runs: Vec<Run> = lab.runs().into_values().collect();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(sent(&runs[0]), sent(&runs[1]), "both servers are sent the same");
+    assert_eq!(runs[0].json["generator_digest"], runs[1].json["generator_digest"]);
+    let lines = trace(200);
+    let wanted: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sent = sent(&runs[0]);
+    assert_eq!(sent.len(), 90, "those of the window, and none behind it");
+    for (number, scheduled, prompt, output) in sent {
+        let line = &wanted[number as usize + 10];
+        assert_eq!(scheduled, (line["timestamp"].as_u64().unwrap() - 200) * 1_000_000 / 2, "{number}");
+        assert_eq!(u64::from(prompt), line["input_length"].as_u64().unwrap(), "{number}");
+        assert_eq!(u64::from(output), line["output_length"].as_u64().unwrap(), "{number}");
+    }
+}
+
+#[test]
+fn blocks_are_shared_as_the_trace_says() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(50));
+    lab.write("plan.yaml", &plan("a", "file: trace.jsonl, as: mooncake"));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
+    let rows = || run.records.iter().map(|record| &record.row);
+    let sum = |of: fn(&sweepline::rows::RequestRow) -> u32| rows().map(|row| u64::from(of(row))).sum::<u64>();
+    let declared = share(sum(|row| row.reusable_tokens.unwrap()), sum(|row| row.intended_prompt_tokens));
+    let cached = share(sum(|row| row.cached_tokens.unwrap_or(0)), sum(|row| row.prompt_tokens.unwrap_or(0)));
+    println!("declared {declared:.1} %, cached {cached:.1} %");
+    assert!((declared - cached).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
+    assert!(declared > 30.0, "{declared}");
+    // The cold twin of a trace has the same lengths, and nothing to reuse.
+    lab.write(
+        "cold.yaml",
+        &plan("a", "file: trace.jsonl, as: mooncake").replace("replay: {", "replay: { cache: cold,"),
+    );
+    lab.run(&["run", "cold.yaml"]);
+    let cold = lab.runs().into_values().find(|run| run.json["spec"]["scenario"]["cache"] == "cold").unwrap();
+    assert_eq!(cold.records.iter().map(|record| record.row.reusable_tokens.unwrap()).max(), Some(0));
+    assert!(cold.records.iter().all(|record| record.row.cached_tokens.unwrap_or(0) < 64));
+}
+
+#[test]
+fn what_a_run_is_knows_the_bytes_and_not_the_place() {
+    let lab = Lab::new();
+    let id = |plan: &str| {
+        lab.write("plan.yaml", plan);
+        lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["runs"][0]["id"].clone()
+    };
+    lab.write("trace.jsonl", &trace(50));
+    let first = id(&plan("a", "file: trace.jsonl"));
+    std::fs::create_dir(lab.path().join("data")).unwrap();
+    std::fs::rename(lab.path().join("trace.jsonl"), lab.path().join("data/moved.jsonl")).unwrap();
+    assert_eq!(id(&plan("a", "file: data/moved.jsonl")), first);
+    let fields = ["speed: 2", "window: [0s, 500ms]", "as: mooncake", "on_bad: skip"];
+    let mut ids: Vec<_> = fields.map(|field| id(&plan("a", &format!("file: data/moved.jsonl, {field}")))).into();
+    lab.write("data/moved.jsonl", &trace(51));
+    ids.push(id(&plan("a", "file: data/moved.jsonl")));
+    ids.push(first);
+    ids.sort_by_key(ToString::to_string);
+    ids.dedup();
+    assert_eq!(ids.len(), 6, "each of them is another run: {ids:?}");
+    // What `freeze` writes is a plan with the same run.
+    let frozen = lab.ok(&["freeze", "plan.yaml", "--output", "plan.lock"]);
+    assert_eq!(frozen.code, Some(0));
+    let lock = lab.ok(&["preview", "plan.lock", "--format", "json"]).json();
+    let plan = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(lock["runs"][0]["id"], plan["runs"][0]["id"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(50));
+    lab.write("bad.jsonl", &(trace(3) + "{\"timestamp\": -1}\n"));
+    lab.write("text.jsonl", "{\"prompt\": \"No time.\", \"output\": \"None.\"}\n");
+    std::fs::write(lab.path().parent().unwrap().join("outside-of-the-lab.jsonl"), trace(3)).unwrap();
+    for (fields, code, told) in [
+        ("file: none.jsonl", "E001", "`none.jsonl` cannot be read"),
+        ("file: bad.jsonl", "E001", "bad.jsonl:4: there is no `input_length`"),
+        ("file: text.jsonl", "E011", "has entries without a time or without lengths"),
+        ("file: ../outside-of-the-lab.jsonl", "E031", "outside of the plan's folder"),
+        ("file: trace.jsonl, window: [5m, 6m]", "E011", "fewer than two requests in its window"),
+        ("file: trace.jsonl, as: burstgpt", "E001", "there is no `Request tokens`"),
+    ] {
+        lab.write("plan.yaml", &plan("a", fields));
+        let check = lab.run(&["check", "plan.yaml"]);
+        assert_eq!(check.code, Some(2), "{fields}");
+        let said = check.stdout + &check.stderr;
+        assert!(said.contains(code) && said.contains(told) && said.contains("plan.yaml:"), "{fields}: {said}");
+    }
+    lab.write("plan.yaml", &plan("a", "file: bad.jsonl, on_bad: skip"));
+    assert_eq!(lab.ok(&["preview", "plan.yaml"]).code, Some(0));
+    std::fs::remove_file(lab.path().parent().unwrap().join("outside-of-the-lab.jsonl")).unwrap();
+}
