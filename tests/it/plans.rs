@@ -16,7 +16,7 @@ const PLANS: [(&str, &str, usize); 8] = [
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
-    ("conversations", "batch_size == 8 or qps == 4", 3),
+    ("conversations", "sweep == 'users' and batch_size == 8", 2),
     ("prefix", "qps == 2 and repeat < 1", 3),
     ("mix", "repeat == 0", 2),
     ("trace", "repeat < 1", 2),

@@ -16,10 +16,10 @@ impl Checker<'_> {
         let Scenario { think, history, sessions, context_limit, context_cut, .. } = scenario;
         let given = [
             (think.is_some(), "think"),
-            (history.is_some(), "history"),
-            (sessions.is_some(), "sessions"),
+            (is_other(history), "history"),
+            (is_other(sessions), "sessions"),
             (context_limit.is_some(), "context_limit"),
-            (context_cut.is_some(), "context_cut"),
+            (is_other(context_cut), "context_cut"),
         ];
         if has_no_turns(name, &plan.scenarios) {
             for (_, field) in given.iter().filter(|(given, _)| *given) {
@@ -43,7 +43,7 @@ impl Checker<'_> {
         let at = |field: &str| steps!["scenarios", name, field];
         let Some(limit) = content.talk.context_limit else {
             let on_axis = plan.sweeps.values().any(|sweep| !sweep.values("context_limit").is_empty());
-            if scenario.context_cut.is_some() && !on_axis {
+            if is_other(&scenario.context_cut) && !on_axis {
                 let message = format!("`context_cut` does nothing in scenario `{name}`: there is no `context_limit`");
                 let remedy = "add the length of the model's context: context_limit: 8192";
                 self.report(&at("context_cut"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
@@ -94,6 +94,11 @@ impl Checker<'_> {
             self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }
+}
+
+/// Whether a field says something else than what holds without it.
+fn is_other<T: Default + PartialEq>(field: &Option<T>) -> bool {
+    field.as_ref().is_some_and(|value| *value != T::default())
 }
 
 /// The values of an axis that are `wanted`, each with its place.
