@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
+pub mod groups;
 pub mod measure;
 pub mod metric;
 pub mod quantile;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::analysis::groups::{groups, measure_group};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
+use crate::export::{Csv, Format, Json, Markdown, Sheet, groups as group_table, requests};
 use crate::plan::Plan;
-use crate::rows::RunLabels;
+use crate::rows::{Replay, RunLabels};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
@@ -29,7 +30,7 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, or one per request
+    /// One row per run, per group of a run's requests (class of a mix, length), or per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -57,6 +58,8 @@ enum Written {
 enum Rows {
     /// A run.
     Runs,
+    /// A group of a run's requests: a class of a mix, or a bucket of prompt or output tokens where lengths differ.
+    Groups,
     /// A request.
     Requests,
 }
@@ -98,20 +101,21 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
             let rows: Vec<RunRow> = read.collect();
             let sheet = runs::sheet(&rows);
             let axes = runs::axes(rows.iter().map(|row| &row.labels));
-            let sheet = if args.format == Written::Markdown { brief(sheet, &axes) } else { sheet };
+            let sheet = if args.format == Written::Markdown { brief(sheet, &axes, &BRIEF) } else { sheet };
             let exit = write(args.output.as_deref(), format, sheet)?;
             damaged.map_or(Ok(exit), |error| Err(error.into()))
         }
+        Rows::Groups => write_groups(&args, &store, &chosen, format),
         Rows::Requests => write_requests(&args, &store, &chosen, format),
     }
 }
 
 /// The columns that a person reads: the main ones, and whatever further axes tell the runs apart.
-fn brief<'a>(sheet: Sheet<'a>, axes: &[String]) -> Sheet<'a> {
+fn brief<'a>(sheet: Sheet<'a>, axes: &[String], main: &[&str]) -> Sheet<'a> {
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     let is_axis = |name: &str| axes.iter().any(|axis| axis == name.strip_prefix("axis_").unwrap_or(name));
     let wanted: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| BRIEF.contains(name) || is_axis(name)).collect();
+        names.iter().map(String::as_str).filter(|name| main.contains(name) || is_axis(name)).collect();
     sheet.select(&wanted)
 }
 
@@ -157,6 +161,27 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         metrics: answered.metrics,
         plan_metrics: answered.plan_metrics,
     }
+}
+
+/// Writes the table of groups, one run in memory at a time. A run that cannot be read ends the table with an error.
+fn write_groups(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
+    let axes = runs::axes(chosen.iter().map(|run| &run.labels));
+    let failure = std::cell::RefCell::new(None);
+    let measured = |run: &Chosen| -> Result<group_table::GroupsOfRun, StoreError> {
+        let (read, facts) = (store.read(&run.record)?, &run.record.facts);
+        let mut measured = Vec::new();
+        for group in groups(read.rows(), facts) {
+            let metrics = measure_group(&read, &group, facts)?;
+            measured.push((group, metrics));
+        }
+        Ok((run.labels.clone(), measured))
+    };
+    let read = chosen.iter().map_while(|run| measured(run).map_err(|error| failure.replace(Some(error))).ok());
+    let sheet = group_table::sheet(&axes, read);
+    let is_brief = args.format == Written::Markdown;
+    let sheet = if is_brief { brief(sheet, &axes, &group_table::BRIEF) } else { sheet };
+    let exit = write(args.output.as_deref(), format, sheet)?;
+    failure.into_inner().map_or(Ok(exit), |error| Err(error.into()))
 }
 
 /// Writes the table of requests, one run in memory at a time. A run that cannot be read ends the table with an error.
@@ -224,6 +249,10 @@ fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>
 }
 
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
+    if args.rows == Rows::Groups {
+        let text = "groups are written as csv, json or markdown";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));

@@ -1,6 +1,7 @@
 //! Tables: CSV, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file behind one trait.
 
 mod csv;
+pub mod groups;
 mod json;
 mod markdown;
 pub mod requests;

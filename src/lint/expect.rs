@@ -28,7 +28,8 @@ pub struct Expect {
 impl Expect {
     /// For the slowest cells of a sweep.
     pub fn of(sweep: &SweepView) -> Expect {
-        let (_, output) = sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
+        let (_, output) =
+            sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
         let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| expected(&scenario.content).prompt as u32);
         let (_, system) = sweep.tokens("system_tokens", |scenario| scenario.content.system_tokens);
         let mut slowest = Expect { request_secs: 0.0, slots: f64::INFINITY, assumed: false };

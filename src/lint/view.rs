@@ -3,8 +3,8 @@
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Load, LoadEngine, Phases};
-use crate::plan::scenario::{Resolved, Reuse, resolve};
 use crate::plan::lengths::{Preset, WrittenLengths};
+use crate::plan::scenario::{Resolved, Reuse, resolve};
 use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Step, Sweep};
 
 use super::Calibrated;

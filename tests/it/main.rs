@@ -18,6 +18,7 @@ mod import;
 mod keepalive;
 mod kill;
 mod lab;
+mod lengths;
 mod lint;
 mod memory;
 mod mock;

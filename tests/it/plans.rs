@@ -11,11 +11,12 @@ use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
-const PLANS: [(&str, &str, usize); 4] = [
+const PLANS: [(&str, &str, usize); 5] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
+    ("presets", "qps == 4", 5),
 ];
 
 fn folder() -> PathBuf {
@@ -81,6 +82,11 @@ fn the_engine_comparison_runs() {
 #[test]
 fn the_length_matrix_runs() {
     is_run_at_small_scale("length-matrix");
+}
+
+#[test]
+fn the_presets_run() {
+    is_run_at_small_scale("presets");
 }
 
 #[test]

@@ -98,7 +98,8 @@ pub fn one_length(view: &View) -> Vec<Finding> {
         scope: Scope::Plan,
         at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
         message: format!("every request has {} prompt tokens and {} output tokens", prompt.0, output.0),
-        remedy: "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario".to_owned(),
+        remedy: "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario"
+            .to_owned(),
     }]
 }
 

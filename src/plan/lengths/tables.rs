@@ -154,9 +154,7 @@ fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) 
             continue;
         }
         let entries = header.iter().zip(fields).filter_map(|((name, head), (value, at))| match number(value) {
-            Some(value) => {
-                Some(Entry { key: (*name).to_owned(), key_span: head.clone(), node: Node::new(value, at) })
-            }
+            Some(value) => Some(Entry { key: (*name).to_owned(), key_span: head.clone(), node: Node::new(value, at) }),
             None => {
                 let message = format!("`{name}` must be a number, not `{value}`");
                 told.push(Diagnostic::new(Code::WrongType, message).at(Some(at)).remedy("write digits only, like 12"));

@@ -261,7 +261,8 @@ fn the_normal_distribution_is_exact() {
         }
     }
     // Values of the quantile to 16 digits, as in Applied Statistics 37.
-    for (p, z) in [(0.25, -0.674_489_750_196_081_7), (0.001, -3.090_232_306_167_813_5), (1e-20, -9.262_340_089_798_408)] {
+    for (p, z) in [(0.25, -0.674_489_750_196_081_7), (0.001, -3.090_232_306_167_813_5), (1e-20, -9.262_340_089_798_408)]
+    {
         assert!((normal::quantile(p) - z).abs() <= 1e-14 * z.abs() * 4.0, "{p}: {}", normal::quantile(p));
     }
 }
@@ -272,10 +273,12 @@ fn any_range() -> impl Strategy<Value = Range> {
 
 fn any_distribution() -> impl Strategy<Value = Distribution> {
     let hundredths = |most: i64| (1..=most).prop_map(|value| Decimal::new(value, 2));
-    let bell = || (any_range(), 0.0f64..=1.0, hundredths(10_000_000)).prop_map(|(range, at, sd)| {
-        let mean = f64::from(range.min) + at * f64::from(range.max - range.min);
-        (Decimal::from(mean as u32), sd, range)
-    });
+    let bell = || {
+        (any_range(), 0.0f64..=1.0, hundredths(10_000_000)).prop_map(|(range, at, sd)| {
+            let mean = f64::from(range.min) + at * f64::from(range.max - range.min);
+            (Decimal::from(mean as u32), sd, range)
+        })
+    };
     prop_oneof![
         (1u32..4_000_000).prop_map(Distribution::Constant),
         any_range().prop_map(Distribution::Uniform),
@@ -335,8 +338,10 @@ proptest! {
 fn draws_are_independent() {
     let lengths = Preset::Code.lengths(Shape::Lognormal);
     let sampler = Sampler::new(&lengths, key(9));
-    let pairs: Vec<[f64; 2]> =
-        (0..FEWER).map(|item| sampler.draw(item, 0)).map(|one| [one.prompt_tokens.into(), one.output_tokens.into()]).collect();
+    let pairs: Vec<[f64; 2]> = (0..FEWER)
+        .map(|item| sampler.draw(item, 0))
+        .map(|one| [one.prompt_tokens.into(), one.output_tokens.into()])
+        .collect();
     let next: Vec<[f64; 2]> = pairs.windows(2).map(|two| [two[0][0], two[1][0]]).collect();
     let turns: Vec<[f64; 2]> =
         (0..FEWER).map(|item| [0, 1].map(|turn| f64::from(sampler.draw(item, turn).prompt_tokens))).collect();
