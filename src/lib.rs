@@ -10,6 +10,7 @@ pub mod units;
 
 pub mod analysis;
 pub mod cli;
+pub mod dataset;
 pub mod engine;
 pub mod expand;
 pub mod explain;

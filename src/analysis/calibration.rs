@@ -259,6 +259,16 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// So many times as hard in every respect.
+    pub fn times(self, factor: f64) -> Pressure {
+        let Pressure { in_flight, requests_per_second, events_per_second } = self;
+        Pressure {
+            in_flight: in_flight * factor,
+            requests_per_second: requests_per_second * factor,
+            events_per_second: events_per_second * factor,
+        }
+    }
+
     /// Of a run's rows; null where the window has no length or the run no rows.
     pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts) -> Option<Pressure> {
         let flow = Flow::of(rows, events, facts);

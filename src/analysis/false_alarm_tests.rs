@@ -60,3 +60,26 @@ fn batches_in_step_raise_no_alarm() {
     let found = alarms(lengths.map(|seconds| Run { seconds, ..shape.clone() }));
     assert_eq!(found, BTreeMap::new());
 }
+
+/// Under a profile the load is another one in every part of the window, and so is what is in flight: both are declared.
+#[test]
+fn declared_profiles_raise_no_alarm() {
+    let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;
+    let falling: fn(f64) -> f64 = |share| 1.0 - 0.9 * share;
+    let step: fn(f64) -> f64 = |share| if share < 0.5 { 0.2 } else { 1.0 };
+    let bursts: fn(f64) -> f64 = |share| if (share * 6.0).fract() < 0.4 { 1.0 } else { 0.05 };
+    for profile in [rising, falling, step, bursts] {
+        for (qps, tokens, seconds, count) in [(60.0, 16, 10.0, 50), (20.0, 64, 30.0, 50)] {
+            let shape = Run { tokens, seconds, profile: Some(profile), ..Run::open(qps) };
+            assert_rare(shape, count);
+        }
+    }
+}
+
+/// The same rising load on a server that cannot bear its end.
+#[test]
+fn a_profile_does_not_hide_that_the_server_is_too_slow() {
+    let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;
+    let found = alarms(seeds(Run { profile: Some(rising), seconds: 20.0, ..Run::open(250.0) }, 20));
+    assert_eq!(found.get("saturated"), Some(&20), "{found:?}");
+}

@@ -3,6 +3,7 @@
 use crate::rows::{Facts, RequestRow};
 
 use super::gaps::{Events, Gaps};
+use super::idle::IdleStart;
 use super::request::{Metric, summarize};
 use super::reuse::Reuse;
 use super::stats::{Interval, Summary};
@@ -45,6 +46,8 @@ pub struct RunMetrics {
     pub jitter_ratio: Option<f64>,
     /// Bootstrap interval of the jitter ratio.
     pub jitter_interval: Option<Interval>,
+    /// The first request after a pause.
+    pub idle_start: IdleStart,
     /// What the prefix cache gave back, and what was declared.
     pub reuse: Reuse,
     /// Output tokens per token event.
@@ -75,6 +78,7 @@ pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Fa
         user_throughput,
         jitter_ratio: gaps.jitter,
         jitter_interval: gaps.jitter_interval,
+        idle_start: IdleStart::of(rows, facts),
         reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),

@@ -117,7 +117,7 @@ const fn plan(words: [&'static str; 4], unit: Unit, get: fn(&PlanMetrics) -> Opt
 
 /// Every metric of a run: definitions, source METRICS.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 34] = [
+pub const METRICS: [Metric; 36] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], |m| m.counts.requests),
     count(["completed", "completed", "requests of the window with a whole answer", ""], |m| m.counts.completed),
     count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], |m| m.counts.failed),
@@ -131,6 +131,8 @@ pub const METRICS: [Metric; 34] = [
     scalar(["achieved_rate", "achieved rate", "requests sent in the window / window length", "empty window"], Unit::RequestsPerSecond, |m| m.flow.achieved_rate),
     scalar(["achieved_concurrency", "achieved concurrency", "time average over the window of requests in flight", "empty window"], Unit::Requests, |m| m.flow.achieved_concurrency),
     scalar(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Unit::Tokens, |m| m.tokens_per_event),
+    scalar(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Unit::Millis, |m| m.idle_start.ttft),
+    scalar(["idle_start_e2e", "idle start E2E", "E2E latency of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Unit::Millis, |m| m.idle_start.e2e),
     scalar(["declared_reuse", "declared reuse", "leading prompt tokens that the scenario shares with earlier requests / prompt tokens, by our own count, of the requests of the window that were sent", "nothing was sent"], Unit::Share, |m| m.reuse.declared),
     scalar(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Unit::Share, |m| m.reuse.cached),
     scalar(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Unit::Ratio, |m| m.jitter_ratio),

@@ -7,10 +7,12 @@
 
 pub mod binomial;
 pub mod calibration;
+mod classes;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
-pub mod groups;
+mod idle;
+pub mod lengths;
 pub mod measure;
 pub mod metric;
 pub mod quantile;
@@ -25,6 +27,7 @@ pub mod window;
 #[cfg(test)]
 pub mod synthetic;
 
+pub use classes::{OfClass, classes};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};

@@ -71,7 +71,7 @@ impl Half {
 pub(super) fn compare(rows: &[RequestRow], events: &Events, facts: &Facts) -> Result<Halves, String> {
     let [first, second] = events.emitted.halves.clone()?;
     let series = match facts.open_loop {
-        true => [first, second].map(|half| completed(rows, facts, half)),
+        true => [first, second].map(|half| completed(rows, facts, half, lag(rows, facts, half))),
         false => [(first, &events.emitted.tokens[0]), (second, &events.emitted.tokens[1])]
             .map(|(half, out)| Series { out: out.clone(), expected: vec![half.block_ns / 1e9; half.blocks] }),
     };
@@ -161,11 +161,28 @@ fn throughput([first, second]: [Series; 2], facts: &Facts, half: Half) -> Option
     (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
 }
 
-/// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it.
-fn completed(rows: &[RequestRow], facts: &Facts, half: Half) -> Series {
+/// How long after its arrival a request of a half is expected to complete, in nanoseconds. Under a steady load it does not
+/// matter: as many arrive in a block as before it. Where a profile changes the rate, what completes in a block was offered
+/// a typical request earlier, and each half has a typical request of its own, for latency follows the load.
+fn lag(rows: &[RequestRow], facts: &Facts, half: Half) -> u64 {
+    if facts.window_qps.is_none() {
+        return 0;
+    }
+    let latency = |row: &RequestRow| {
+        half.block(row.scheduled_ns)?;
+        window::request(row, facts).observe(Metric::E2eFromSchedule).value()
+    };
+    let mut latencies: Vec<f64> = rows.iter().filter_map(latency).collect();
+    latencies.sort_unstable_by(f64::total_cmp);
+    latencies.get(latencies.len() / 2).map_or(0, |typical| (typical * 1e6) as u64)
+}
+
+/// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it, or
+/// `lag` before it.
+fn completed(rows: &[RequestRow], facts: &Facts, half: Half, lag: u64) -> Series {
     let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
     for row in rows {
-        if let Some(block) = half.block(row.scheduled_ns) {
+        if let Some(block) = half.block(row.scheduled_ns + lag) {
             expected[block] += f64::from(row.requested_tokens);
         }
         let answered = window::request(row, facts).answered_ns().filter(|_| row.outcome.is_ok());

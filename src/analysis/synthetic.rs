@@ -28,6 +28,8 @@ pub struct Run {
     pub batch_size: Option<u32>,
     /// Arrivals per second of an open loop.
     pub qps: Option<f64>,
+    /// What a profile makes of the rate: a factor of it at a share of the window.
+    pub profile: Option<fn(f64) -> f64>,
     /// Length of the window in seconds; a quarter of it comes before and after.
     pub seconds: f64,
     /// Seed of arrivals and jitter.
@@ -44,6 +46,7 @@ impl Default for Run {
             jitter: 0.05,
             batch_size: Some(8),
             qps: None,
+            profile: None,
             seconds: 10.0,
             seed: 1,
         }
@@ -77,7 +80,9 @@ impl Run {
         let mut free = vec![0u64; self.slots];
         let (mut at, mut records) = (0.0, Vec::new());
         loop {
-            at -= (1.0 - rng.random::<f64>()).ln() / qps * 1e9;
+            let share = (at - windows.measure_start_ns as f64) / 1e9 / self.seconds;
+            let factor = self.profile.map_or(1.0, |factor| factor(share.clamp(0.0, 1.0)));
+            at -= (1.0 - rng.random::<f64>()).ln() / (qps * factor) * 1e9;
             if at as u64 >= windows.end_ns {
                 return records;
             }
@@ -157,11 +162,13 @@ pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
 fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
     let inside = |record: &&Record| record.row.phase == Phase::Measure;
     Facts {
+        idle_ns: None,
         start_monotonic_ns: 0,
         windows,
         open_loop: run.qps.is_some(),
         batch_size: run.batch_size,
         qps: run.qps,
+        window_qps: run.profile.and(run.qps),
         stream: true,
         ignore_eos: true,
         gpus: None,

@@ -7,8 +7,10 @@ use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_o
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
-use crate::analysis::{Events, Gaps, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, goodput, judge, measure};
-use crate::expand::{PlannedRun, RunId};
+use crate::analysis::{
+    Events, Gaps, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge, measure,
+};
+use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
@@ -32,6 +34,18 @@ pub struct Answered {
     pub plan_metrics: PlanMetrics,
     /// The plan's objective, limit by limit, tested on the run.
     pub slo: Vec<SloTest>,
+    /// The classes of a mix, in its order.
+    pub classes: Vec<OfClass>,
+}
+
+impl Answered {
+    /// Its lines in a table: the run's, and one for each class of a mix.
+    pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
+        let of_class =
+            self.classes.iter().map(move |one| Line { class: Some(&one.class), metrics: &one.metrics, ..line });
+        std::iter::once(line).chain(of_class)
+    }
 }
 
 /// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
@@ -46,7 +60,8 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let verdict = judge(rows, &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo })
+    let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {
@@ -159,10 +174,7 @@ fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (Str
             Err(error) => drop(damaged.get_or_insert(error)),
         }
     }
-    let lines: Vec<Line> = answers
-        .iter()
-        .map(|answered| Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict })
-        .collect();
+    let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
     let text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
@@ -177,12 +189,17 @@ fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (Str
 
 /// A run as its generator felt it; none where its rows do not say.
 fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+    let spec = &record.spec;
+    let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
+    // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
+    let above =
+        peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
         name: RunView::new(0, run).name,
-        pressure: Pressure::of_metrics(metrics)?,
+        pressure: Pressure::of_metrics(metrics)?.times(above),
         engine: record.spec.engine,
         connections: record.spec.connections,
-        open: matches!(record.spec.load, crate::expand::Load::Open { .. }),
+        open: matches!(record.spec.load, Load::Open { .. }),
     })
 }
 

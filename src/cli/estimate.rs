@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Load, PlannedRun, RunSpec};
+use crate::expand::{Course, Load, PlannedRun, RunSpec};
 use crate::plan::scenario::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
@@ -16,15 +16,15 @@ use crate::workload::lengths::{Expected, expected};
 use super::workspace::Workspace;
 
 /// How requests are counted.
-pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill; a closed \
-                                 loop's are those of the latest result of the same endpoint, model, scenario, axes and \
+pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
+                                 profile as much as its rates come to; a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
 pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "fill, stabilize, measure and the cooldown of each run, without drain; where there is \
-                             min_requests an open loop's window is the longer of for and min_requests / qps, at most \
+pub const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+                             min_requests an open loop's window is the longer of for and the time in which so many are expected, at most \
                              at_most, and a closed loop's counts as long as for: the server decides whether it is \
                              prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
 /// How money is counted.
@@ -89,7 +89,7 @@ impl<'a> Estimator<'a> {
         let mut spans = Spans::default();
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;
-            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, run.spec.load));
+            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
             let ns = RunView::new(0, run).expected_ns();
             let endpoint = &run.spec.endpoint.name;
             spans.add(&self.workspace.expansion.resources[endpoint], ns);
@@ -103,7 +103,7 @@ impl<'a> Estimator<'a> {
             };
             cost.estimated_from.extend(source);
             cost.requests += requests;
-            let (prompt, output) = tokens(&run.spec.scenario);
+            let (prompt, output) = tokens_of(&run.spec);
             cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
             cost.output_tokens += (requests as f64 * output).round() as u64;
         }
@@ -119,9 +119,9 @@ impl<'a> Estimator<'a> {
     /// How many requests a run will send up to the end of its window, and the result that says so.
     fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0.saturating_add(window_ns(phases, spec.load));
-        if let Load::Open { qps, .. } = spec.load {
-            let requests = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full as f64) / 1e9;
+        let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
+        if let Some(course) = Course::new(&spec.load, phases) {
+            let requests = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;
@@ -159,7 +159,19 @@ impl<'a> Spans<'a> {
 /// Endpoint, model, scenario, further axes and load.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
-    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, spec.load))
+    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
+}
+
+/// Prompt and output tokens of a request of a run on average: of a mix, those of its classes by their weights.
+fn tokens_of(spec: &RunSpec) -> (f64, f64) {
+    if spec.mix.is_empty() {
+        return tokens(&spec.scenario);
+    }
+    let all: f64 = spec.mix.iter().map(|class| class.weight as f64).sum();
+    spec.mix.iter().fold((0.0, 0.0), |(prompt, output), class| {
+        let (share, (of_prompt, of_output)) = (class.weight as f64 / all, tokens(&class.scenario));
+        (prompt + share * of_prompt, output + share * of_output)
+    })
 }
 
 /// Prompt and output tokens of a request on average. Turn k of a conversation sends the k − 1 turns and

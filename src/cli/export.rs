@@ -1,21 +1,22 @@
 //! `sweepline export [PLAN]`: runs or requests as a table.
 
-use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::analysis::groups::{groups, measure_group};
+use crate::analysis::lengths::{buckets, measure_bucket};
+use crate::analysis::{OfClass, PlanMetrics};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Sheet, groups as group_table, requests};
+use crate::export::{Csv, Format, Json, Markdown, Sheet, lengths, requests};
 use crate::plan::Plan;
 use crate::rows::{Replay, RunLabels};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::replace::{cannot_write, replace};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder};
 
@@ -30,7 +31,7 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, per group of a run's requests (class of a mix, length), or per request
+    /// One row per run, one per class of a mix, one per bucket of prompt and output tokens, or one per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -58,8 +59,10 @@ enum Written {
 enum Rows {
     /// A run.
     Runs,
-    /// A group of a run's requests: a class of a mix, or a bucket of prompt or output tokens where lengths differ.
-    Groups,
+    /// A class of a run over a mix.
+    Classes,
+    /// A bucket of prompt or output tokens of a run whose requests differ in length.
+    Lengths,
     /// A request.
     Requests,
 }
@@ -94,18 +97,18 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
         Written::Markdown | Written::Parquet => &Markdown,
     };
     match args.rows {
-        Rows::Runs => {
+        Rows::Runs | Rows::Classes => {
             let mut damaged = None;
-            let read =
-                chosen.iter().filter_map(|run| row(&store, plan, run).map_err(|e| damaged.get_or_insert(e)).ok());
-            let rows: Vec<RunRow> = read.collect();
+            let of_run = |run| rows(&store, plan, run, args.rows == Rows::Classes);
+            let read = chosen.iter().filter_map(|run| of_run(run).map_err(|e| damaged.get_or_insert(e)).ok());
+            let rows: Vec<RunRow> = read.flatten().collect();
             let sheet = runs::sheet(&rows);
             let axes = runs::axes(rows.iter().map(|row| &row.labels));
             let sheet = if args.format == Written::Markdown { brief(sheet, &axes, &BRIEF) } else { sheet };
             let exit = write(args.output.as_deref(), format, sheet)?;
             damaged.map_or(Ok(exit), |error| Err(error.into()))
         }
-        Rows::Groups => write_groups(&args, &store, &chosen, format),
+        Rows::Lengths => write_lengths(&args, &store, &chosen, format),
         Rows::Requests => write_requests(&args, &store, &chosen, format),
     }
 }
@@ -144,10 +147,30 @@ fn usable(listed: &Listed) -> Option<&RunRecord> {
     listed.record.as_ref()
 }
 
-fn row(store: &Store, plan: Option<&Plan>, run: &Chosen) -> Result<RunRow, StoreError> {
+/// The row of a run, or those of its classes.
+fn rows(store: &Store, plan: Option<&Plan>, run: &Chosen, by_class: bool) -> Result<Vec<RunRow>, StoreError> {
     let mut answered = answers::read(store, &run.record, plan)?;
     answered.labels = run.labels.clone();
-    Ok(run_row(plan.map(|plan| plan.name.clone()), run.sweep.clone(), &run.record, answered))
+    let (plan, sweep) = (plan.map(|plan| plan.name.clone()), run.sweep.clone());
+    Ok(match by_class {
+        true => class_rows(plan, sweep, &run.record, &answered),
+        false => vec![run_row(plan, sweep, &run.record, answered)],
+    })
+}
+
+/// The rows of the classes of a run that has been read; the verdict is the run's.
+pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: &Answered) -> Vec<RunRow> {
+    let row = |one: &OfClass| RunRow {
+        plan: plan.clone(),
+        sweep: sweep.clone(),
+        labels: answered.labels.clone(),
+        class: Some(one.class.clone()),
+        started: record.started.to_string(),
+        verdict: answered.verdict.clone(),
+        metrics: one.metrics.clone(),
+        plan_metrics: PlanMetrics::default(),
+    };
+    answered.classes.iter().map(row).collect()
 }
 
 /// The row of a run that has been read.
@@ -156,6 +179,7 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         plan,
         sweep,
         labels: answered.labels,
+        class: None,
         started: record.started.to_string(),
         verdict: answered.verdict,
         metrics: answered.metrics,
@@ -163,23 +187,23 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
     }
 }
 
-/// Writes the table of groups, one run in memory at a time. A run that cannot be read ends the table with an error.
-fn write_groups(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
+/// Writes the table of lengths, one run in memory at a time. A run that cannot be read ends the table with an error.
+fn write_lengths(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
     let axes = runs::axes(chosen.iter().map(|run| &run.labels));
     let failure = std::cell::RefCell::new(None);
-    let measured = |run: &Chosen| -> Result<group_table::GroupsOfRun, StoreError> {
+    let measured = |run: &Chosen| -> Result<lengths::BucketsOfRun, StoreError> {
         let (read, facts) = (store.read(&run.record)?, &run.record.facts);
         let mut measured = Vec::new();
-        for group in groups(read.rows(), facts) {
-            let metrics = measure_group(&read, &group, facts)?;
-            measured.push((group, metrics));
+        for bucket in buckets(read.rows(), facts) {
+            let metrics = measure_bucket(&read, bucket, facts)?;
+            measured.push((bucket, metrics));
         }
         Ok((run.labels.clone(), measured))
     };
     let read = chosen.iter().map_while(|run| measured(run).map_err(|error| failure.replace(Some(error))).ok());
-    let sheet = group_table::sheet(&axes, read);
+    let sheet = lengths::sheet(&axes, read);
     let is_brief = args.format == Written::Markdown;
-    let sheet = if is_brief { brief(sheet, &axes, &group_table::BRIEF) } else { sheet };
+    let sheet = if is_brief { brief(sheet, &axes, &lengths::BRIEF) } else { sheet };
     let exit = write(args.output.as_deref(), format, sheet)?;
     failure.into_inner().map_or(Ok(exit), |error| Err(error.into()))
 }
@@ -214,48 +238,16 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
     }
 }
 
-fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
-    let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
-    let text = format!("cannot write {what}: {error}");
-    match (path, error.kind()) {
-        (Some(_), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::IsADirectory)
-        | (Some(_), ErrorKind::NotADirectory | ErrorKind::ReadOnlyFilesystem) => Failure::Usage(text),
-        _ => Failure::Unexpected(anyhow::anyhow!(text)),
-    }
-}
-
-/// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
-/// replaced, not the link; what is no regular file, like a pipe, is written to.
-fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let mut out = BufWriter::new(File::options().write(true).open(path)?);
-        fill(&mut out)?;
-        return out.flush();
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    });
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
-    if moved.is_err() {
-        // What was begun is of no use; that it cannot be removed is not worth a second error.
-        let _ = std::fs::remove_file(&beside);
-    }
-    moved
-}
-
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
-    if args.rows == Rows::Groups {
-        let text = "groups are written as csv, json or markdown";
-        return Err(Failure::Usage(text.to_owned()));
+    if args.rows == Rows::Lengths {
+        return Err(Failure::Usage("lengths are written as csv, json or markdown".to_owned()));
     }
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));
+    }
+    if args.rows == Rows::Classes {
+        return Err(Failure::Usage("classes are written as csv, json or markdown".to_owned()));
     }
     let mut seen = std::collections::HashSet::new();
     let mut stored = Vec::new();

@@ -85,7 +85,7 @@ fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String
                 record.spec.endpoint.name.clone(),
                 record.spec.labels.model.to_string(),
                 record.spec.labels.scenario.to_string(),
-                load_name(record.spec.load),
+                load_name(&record.spec.load),
                 record.spec.connections.name().to_owned(),
                 record.spec.repeat.to_string(),
                 format!("{:.19}Z", record.ended.to_string()),

@@ -12,7 +12,7 @@ use super::{Cli, Exit, Failure, output};
 /// The arguments of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command whose page is printed; without it the program's own
+    /// The command whose page is printed, like run or dataset-inspect; without it the program's own
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     command: Option<String>,
     /// The folder that every page is written into, like ~/.local/share/man/man1
@@ -52,9 +52,15 @@ fn pages() -> std::io::Result<Vec<Page>> {
     // A page for `help` would explain what every other page says of itself.
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
-    let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
-    let commands = commands.map(|command| page(&page_name(Some(command.get_name())), command.clone()));
-    std::iter::once(page("sweepline", program.clone())).chain(commands).collect()
+    let mut pages = vec![page("sweepline", program.clone())?];
+    for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = page_name(Some(command.get_name()));
+        pages.push(page(&name, command.clone())?);
+        for part in command.get_subcommands() {
+            pages.push(page(&format!("{name}-{}", part.get_name()), part.clone())?);
+        }
+    }
+    Ok(pages)
 }
 
 fn page(name: &str, command: Command) -> std::io::Result<Page> {

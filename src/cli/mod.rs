@@ -8,6 +8,7 @@ mod calibrate;
 mod changes;
 mod check;
 mod completions;
+mod dataset;
 mod diff;
 mod estimate;
 mod explain;
@@ -26,6 +27,7 @@ mod output;
 mod preview;
 mod probe;
 mod remembered;
+mod replace;
 mod room;
 mod run;
 mod schema;
@@ -92,6 +94,8 @@ pub enum Command {
     List(list::ListArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
+    /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
+    Dataset(dataset::DatasetArgs),
     /// Ask the servers of a plan whether they are ready
     Probe(probe::ProbeArgs),
     /// Measure the generator's own error here, and up to which load it stays small
@@ -194,6 +198,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),
+        Command::Dataset(args) => dataset::run(args),
         Command::Probe(args) => probe::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),

@@ -239,6 +239,7 @@ fn as_written(text: &str) -> Value {
 
 fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> = run.cell.iter().map(|(axis, value)| (axis, scalar(value))).collect();
+    context.extend(run.of_arrivals().iter().map(|(axis, value)| (*axis, scalar(value))));
     context.insert("sweep", Value::from(run.sweep.to_string()));
     context.insert("repeat", Value::from(run.repeat));
     context.insert("id", Value::from(run.id.to_string()));

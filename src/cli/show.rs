@@ -6,14 +6,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::analysis::slo::{self, SloTest};
-use crate::export::{Cell, runs};
+use crate::export::Cell;
+use crate::export::runs::{self, RunRow};
 use crate::plan::Plan;
-use crate::report::{Detail, Line, run as page};
+use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
 use super::answers::Answered;
 use super::changes::Changes;
-use super::export::run_row;
+use super::export::{class_rows, run_row};
 use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
 
 /// The arguments of `show`.
@@ -54,9 +55,12 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     let answered = answers::read(&store, &record, plan)?;
     match args.format {
         TextOrJson::Text => {
-            let line = Line { labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict };
+            let lines: Vec<Line> = answered.lines().collect();
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(&line, &record.facts, &answered.plan_metrics, detail))?;
+            output::print(&page(&lines[0], &record.facts, &answered.plan_metrics, detail))?;
+            if !answered.classes.is_empty() {
+                output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
+            }
             let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
             let lines: Vec<String> = answered.slo.iter().map(slo_line).chain(cost).collect();
@@ -85,16 +89,26 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
                     })
                 })
                 .collect();
-            let row = [run_row(None, None, &record, answered)];
-            let mut sheet = runs::sheet(&row);
-            let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
-            let cells = sheet.rows.next().unwrap_or_default();
-            let metrics: Map<String, Value> =
-                names.into_iter().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect();
-            output::json(&json!({ "run": record, "verdict": verdict, "slo": slo, "metrics": metrics }))?;
+            let classes = tables(&class_rows(None, None, &record, &answered));
+            let metrics = tables(&[run_row(None, None, &record, answered)]).pop();
+            let mut shown = json!({ "run": record, "verdict": verdict, "slo": slo, "metrics": metrics });
+            if !classes.is_empty() {
+                shown["classes"] = classes.into();
+            }
+            output::json(&shown)?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// Each row as a table of its columns.
+fn tables(rows: &[RunRow]) -> Vec<Value> {
+    let sheet = runs::sheet(rows);
+    let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
+    let table = |cells: Vec<Cell>| -> Map<String, Value> {
+        names.iter().cloned().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect()
+    };
+    sheet.rows.map(|cells| table(cells).into()).collect()
 }
 
 /// One limit of the objective and what the test says.

@@ -1,7 +1,7 @@
 //! What a run needs of connections, before it starts: how many at once, how many each second, how many are opened ahead.
 //! A pure function of the spec.
 
-use crate::expand::{Load, RunSpec};
+use crate::expand::{Course, Load, RunSpec};
 use crate::plan::Connections;
 
 /// Connections opened ahead in an open loop without a cap. How many it will need nobody knows before its answers have
@@ -25,41 +25,43 @@ pub struct Demand {
 
 /// What `spec` needs.
 pub fn demand(spec: &RunSpec) -> Demand {
-    let at_once = match spec.load {
-        Load::Closed { batch_size } => Some(batch_size),
-        Load::Open { cap: Some(cap), .. } => Some(cap.min(arrivals(spec))),
+    let at_once = match &spec.load {
+        Load::Closed { batch_size } => Some(*batch_size),
+        Load::Open { cap: Some(cap), .. } => Some((*cap).min(arrivals(spec))),
         Load::Open { cap: None, .. } => None,
     };
     let per_request = spec.connections == Connections::PerRequest;
     Demand {
         at_once,
-        per_second: spec.load.qps().filter(|_| per_request).map(|qps| qps.to_f64()),
+        per_second: Course::new(&spec.load, &spec.phases).filter(|_| per_request).map(|course| course.peak()),
         files: FILES_PER_RUN + FILES_PER_THREAD * u64::from(spec.engine.threads),
     }
 }
 
 /// Connections that are opened before the run's clock starts.
 pub fn ahead(spec: &RunSpec) -> u32 {
-    match (spec.connections, spec.load) {
+    match (spec.connections, &spec.load) {
         (Connections::Cold | Connections::PerRequest, _) => 0,
-        (Connections::Warm, Load::Closed { batch_size }) => batch_size,
-        (Connections::Warm, Load::Open { cap: Some(cap), .. }) => cap.min(arrivals(spec)),
-        (Connections::Warm, Load::Open { qps, .. }) => {
-            MOST_AHEAD_UNCAPPED.min(qps.to_f64().ceil() as u32).min(arrivals(spec))
+        (Connections::Warm, Load::Closed { batch_size }) => *batch_size,
+        (Connections::Warm, Load::Open { cap: Some(cap), .. }) => (*cap).min(arrivals(spec)),
+        (Connections::Warm, load) => {
+            let peak = Course::new(load, &spec.phases).map_or(0.0, |course| course.peak());
+            MOST_AHEAD_UNCAPPED.min(peak.ceil() as u32).min(arrivals(spec))
         }
     }
 }
 
 /// Requests that an open loop wants in all, rounded up: no run needs more connections than it has requests. For random
-/// arrivals six standard deviations more than the mean.
+/// arrivals six standard deviations more than the mean: of the count of gaps with a coefficient of variation, it is that
+/// times the root of the mean (renewal theory: Cox 1962).
 fn arrivals(spec: &RunSpec) -> u32 {
-    let Some(qps) = spec.load.qps() else { return u32::MAX };
-    let phases = &spec.phases;
+    let (Load::Open { arrivals, .. }, phases) = (&spec.load, &spec.phases) else { return u32::MAX };
+    let Some(course) = Course::new(&spec.load, phases) else { return u32::MAX };
     let window = phases.measure.at_most.unwrap_or(phases.measure.duration).0.max(phases.measure.duration.0);
-    let full = phases.stabilize.0 as f64 + window as f64 + phases.drain.duration.0 as f64;
-    let mean = qps.to_f64() * (phases.fill.0 as f64 / 2.0 + full) / 1e9;
+    let end = [window, phases.drain.duration.0].into_iter().fold(phases.measure_start().0, u64::saturating_add);
+    let mean = course.expected(end as f64 / 1e9);
     // A conversion of a float this large ends at the largest number.
-    (mean + 6.0 * mean.sqrt() + 1.0).ceil() as u32
+    (mean + 6.0 * arrivals.process.cv().max(1.0) * mean.sqrt() + 1.0).ceil() as u32
 }
 
 #[cfg(test)]

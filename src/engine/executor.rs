@@ -148,6 +148,9 @@ impl Executor {
                 self.launch(start).await?;
                 launched += 1;
             }
+            if self.pacer.is_at_its_end() {
+                self.phases.no_more();
+            }
             self.tell(now);
             if launched == MOST_AT_ONCE {
                 // More is due than the machine may ever catch up with: the requests under way get their turn all the same.
@@ -211,6 +214,7 @@ impl Executor {
         let phase = self.phases.enter(start.scheduled);
         let (content, ticket) = self.feed.next(start.slot, self.common.clock).await.ok_or(EngineError::Content)?;
         let row = RequestRow {
+            class: content.class.map(|class| class.to_string()),
             conversation: content.conversation,
             turn: content.turn,
             released_ns: Some(start.released),
@@ -230,9 +234,10 @@ impl Executor {
     }
 
     /// The row of a request that nobody made.
-    fn unmade_row(&self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
-        let Lengths { prompt_tokens, output_tokens } = self.feed.wanted(request);
+    fn unmade_row(&mut self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
+        let (class, Lengths { prompt_tokens, output_tokens }) = self.feed.skip();
         RequestRow {
+            class: class.map(|class| class.to_string()),
             requested_tokens: output_tokens,
             intended_prompt_tokens: prompt_tokens,
             ..RequestRow::wanted(request, phase, scheduled)

@@ -1,18 +1,19 @@
 //! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
 //! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
 
-use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::expand::RunSpec;
-use crate::plan::scenario::Reuse;
-use crate::workload::{Conversation, Generator, Lengths, NonceKey, Shape, body};
+use crate::expand::{RunSpec, Shaping};
+use crate::plan::scenario::{self, Reuse};
+use crate::workload::{Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
 use super::clock::Clock;
 use super::observe::Observer;
+use super::talks::{Talks, Turn};
 use super::threads;
 use super::waits::Waits;
 
@@ -25,6 +26,8 @@ const AHEAD: usize = 64;
 
 /// What one request carries.
 pub struct Content {
+    /// Its class, in a mix.
+    pub class: Option<Arc<str>>,
     /// The encoded body.
     pub body: Bytes,
     /// Prompt tokens meant to be sent.
@@ -40,96 +43,93 @@ pub struct Content {
 }
 
 /// What must be given back when the request has ended.
-pub struct Ticket(Option<Turn>);
+pub struct Ticket(Option<(usize, Turn)>);
 
-/// A turn of a conversation under way.
-struct Turn {
-    conversation: Conversation,
-    slot: Option<u32>,
-    /// What the user said.
-    said: String,
+/// How requests of one class are made. A run that is no mix has one class without a name.
+#[derive(Clone)]
+struct Lane {
+    class: Option<Arc<str>>,
+    generator: Generator,
+    shape: Shape,
 }
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
-    /// Says how long requests were to be that nobody made.
-    generator: Generator,
-    source: Source,
+    lanes: Vec<Lane>,
+    /// The conversations of each lane that has some.
+    talks: Vec<Option<Talks>>,
+    /// The lane of each request.
+    lineup: Lineup,
+    /// What is made ahead: requests of the lanes without conversations, in their order.
+    ahead: Option<Ahead>,
     waits: Waits,
 }
 
-enum Source {
-    Ahead {
-        /// What is at hand.
-        batch: std::vec::IntoIter<Content>,
-        /// What comes next.
-        batches: Receiver<Vec<Content>>,
-    },
-    Conversations(Box<Conversations>),
+struct Ahead {
+    /// What is at hand.
+    batch: std::vec::IntoIter<Content>,
+    /// What comes next.
+    batches: Receiver<Vec<Content>>,
 }
 
-struct Conversations {
-    generator: Generator,
-    shape: Shape,
-    started: u64,
-    /// Conversations between two turns: a closed loop's by slot.
-    by_slot: HashMap<u32, Conversation>,
-    /// An open loop's, the one that has waited longest first.
-    waiting: VecDeque<Conversation>,
+impl Ahead {
+    /// What the next request carries. None when the thread that makes it is gone.
+    async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<Content> {
+        loop {
+            if let Some(content) = self.batch.next() {
+                return Some(content);
+            }
+            self.batch = match self.batches.try_recv() {
+                Ok(batch) => batch.into_iter(),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {
+                    let from = clock.now();
+                    let batch = self.batches.recv().await?.into_iter();
+                    waits.add(from, clock.now());
+                    batch
+                }
+            };
+        }
+    }
 }
 
 impl Feed {
     /// Starts making the contents of `spec`.
     pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
-        let nonce = spec.shaping.nonce.then_some(nonce_key);
-        let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
-        let shape = shape(spec);
-        let source = match spec.scenario.reuse {
-            Reuse::Conversation => Source::Conversations(Box::new(Conversations {
-                generator: generator.clone(),
-                shape,
-                started: 0,
-                by_slot: HashMap::new(),
-                waiting: VecDeque::new(),
-            })),
-            _ => {
-                let batches = make_ahead(generator.clone(), shape, observer.clone())?;
-                Source::Ahead { batch: Vec::new().into_iter(), batches }
-            }
+        let lanes = lanes(spec, spec.shaping.nonce.then_some(nonce_key));
+        let weights = spec.mix.iter().map(|class| class.weight);
+        let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
+        let lineup = Lineup::new(mix);
+        let talks: Vec<Option<Talks>> = lanes.iter().map(|lane| lane.shape.conversation.then(Talks::default)).collect();
+        let ahead = match talks.iter().any(Option::is_none) {
+            true => Some(make_ahead(&lanes, lineup.clone(), observer.clone())?),
+            false => None,
         };
-        Ok(Feed { generator, source, waits: Waits::default() })
+        let ahead = ahead.map(|batches| Ahead { batch: Vec::new().into_iter(), batches });
+        Ok(Feed { lanes, talks, lineup, ahead, waits: Waits::default() })
     }
 
-    /// How long request `k` was to be, system message included, as far as that is known without the answers before it.
-    pub fn wanted(&self, k: u64) -> Lengths {
-        let Lengths { prompt_tokens, output_tokens } = self.generator.lengths(k, 0);
-        Lengths { prompt_tokens: prompt_tokens + self.generator.lead_tokens(), output_tokens }
+    /// The class of the next request and how long it was to be, what stands before the user's first message included, as far
+    /// as that is known without the answers before it: for a request that nobody makes any more.
+    pub fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
+        let (lane, number) = self.lineup.step();
+        let Lane { class, generator, .. } = &self.lanes[lane];
+        let Lengths { prompt_tokens, output_tokens } = generator.lengths(number, 0);
+        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
     }
 
     /// The content of the next request, waited for by the run's clock. None when the thread that makes them is gone.
     pub async fn next(&mut self, slot: Option<u32>, clock: Clock) -> Option<(Content, Ticket)> {
-        match &mut self.source {
-            Source::Ahead { batch, batches } => loop {
-                if let Some(content) = batch.next() {
-                    return Some((content, Ticket(None)));
-                }
-                *batch = match batches.try_recv() {
-                    Ok(batch) => batch.into_iter(),
-                    Err(TryRecvError::Disconnected) => return None,
-                    Err(TryRecvError::Empty) => {
-                        let from = clock.now();
-                        let batch = batches.recv().await?.into_iter();
-                        self.waits.add(from, clock.now());
-                        batch
-                    }
-                };
-            },
-            Source::Conversations(conversations) => {
+        let (lane, _) = self.lineup.step();
+        match (&mut self.talks[lane], &mut self.ahead) {
+            (Some(talks), _) => {
                 let from = clock.now();
-                let next = conversations.next(slot);
+                let (content, turn) = self.lanes[lane].turn(talks, slot);
                 self.waits.add(from, clock.now());
-                Some(next)
+                Some((content, Ticket(Some((lane, turn)))))
             }
+            (None, Some(ahead)) => Some((ahead.next(clock, &mut self.waits).await?, Ticket(None))),
+            (None, None) => None,
         }
     }
 
@@ -140,97 +140,95 @@ impl Feed {
 
     /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
     pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>) {
-        if let (Source::Conversations(conversations), Ticket(Some(turn)), Some(answer)) =
-            (&mut self.source, ticket, answer)
+        if let (Ticket(Some((lane, turn))), Some(answer)) = (ticket, answer)
+            && let Some(talks) = &mut self.talks[lane]
         {
-            conversations.give_back(turn, answer);
+            talks.give_back(turn, answer, &self.lanes[lane].generator);
         }
     }
 }
 
-impl Conversations {
-    fn next(&mut self, slot: Option<u32>) -> (Content, Ticket) {
-        let going_on = match slot {
-            Some(slot) => self.by_slot.remove(&slot),
-            None => self.waiting.pop_front(),
-        };
-        let unfinished = going_on.and_then(|conversation| {
-            let prompt = conversation.prompt(&self.generator)?;
-            Some((conversation, prompt))
-        });
-        let (conversation, prompt) = unfinished.unwrap_or_else(|| {
-            self.started += 1;
-            let conversation = Conversation::new(&self.generator, self.started - 1);
-            let prompt = self.generator.turn(conversation.number(), 0);
-            (conversation, prompt)
-        });
-        let content = Content {
-            body: body(&self.shape, conversation.history(), &prompt).into(),
-            intended_prompt_tokens: prompt.intended_prompt_tokens,
-            reusable_tokens: prompt.reusable_tokens,
-            requested_tokens: prompt.output_tokens,
-            conversation: Some(conversation.number()),
-            turn: Some(conversation.turn()),
-        };
-        (content, Ticket(Some(Turn { conversation, slot, said: prompt.user })))
-    }
-
-    fn give_back(&mut self, turn: Turn, answer: String) {
-        let Turn { mut conversation, slot, said } = turn;
-        conversation.answered(said, answer);
-        if conversation.turn() >= self.generator.turns() {
-            return;
-        }
-        match slot {
-            Some(slot) => drop(self.by_slot.insert(slot, conversation)),
-            None => self.waiting.push_back(conversation),
-        }
-    }
-}
-
-fn make_ahead(generator: Generator, shape: Shape, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
-    // Four bytes of text to a token.
-    let most = (generator.most_prompt_tokens() as usize).saturating_mul(4);
-    let make = move |k: u64| {
-        let prompt = generator.request(k);
+impl Lane {
+    fn content(&self, prompt: &Prompt, body: Vec<u8>) -> Content {
         Content {
-            body: body(&shape, &[], &prompt).into(),
+            class: self.class.clone(),
+            body: body.into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
             reusable_tokens: prompt.reusable_tokens,
             requested_tokens: prompt.output_tokens,
             conversation: None,
             turn: None,
         }
+    }
+
+    /// Request `number` of the class, which is no turn of a conversation.
+    fn request(&self, number: u64) -> Content {
+        let prompt = self.generator.request(number);
+        self.content(&prompt, body(&self.shape, &[], &prompt))
+    }
+
+    /// The next turn of a conversation, and what must be given back of it.
+    fn turn(&self, talks: &mut Talks, slot: Option<u32>) -> (Content, Turn) {
+        let (conversation, prompt) = talks.next(slot, &self.generator);
+        let content = Content {
+            conversation: Some(conversation.number()),
+            turn: Some(conversation.turn()),
+            ..self.content(&prompt, body(&self.shape, conversation.history(), &prompt))
+        };
+        (content, Turn { conversation, slot, said: prompt.user })
+    }
+}
+
+/// The classes of a run.
+fn lanes(spec: &RunSpec, nonce: Option<NonceKey>) -> Vec<Lane> {
+    let lane = |class, content, shaping, nonce| Lane {
+        class,
+        generator: Generator::new(content, spec.seed, spec.repeat, nonce),
+        shape: shape(spec, content, shaping),
     };
-    let first = make(0);
+    if spec.mix.is_empty() {
+        return vec![lane(None, &spec.scenario, &spec.shaping, nonce)];
+    }
+    let classes = spec.mix.iter().enumerate();
+    // Two classes may count the same numbers: their nonces have to differ all the same.
+    let key = |number: usize| nonce.map(|key| key.of_class(number as u32));
+    classes.map(|(at, class)| lane(Some(class.name.clone()), &class.scenario, &class.shaping, key(at))).collect()
+}
+
+fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
+    // A turn of a conversation carries the answers before it, and is made when it starts.
+    let lanes: Vec<Option<Lane>> = lanes.iter().map(|lane| (!lane.shape.conversation).then(|| lane.clone())).collect();
+    // Four bytes of text to a token.
+    let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
+    let mut contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
+    let first: Vec<Content> = contents.by_ref().take(1).collect();
     // Short prompts in large batches, long ones one by one; where they differ, as if all were the longest.
-    let size = first.body.len().max(most);
-    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH) as u64;
+    let size = first.iter().map(|content| content.body.len()).max().unwrap_or(0).max(most.saturating_mul(4)).max(1);
+    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH);
     // One that is itself a large part of what may be made ahead leaves room for fewer.
     let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
     std::thread::Builder::new().name("content".to_owned()).spawn(move || {
         let _member = observer.enlist("content");
         threads::step_back();
         // The run is over when nobody takes contents any longer.
-        let _ = sender.blocking_send(vec![first]);
-        let mut next = 1;
-        while sender.blocking_send((next..next + in_batch).map(&make).collect()).is_ok() {
-            next += in_batch;
-        }
+        let _ = sender.blocking_send(first);
+        while sender.blocking_send(contents.by_ref().take(in_batch).collect()).is_ok() {}
     })?;
     Ok(receiver)
 }
 
-fn shape(spec: &RunSpec) -> Shape {
+fn shape(spec: &RunSpec, content: &scenario::Content, shaping: &Shaping) -> Shape {
     Shape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,
-        stream: spec.shaping.stream,
-        ignore_eos: spec.shaping.ignore_eos,
-        conversation: spec.scenario.reuse == Reuse::Conversation,
-        temperature: spec.shaping.temperature,
-        top_p: spec.shaping.top_p,
-        presence_penalty: spec.shaping.presence_penalty,
-        frequency_penalty: spec.shaping.frequency_penalty,
+        stream: shaping.stream,
+        ignore_eos: shaping.ignore_eos,
+        conversation: content.reuse == Reuse::Conversation,
+        temperature: shaping.temperature,
+        top_p: shaping.top_p,
+        presence_penalty: shaping.presence_penalty,
+        frequency_penalty: shaping.frequency_penalty,
+        stop: shaping.stop.clone(),
+        extra: shaping.extra.clone(),
     }
 }

@@ -30,24 +30,29 @@ mod sse;
 mod stamp;
 #[doc(hidden)]
 pub mod steps;
+mod talks;
 mod tally;
 mod target;
 mod template;
 mod threads;
 mod timer;
 mod tls;
+mod trace;
+mod unit_gaps;
 mod waits;
 mod watcher;
 mod workers;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::expand::{Load, RunSpec};
-use crate::plan::Timer;
-use crate::rows::Facts;
+use crate::expand::{Course, Load, RunSpec};
+use crate::plan::scenario::Content;
+use crate::plan::{Cache, Timer};
+use crate::rows::{Facts, Windows};
 use crate::workload::NonceKey;
 
 pub use clock::monotonic;
@@ -55,6 +60,7 @@ pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
+pub use trace::Trace;
 
 use client::{Common, Cut};
 use clock::Clock;
@@ -79,6 +85,8 @@ pub struct Job {
     pub id_prefix: String,
     /// What this attempt's nonces derive from.
     pub nonce_key: NonceKey,
+    /// The arrivals of an open loop, where a trace gives them in place of the rate and process of `spec`.
+    pub trace: Option<Trace>,
     /// Where rows go.
     pub sink: Box<dyn Sink>,
     /// Where time series go.
@@ -136,10 +144,11 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, trace, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
     let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
     let target = Arc::new(target);
+    leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
@@ -157,7 +166,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let executor = Executor::new(Parts {
         hands: opened.begin(&common),
         common,
-        pacer: pacer(&spec),
+        pacer: pacer(&spec, trace),
         spins: spec.engine.timer == Timer::Spin,
         phases: PhaseClock::new(&spec.phases),
         feed,
@@ -169,6 +178,19 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
     Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples })
+}
+
+/// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
+async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiver<bool>) -> Result<(), EngineError> {
+    let Some(idle) = spec.phases.idle else { return Ok(()) };
+    progress.idling.set(1);
+    let ended = tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
+        () = tokio::time::sleep(Duration::from_nanos(idle.0)) => Ok(()),
+    };
+    progress.idling.set(0);
+    ended
 }
 
 /// Opens the connections that the run is to find open, before its clock starts.
@@ -185,20 +207,22 @@ async fn open_ahead(
     }
 }
 
-fn pacer(spec: &RunSpec) -> Pacer {
-    let fill = spec.phases.fill.0;
-    match spec.load {
-        Load::Closed { batch_size } => Pacer::closed(batch_size, fill),
-        Load::Open { qps, arrivals, cap } => {
-            Pacer::open(Schedule::new(arrivals, qps.to_f64(), fill, timing_seed(spec)), cap)
+fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
+    match (&spec.load, Course::new(&spec.load, &spec.phases)) {
+        (Load::Open { arrivals, cap, .. }, Some(course)) => {
+            let drawn = || Schedule::drawn(arrivals.process, course, timing_seed(spec));
+            Pacer::open(trace.map_or_else(drawn, Schedule::given), *cap)
         }
+        (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0),
     }
 }
 
 /// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
 /// apart from the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    let scenario = serde_json::to_vec(&spec.scenario).expect("a scenario is plain data");
+    // A cold twin's requests arrive when its warm twin's do.
+    let scenario = Content { cache: Cache::Warm, ..spec.scenario.clone() };
+    let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
     Sha256::new()
         .chain_update(b"sweepline arrival times 1\0")
         .chain_update(spec.seed.0.to_le_bytes())
@@ -206,6 +230,13 @@ fn timing_seed(spec: &RunSpec) -> [u8; 32] {
         .chain_update(scenario)
         .finalize()
         .into()
+}
+
+/// The rate that a profile declares for the window, on average.
+fn window_qps(spec: &RunSpec, windows: &Windows) -> Option<f64> {
+    spec.load.profile()?;
+    let course = Course::new(&spec.load, &spec.phases)?;
+    Some(course.between(windows.measure_start_ns, windows.measure_end_ns) / windows.measure_secs())
 }
 
 fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
@@ -216,8 +247,10 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         open_loop: matches!(spec.load, Load::Open { .. }),
         batch_size: spec.load.batch_size(),
         qps: spec.load.qps().map(|qps| qps.to_f64()),
+        window_qps: window_qps(spec, &done.phases.windows(done.end)),
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
+        idle_ns: spec.phases.idle.map(|idle| idle.0),
         gpus: spec.endpoint.gpus,
         scheduled: done.counts.scheduled,
         scheduled_in_window: done.counts.scheduled_in_window,

@@ -64,11 +64,11 @@ impl Pacer {
         }))
     }
 
-    /// The next instant at which the clock alone makes a request start (or start to wait).
+    /// The next instant at which the clock alone makes a request start (or start to wait); none when that is over.
     pub fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => (closed.joined < closed.slots).then(|| closed.join_instant()),
-            Pacer::Open(open) => Some(open.arriving.peek()),
+            Pacer::Open(open) => open.arriving.peek(),
         }
     }
 
@@ -81,7 +81,7 @@ impl Pacer {
                 Some(closed.start(at, closed.joined - 1))
             }
             Pacer::Open(open) => {
-                while open.arriving.peek() <= now {
+                while open.arriving.peek().is_some_and(|at| at <= now) {
                     open.arriving.take();
                     open.arrived += 1;
                     if let Some(start) = open.release(None) {
@@ -111,12 +111,19 @@ impl Pacer {
         let request = open.started;
         // First come, first served: behind a full cap nothing starts, whether its arrival was noticed yet or not.
         let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
-        if open.waiting.peek() >= end {
-            return None;
-        }
+        open.waiting.peek().filter(|at| *at < end)?;
+        let scheduled = open.waiting.take()?;
         open.started += 1;
         open.arrived = open.arrived.max(open.started);
-        Some(Unstarted { request, scheduled: open.waiting.take(), held_by_cap })
+        Some(Unstarted { request, scheduled, held_by_cap })
+    }
+
+    /// Whether no request will be wanted any more, nor waits to be started.
+    pub fn is_at_its_end(&self) -> bool {
+        match self {
+            Pacer::Closed(_) => false,
+            Pacer::Open(open) => open.waiting.peek().is_none(),
+        }
     }
 
     /// Requests that wait for the cap.
@@ -130,7 +137,7 @@ impl Pacer {
     /// The scheduled instant of the request that has waited longest for the cap.
     pub fn oldest_waiting(&self) -> Option<u64> {
         match self {
-            Pacer::Open(open) if open.arrived > open.started => Some(open.waiting.peek()),
+            Pacer::Open(open) if open.arrived > open.started => open.waiting.peek(),
             _ => None,
         }
     }
@@ -166,7 +173,7 @@ impl Open {
         if self.started == self.arrived || self.in_flight >= self.cap {
             return None;
         }
-        let scheduled = self.waiting.take();
+        let scheduled = self.waiting.take()?;
         let request = self.started;
         self.started += 1;
         self.in_flight += 1;
@@ -177,7 +184,14 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Arrivals;
+    use crate::engine::trace::Trace;
+    use crate::expand::Course;
+    use crate::plan::Process;
+
+    /// An arrival every 10 ns.
+    fn every_ten() -> Schedule {
+        Schedule::drawn(Process::Constant, Course::steady(1e9 / 10.0, 0), [0; 32])
+    }
 
     #[test]
     fn slots_join_evenly_and_redispatch_at_once() {
@@ -193,8 +207,7 @@ mod tests {
 
     #[test]
     fn a_cap_holds_back_and_counts_nothing_away() {
-        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
-        let mut pacer = Pacer::open(schedule, Some(1));
+        let mut pacer = Pacer::open(every_ten(), Some(1));
         assert_eq!(pacer.take_due(35).map(|s| (s.scheduled, s.released)), Some((10, 10)));
         assert_eq!(pacer.take_due(35), None);
         assert_eq!((pacer.waiting(), pacer.oldest_waiting()), (2, Some(20)));
@@ -206,17 +219,28 @@ mod tests {
 
     #[test]
     fn what_a_free_cap_did_not_get_was_missed() {
-        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
-        let mut pacer = Pacer::open(schedule, Some(2));
+        let mut pacer = Pacer::open(every_ten(), Some(2));
         assert_eq!(pacer.take_due(15).map(|s| s.request), Some(0));
         assert_eq!(pacer.take_unstarted(25).map(|u| (u.scheduled, u.held_by_cap)), Some((20, false)));
     }
 
     #[test]
     fn without_a_cap_every_arrival_starts() {
-        let schedule = Schedule::new(Arrivals::Constant, 1e9 / 10.0, 0, [0; 32]);
-        let mut pacer = Pacer::open(schedule, None);
+        let mut pacer = Pacer::open(every_ten(), None);
         let starts: Vec<u64> = std::iter::from_fn(|| pacer.take_due(100)).map(|s| s.scheduled).collect();
         assert_eq!(starts, (1..=10).map(|k| k * 10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_trace_ends_and_nothing_is_left_behind() {
+        let schedule = Schedule::given(Trace::new([10, 20, 30].into()));
+        let mut pacer = Pacer::open(schedule, Some(1));
+        assert_eq!(pacer.take_due(15).map(|s| s.request), Some(0));
+        assert_eq!((pacer.next_due(), pacer.is_at_its_end()), (Some(20), false));
+        assert_eq!(pacer.take_due(100), None, "both wait for the cap");
+        assert_eq!((pacer.next_due(), pacer.waiting(), pacer.is_at_its_end()), (None, 2, false));
+        assert_eq!(pacer.ended(40, None).map(|s| (s.scheduled, s.released)), Some((20, 40)));
+        assert_eq!(pacer.take_unstarted(100).map(|u| (u.scheduled, u.held_by_cap)), Some((30, true)));
+        assert_eq!((pacer.take_unstarted(100), pacer.is_at_its_end()), (None, true));
     }
 }

@@ -52,6 +52,11 @@ impl PhaseClock {
         phase
     }
 
+    /// No further request will be wanted: a window that waits for more would wait in vain.
+    pub fn no_more(&mut self) {
+        self.min_requests = self.min_requests.min(self.in_window);
+    }
+
     /// The phase that `at` lies in.
     pub fn phase(&self, at: u64) -> Phase {
         match at {
@@ -99,6 +104,7 @@ mod tests {
 
     fn clock(min_requests: Option<u64>) -> PhaseClock {
         PhaseClock::new(&Phases {
+            idle: None,
             fill: Nanos(10),
             stabilize: Nanos(20),
             measure: Measure { duration: Nanos(100), min_requests, at_most: min_requests.map(|_| Nanos(300)) },
@@ -121,6 +127,19 @@ mod tests {
         assert_eq!([40, 90, 200].map(|at| clock.enter(at)), [Phase::Measure; 3]);
         assert_eq!(clock.enter(201), Phase::Drain);
         assert_eq!(clock.measure_end(), 201);
+    }
+
+    #[test]
+    fn a_window_does_not_wait_for_what_never_comes() {
+        let mut clock = clock(Some(3));
+        clock.enter(40);
+        assert_eq!(clock.measure_end(), 330);
+        clock.no_more();
+        assert_eq!(clock.measure_end(), 130);
+        let mut prolonged = self::clock(Some(3));
+        assert_eq!([40, 200].map(|at| prolonged.enter(at)), [Phase::Measure; 2]);
+        prolonged.no_more();
+        assert_eq!(prolonged.measure_end(), 201, "what came after its shortest end was let in");
     }
 
     #[test]

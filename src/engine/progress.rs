@@ -10,6 +10,8 @@ use crate::rows::Phase;
 pub struct Progress {
     phase: AtomicU8,
     elapsed_ns: AtomicU64,
+    /// 1 while the server is left alone before the load begins.
+    pub idling: Counter,
     /// Requests under way.
     pub in_flight: Counter,
     /// Requests that wait for the in-flight cap.

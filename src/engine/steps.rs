@@ -8,10 +8,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use crate::expand::RunSpec;
 use crate::rows::{Phase, Record, RequestRow};
+use crate::workload::NonceKey;
 
 use super::answer::Body;
 use super::clock::Clock;
+use super::feed::Feed;
 use super::http::{Head, Malformed};
 use super::io::Read;
 use super::observe::Observer;
@@ -109,6 +112,22 @@ pub fn hand_over(
         }
     }
     recorder.finish().map(drop)
+}
+
+/// Takes the contents of `requests` requests of `spec` from the thread that makes them, as the executor does; gives their
+/// bytes.
+pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
+    let observer = Observer::new(Arc::new(Progress::default()));
+    let mut feed = Feed::start(spec, NonceKey::new(&[7; 32], 1), &observer).expect("a thread");
+    let runtime = super::hands::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let (clock, mut bytes) = (Clock::start(), 0);
+        for _ in 0..requests {
+            let (content, _) = feed.next(None, clock).await.expect("contents do not end");
+            bytes += content.body.len() as u64;
+        }
+        bytes
+    })
 }
 
 /// Has the kernel stamp what comes in on `socket`.

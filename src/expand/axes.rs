@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::plan::lengths::{Preset, WrittenLengths};
-use crate::plan::{Arrivals, Cache, Connections, Scalar, Scenario, is_axis};
+use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
 use crate::units::Decimal;
 
 use super::{Cell, Mistake};
@@ -48,11 +48,13 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
 /// How an open loop's arrivals are spaced, where an axis says so.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let Some(value) = cell.get("arrivals") else { return Ok(None) };
-    [Arrivals::Poisson, Arrivals::Constant]
-        .into_iter()
-        .find(|arrivals| *value == Scalar::Text(arrivals.name().to_owned()))
-        .map(Some)
-        .ok_or_else(|| wrong("arrivals", value, "poisson or constant"))
+    let process = match value {
+        Scalar::Text(text) => text.parse::<Process>().ok(),
+        Scalar::Bool(_) | Scalar::Number(_) => None,
+    };
+    process
+        .map(|process| Some(process.into()))
+        .ok_or_else(|| wrong("arrivals", value, "poisson or constant, or gamma cv 2"))
 }
 
 /// How requests get their connections, where an axis says so.
@@ -81,8 +83,6 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         return Err(Mistake::UnknownAxis(axis.to_owned()));
     }
     Ok(Scenario {
-        base: None,
-        description: None,
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
         lengths: preset(cell)?,
@@ -96,6 +96,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         top_p: number(cell, "top_p")?,
         presence_penalty: number(cell, "presence_penalty")?,
         frequency_penalty: number(cell, "frequency_penalty")?,
+        ..Scenario::default()
     })
 }
 

@@ -11,10 +11,10 @@ use std::io::Write;
 use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Between, Drain, Measure, MockFigures, Prefix, Scalar, Timeouts};
+use crate::plan::{Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Scalar, Timeouts};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -41,6 +41,8 @@ pub enum Value {
     Share(Share),
     /// A text.
     Text(String),
+    /// A list or table, as JSON without spaces.
+    Json(String),
 }
 
 impl Value {
@@ -55,6 +57,7 @@ impl Value {
             Value::PerToken(PerToken(Nanos(ns))) => ('p', write!(text, "{ns}")),
             Value::Share(Share(value)) => ('s', write!(text, "{value}")),
             Value::Text(value) => ('t', text.write_all(value.as_bytes())),
+            Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
         written.expect("memory takes every byte");
@@ -72,7 +75,7 @@ impl fmt::Display for Value {
             Value::Duration(value) => write!(f, "{value}"),
             Value::PerToken(value) => write!(f, "{value}"),
             Value::Share(value) => write!(f, "{value}"),
-            Value::Text(value) => f.write_str(value),
+            Value::Text(value) | Value::Json(value) => f.write_str(value),
         }
     }
 }
@@ -144,6 +147,7 @@ fn each(spec: &RunSpec, put: Put) {
         model,
         scenario,
         shaping,
+        mix,
         load,
         phases,
         between: Between { cooldown },
@@ -161,6 +165,7 @@ fn each(spec: &RunSpec, put: Put) {
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
     each_of_load(load, put);
+    each_of_mix(mix, put);
     let ModelSpec { id, precision } = &**model;
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
@@ -214,16 +219,23 @@ fn each_of_load(load: &Load, put: Put) {
             put("load.", "pattern", text("closed"));
         }
         Load::Open { qps, arrivals, cap } => {
-            put("load.", "arrivals", text(arrivals.name()));
+            let Arrivals { process, profile } = arrivals;
+            put("load.", "arrivals", text(process.name()));
+            match process {
+                Process::Poisson | Process::Constant => {}
+                Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
+                Process::Gamma(Gamma::Cv(cv)) => put("load.", "arrivals.cv", Value::Decimal(*cv)),
+            }
             some(cap, |cap| put("load.", "cap", int(*cap)));
             put("load.", "pattern", text("open"));
+            some(profile, |profile| put("load.", "profile", Value::Text(profile.to_string())));
             put("load.", "qps", Value::Decimal(*qps));
         }
     }
 }
 
 fn each_of_phases(phases: &Phases, put: Put) {
-    let Phases { fill, stabilize, measure, drain } = phases;
+    let Phases { idle, fill, stabilize, measure, drain } = phases;
     let Drain { duration, mode } = drain;
     put("phases.", "drain.for", Value::Duration(*duration));
     let mode = match mode {
@@ -232,6 +244,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
     };
     put("phases.", "drain.mode", text(mode));
     put("phases.", "fill", Value::Duration(*fill));
+    some(idle, |idle| put("phases.", "idle", Value::Duration(*idle)));
     let Measure { duration, min_requests, at_most } = measure;
     some(at_most, |at_most| put("phases.", "measure.at_most", Value::Duration(*at_most)));
     put("phases.", "measure.for", Value::Duration(*duration));
@@ -271,12 +284,37 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "turns", int(*turns));
 }
 
+/// Classes in the order written: it decides which class a request belongs to.
+fn each_of_mix(mix: &[ClassSpec], put: Put) {
+    for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
+        let mut put_in = |prefix: &'static str, name: &str, value: Value| {
+            put("mix.", &format!("{number:02}.{prefix}{name}"), value);
+        };
+        each_of_scenario(scenario, &mut put_in);
+        each_of_shaping(shaping, &mut put_in);
+        put_in("", "weight", Value::Int(*weight));
+    }
+}
+
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, nonce } = shaping;
+    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, stop, extra, nonce } =
+        shaping;
+    for (name, field) in extra {
+        let value = match field {
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(value) => Value::Decimal(*value),
+            Json::Text(value) => text(value),
+            Json::List(_) | Json::Table(_) => Value::Json(field.to_string()),
+        };
+        put("shaping.extra.", name, value);
+    }
     some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
     put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
     put("shaping.", "nonce", Value::Bool(*nonce));
     some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    if !stop.is_empty() {
+        put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));
+    }
     put("shaping.", "stream", Value::Bool(*stream));
     put("shaping.", "temperature", Value::Decimal(*temperature));
     some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));

@@ -86,6 +86,9 @@ pub enum Mistake {
     /// Neither a batch size nor a rate.
     #[error("there is no load: add `batch_size`, `qps` or both to the matrix")]
     NoLoad,
+    /// A rate on an axis, and a profile that brings its own.
+    #[error("the profile of `arrivals` is in requests per second, and the matrix has a `qps` too: keep one")]
+    TwoRates,
     /// Two server facts with one flattened name.
     #[error("the server fact `{0}` is given twice: once as a dotted key, once in a table")]
     SameFact(String),

@@ -57,6 +57,10 @@ fn bounded(phases: &mut PhasesPatch) {
 
 /// What a scenario has from its base; what the sweep or plan decides stays open.
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
+    // A mix says nothing of its own but what holds for all its scenarios.
+    if !resolved.mix.is_empty() {
+        return;
+    }
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.

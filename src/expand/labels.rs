@@ -19,7 +19,7 @@ pub struct Labels {
 }
 
 /// A shared text is written and read like any text.
-mod text {
+pub(super) mod text {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serializer};

@@ -6,6 +6,7 @@
 mod axes;
 pub mod canonical;
 mod cell;
+mod course;
 pub mod error;
 pub mod explicit;
 pub mod identity;
@@ -25,13 +26,14 @@ use std::sync::Arc;
 
 pub use canonical::{Canonical, canonical};
 pub use cell::Cell;
+pub use course::Course;
 pub use error::{ExpandError, Mistake};
 pub use explicit::explicit;
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
 pub use spec::*;
 
-use crate::plan::{Plan, Sweep, Table};
+use crate::plan::{Plan, Scalar, Sweep, Table};
 use crate::units::Seed;
 
 /// All runs of a plan, in the order in which they are executed.
@@ -58,6 +60,17 @@ pub struct PlannedRun {
     pub spec: Arc<RunSpec>,
     /// Its identity.
     pub id: RunId,
+}
+
+impl PlannedRun {
+    /// What the sweep's arrivals say of the load besides the cell: the highest rate of a profile that brings its own, and the
+    /// arrivals where they are more than a word.
+    pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
+        let rate = self.spec.load.qps().map(|qps| ("qps", Scalar::Number(qps)));
+        let label = self.spec.labels.axes.iter().find(|(axis, _)| *axis == "arrivals");
+        let label = label.map(|(_, label)| ("arrivals", Scalar::Text(label.to_owned())));
+        rate.into_iter().chain(label).filter(|(axis, _)| self.cell.get(axis).is_none()).collect()
+    }
 }
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled.

@@ -1,6 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::{Endpoint, Fact, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
+use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
 
@@ -20,7 +20,9 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
             Some((table, field)) => place.table_of_request(table, field),
             None => place.request_field(rest),
         },
+        "mix" => place.of_class(rest),
         "shaping" if rest == "nonce" => keys(&["nonce"]),
+        "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
         "phases" => place.phase(rest),
@@ -99,8 +101,11 @@ impl Place<'_> {
 
     /// The plan's own scenarios from the cell's one down to its built-in.
     fn chain(&self) -> Vec<(&str, &Scenario)> {
+        self.chain_from(self.name_on("scenario"))
+    }
+
+    fn chain_from(&self, mut at: String) -> Vec<(&str, &Scenario)> {
         let mut chain: Vec<(&str, &Scenario)> = Vec::new();
-        let mut at = self.name_on("scenario");
         while let Some((name, own)) = self.plan.scenarios.get_key_value(&at) {
             if chain.iter().any(|(seen, _)| *seen == name) {
                 break;
@@ -143,6 +148,43 @@ impl Place<'_> {
         }
     }
 
+    /// A field of a class of a mix: an axis, then what stands beside the mix, then its own scenario, then its part of the mix.
+    fn of_class(&self, path: &str) -> Vec<Step> {
+        let (number, field) = path.split_once('.').unwrap_or((path, ""));
+        let name = field.rsplit('.').next().unwrap_or(field);
+        let chain = self.chain();
+        let Some((mix, parts)) = chain.iter().find(|(_, own)| !own.mix.is_empty()).map(|(name, own)| (*name, &own.mix))
+        else {
+            return self.axis_or_matrix("scenario");
+        };
+        let index: usize = number.parse().unwrap_or_default();
+        let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
+        let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && gives(scenario, name));
+        match (self.axis(name), own) {
+            (Some(axis), _) => axis,
+            (None, Some((scenario, _))) => keys(&["scenarios", scenario, name]),
+            (None, None) => [&keys(&["scenarios", mix, "mix"])[..], &[Step::from(index)]].concat(),
+        }
+    }
+
+    /// A field of `extra`: the scenario's for the engine, the scenario's for all, then the endpoint's.
+    fn extra(&self, field: &str) -> Vec<Step> {
+        let endpoint = self.name_on("endpoint");
+        let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
+        let own = |scenario: &Scenario| match scenario.extra.get(engine) {
+            Some(Json::Table(own)) => own.contains_key(field),
+            _ => false,
+        };
+        let chain = self.chain();
+        if let Some((name, _)) = chain.iter().find(|(_, scenario)| own(scenario)) {
+            return keys(&["scenarios", name, "extra", engine, field]);
+        }
+        match chain.iter().find(|(_, scenario)| scenario.extra.contains_key(field)) {
+            Some((name, _)) => keys(&["scenarios", name, "extra", field]),
+            None => keys(&["endpoints", &endpoint, "extra", field]),
+        }
+    }
+
     /// A field of a table of the scenario, like `prefix.tokens`.
     fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
         let mut steps = self.request_field(table);
@@ -152,9 +194,12 @@ impl Place<'_> {
 
     fn load(&self, field: &str) -> Vec<Step> {
         match field {
+            "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
             "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
-            "arrivals" => self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"])),
+            "arrivals" | "arrivals.cv" | "arrivals.burstiness" | "profile" => {
+                self.axis("arrivals").unwrap_or_else(|| self.in_sweep(&["arrivals"]))
+            }
             _ => self.in_sweep(&["matrix"]),
         }
     }
@@ -190,8 +235,9 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
 }
 
 fn says(phases: &PhasesPatch, phase: &str) -> bool {
-    let PhasesPatch { fill, stabilize, measure, drain } = phases;
+    let PhasesPatch { idle, fill, stabilize, measure, drain } = phases;
     match phase {
+        "idle" => idle.is_some(),
         "fill" => fill.is_some(),
         "stabilize" => stabilize.is_some(),
         "measure" => measure.is_some(),
@@ -213,6 +259,8 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "temperature" => scenario.temperature.is_some(),
         "top_p" => scenario.top_p.is_some(),
         "presence_penalty" => scenario.presence_penalty.is_some(),
-        _ => scenario.frequency_penalty.is_some(),
+        "frequency_penalty" => scenario.frequency_penalty.is_some(),
+        "stop" => !scenario.stop.is_empty(),
+        _ => false,
     }
 }

@@ -5,13 +5,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::plan::scenario::{Resolved, resolve as resolve_scenario};
+use crate::plan::extra;
+use crate::plan::scenario::{Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Scalar, Sweep, Table};
+use crate::plan::{
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
+};
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
-use super::{AxisLabels, Cell, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping};
+use super::{
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping,
+};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);
@@ -58,13 +63,14 @@ impl<'p> Resolver<'p> {
         scenario.apply(&request_fields(cell)?);
         let load = load(sweep, cell)?;
         Ok(RunSpec {
-            labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell) },
-            shaping: shaping(plan, sweep, endpoint.engine, &scenario),
+            labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
+            shaping: self.shaping(sweep, &endpoint, &scenario),
+            mix: self.classes(sweep, &endpoint, &scenario),
             endpoint,
             model,
             scenario: scenario.content,
+            phases: phases(&plan.phases, &sweep.phases, &load)?,
             load,
-            phases: phases(&plan.phases, &sweep.phases, load)?,
             between: sweep.between.unwrap_or(plan.between),
             timeouts: plan.timeouts,
             connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
@@ -106,6 +112,34 @@ impl<'p> Resolver<'p> {
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
     }
+
+    /// The classes of a mix.
+    fn classes(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Vec<ClassSpec> {
+        let class = |Member { name, weight, scenario }: &Member| ClassSpec {
+            name: name.as_str().into(),
+            weight: *weight,
+            scenario: scenario.content.clone(),
+            shaping: self.shaping(sweep, endpoint, scenario),
+        };
+        scenario.mix.iter().map(class).collect()
+    }
+
+    /// How requests of `scenario` to `endpoint` are shaped.
+    fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
+        let Resolved { temperature, top_p, presence_penalty, frequency_penalty, .. } = *scenario;
+        let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
+        Shaping {
+            stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
+            ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            stop: scenario.stop.clone(),
+            extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
+            nonce: self.plan.nonce.is_on(),
+        }
+    }
 }
 
 /// The entry of `table` that the cell's `axis` names.
@@ -113,9 +147,21 @@ fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&
     table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-fn further_axes(cell: &Cell) -> AxisLabels {
+/// Arrivals that the sweep gives, and that are more than a word, stand among the axes: without them two sweeps of one rate
+/// would look alike.
+fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
-    AxisLabels::new(further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value))))
+    let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));
+    let of_sweep = match load {
+        Load::Open { arrivals, .. } if cell.get("arrivals").is_none() => told(arrivals),
+        _ => None,
+    };
+    AxisLabels::new(further.chain(of_sweep.map(|label| ("arrivals".into(), label.into()))))
+}
+
+fn told(arrivals: &Arrivals) -> Option<String> {
+    let plain = matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant, profile: None });
+    (!plain).then(|| arrivals.label())
 }
 
 fn endpoint_spec(name: &str, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
@@ -159,18 +205,6 @@ fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake
     }
 }
 
-fn shaping(plan: &Plan, sweep: &Sweep, engine: Engine, scenario: &Resolved) -> Shaping {
-    Shaping {
-        stream: scenario.stream.or(sweep.stream).unwrap_or(plan.stream),
-        ignore_eos: engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-        temperature: scenario.temperature,
-        top_p: scenario.top_p,
-        presence_penalty: scenario.presence_penalty,
-        frequency_penalty: scenario.frequency_penalty,
-        nonce: plan.nonce.is_on(),
-    }
-}
-
 /// How the load generator of a sweep is built.
 pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     let default = LoadEngine::default();
@@ -183,16 +217,17 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
 fn load(sweep: &Sweep, cell: &Cell) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
     let qps = number(cell, "qps")?;
-    let arrivals = arrivals(cell)?.unwrap_or(sweep.arrivals);
-    match (batch_size, qps) {
-        (Some(batch_size), None) => Ok(Load::Closed { batch_size }),
-        (cap, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),
-        (None, None) => Err(Mistake::NoLoad),
+    let arrivals = arrivals(cell)?.unwrap_or_else(|| sweep.arrivals.clone());
+    match (batch_size, qps, arrivals.own_rate()) {
+        (_, Some(_), Some(_)) => Err(Mistake::TwoRates),
+        (cap, Some(qps), None) | (cap, None, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),
+        (Some(batch_size), None, None) => Ok(Load::Closed { batch_size }),
+        (None, None, None) => Err(Mistake::NoLoad),
     }
 }
 
 /// The plan's phases with the sweep's laid over them, phase by phase.
-pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Phases, Mistake> {
+pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
     // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.
@@ -201,6 +236,7 @@ pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Pha
         measure.at_most.unwrap_or(default)
     });
     Ok(Phases {
+        idle: sweep.idle.or(plan.idle).filter(|idle| *idle > Nanos::ZERO),
         fill: fill(plan, sweep, load)?,
         stabilize: sweep.stabilize.or(plan.stabilize).unwrap_or(STABILIZE),
         measure,
@@ -208,12 +244,12 @@ pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Pha
     })
 }
 
-fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: Load) -> Result<Nanos, Mistake> {
+fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Nanos, Mistake> {
     let Some(fill) = sweep.fill.or(plan.fill) else { return Ok(FILL) };
     match (fill.duration, fill.per_second, load) {
         (Some(duration), ..) => Ok(duration),
         (None, Some(rate), Load::Closed { batch_size }) => {
-            time_for(batch_size, rate).ok_or(Mistake::FillTooLong { slots: batch_size })
+            time_for(*batch_size, rate).ok_or(Mistake::FillTooLong { slots: *batch_size })
         }
         (None, ..) => Ok(FILL),
     }

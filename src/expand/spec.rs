@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts, Timer};
+use crate::plan::{
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Profile, Scalar, Timeouts, Timer,
+};
 use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::labels::{AxisLabels, Labels};
@@ -27,6 +29,9 @@ pub struct RunSpec {
     pub scenario: Content,
     /// How each request is shaped.
     pub shaping: Shaping,
+    /// The classes of a mix; each request is of one of them, and `scenario` is the most that one of them sends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<ClassSpec>,
     /// The load pattern.
     pub load: Load,
     /// The phases.
@@ -45,6 +50,20 @@ pub struct RunSpec {
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.
     pub repeat: u32,
+}
+
+/// One class of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassSpec {
+    /// The plan's name of its scenario; not hashed.
+    #[serde(with = "super::labels::text")]
+    pub name: Arc<str>,
+    /// Its part of the sum of all weights is its share of the requests.
+    pub weight: u64,
+    /// What is sent.
+    pub scenario: Content,
+    /// How its requests are shaped.
+    pub shaping: Shaping,
 }
 
 /// What is shared is written and read like what it shares.
@@ -128,12 +147,18 @@ pub struct Shaping {
     /// Frequency penalty, where sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Further fields of the body, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Json>,
     /// Whether prompts open with a nonce.
     pub nonce: bool,
 }
 
 /// The load pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
     /// A fixed number of requests kept in flight.
@@ -143,9 +168,9 @@ pub enum Load {
     },
     /// Requests arrive at a rate, whatever the server does.
     Open {
-        /// Arrivals per second.
+        /// Arrivals per second; what 100 % stands for in a profile. Of a profile in requests per second its highest rate.
         qps: Decimal,
-        /// How they are spaced.
+        /// How they are spaced, and how their rate changes.
         arrivals: Arrivals,
         /// The most that may be in flight; others wait at the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,18 +180,26 @@ pub enum Load {
 
 impl Load {
     /// Batch size of a closed loop, or the cap of an open one.
-    pub fn batch_size(self) -> Option<u32> {
+    pub fn batch_size(&self) -> Option<u32> {
         match self {
-            Load::Closed { batch_size } => Some(batch_size),
-            Load::Open { cap, .. } => cap,
+            Load::Closed { batch_size } => Some(*batch_size),
+            Load::Open { cap, .. } => *cap,
         }
     }
 
-    /// Arrivals per second of an open loop.
-    pub fn qps(self) -> Option<Decimal> {
+    /// Declared arrivals per second of an open loop; with a profile what its 100 % are, or its highest rate.
+    pub fn qps(&self) -> Option<Decimal> {
         match self {
             Load::Closed { .. } => None,
-            Load::Open { qps, .. } => Some(qps),
+            Load::Open { qps, .. } => Some(*qps),
+        }
+    }
+
+    /// How the rate of an open loop changes, where it does.
+    pub fn profile(&self) -> Option<&Profile> {
+        match self {
+            Load::Closed { .. } => None,
+            Load::Open { arrivals, .. } => arrivals.profile.as_deref(),
         }
     }
 }
@@ -174,6 +207,9 @@ impl Load {
 /// The phases with every default explicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
+    /// The pause before the load begins; none where it is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Nanos>,
     /// Length of fill (for a closed loop with a stated rate: slots / rate).
     pub fill: Nanos,
     /// Length of stabilize.
@@ -182,4 +218,11 @@ pub struct Phases {
     pub measure: Measure,
     /// The end.
     pub drain: Drain,
+}
+
+impl Phases {
+    /// When the window begins, since the run's start.
+    pub fn measure_start(&self) -> Nanos {
+        self.fill.saturating_add(self.stabilize)
+    }
 }

@@ -1,8 +1,8 @@
 //! Tables: CSV, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file behind one trait.
 
 mod csv;
-pub mod groups;
 mod json;
+pub mod lengths;
 mod markdown;
 pub mod requests;
 pub mod runs;

@@ -15,6 +15,8 @@ pub struct RunRow {
     pub sweep: Option<String>,
     /// What the run's rows carry.
     pub labels: RunLabels,
+    /// The class of a mix that the row is about; none for the run as a whole.
+    pub class: Option<String>,
     /// When the run started, as an RFC 3339 text.
     pub started: String,
     /// What the run is worth.
@@ -26,8 +28,9 @@ pub struct RunRow {
 }
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 15] = [
+pub const BRIEF: [&str; 16] = [
     "sweep",
+    "class",
     "endpoint",
     "model",
     "scenario",
@@ -48,6 +51,7 @@ pub const BRIEF: [&str; 15] = [
 pub fn sheet(runs: &[RunRow]) -> Sheet<'_> {
     let axes = axes(runs.iter().map(|run| &run.labels));
     let metrics = metric::columns(Scope::Plan);
+    let by_class = runs.iter().any(|run| run.class.is_some());
     let mut others = vec![
         Column::new("started", "When the run started, RFC 3339."),
         Column::new("verdict", "valid, suspect or invalid."),
@@ -59,10 +63,14 @@ pub fn sheet(runs: &[RunRow]) -> Sheet<'_> {
         Column::new("plan", "Name of the plan. Null: exported without one."),
         Column::new("sweep", "Name of the sweep. Null: exported without a plan."),
     ];
+    if by_class {
+        columns.push(Column::new("class", "Class of the mix: the plan's name of its scenario."));
+    }
     columns.extend(label_columns(&axes, &others));
     columns.extend(others);
     let row = move |run: &RunRow| {
         let mut cells = vec![run.plan.clone().into(), run.sweep.clone().into()];
+        cells.extend(by_class.then(|| run.class.clone().into()));
         cells.extend(label_cells(&run.labels, &axes));
         cells.push(run.started.clone().into());
         cells.push(run.verdict.state.name().into());
@@ -150,6 +158,7 @@ pub(super) mod tests {
                     repeat: 0,
                     axes: axis.map(|value| ("output_tokens".to_string(), value.to_string())).into_iter().collect(),
                 },
+                class: None,
                 started: "2026-11-21T12:00:00Z".into(),
                 verdict: verdict(&records, &facts, &Validity::default(), None),
                 metrics: measured(&records, &facts),

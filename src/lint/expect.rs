@@ -1,9 +1,10 @@
 //! How many requests a run will have: by the rate in an open loop, by an assumption in a closed one, where only the
 //! server's speed decides it.
 
-use crate::expand::Load;
+use crate::expand::{Course, Load};
 use crate::plan::scenario::Resolved;
 use crate::plan::{Endpoint, Engine, MockFigures};
+use crate::units::Nanos;
 use crate::workload::lengths::expected;
 
 use super::view::{Rung, SweepView};
@@ -49,26 +50,40 @@ impl Expect {
         slowest
     }
 
-    /// Requests per second of a rung under full load.
+    /// Requests per second of a rung in its window.
     pub fn rate(&self, rung: &Rung) -> f64 {
-        match rung.load {
-            Load::Open { qps, .. } => qps.to_f64(),
+        match &rung.load {
+            Load::Open { qps, .. } => match varying(rung) {
+                None => qps.to_f64(),
+                Some(course) => {
+                    in_window(&course, rung, rung.phases.measure.duration) / rung.phases.measure.duration.secs()
+                }
+            },
             // An answer in no time still takes its way there and back.
-            Load::Closed { batch_size } => f64::from(batch_size).min(self.slots) / self.request_secs.max(1e-4),
+            Load::Closed { batch_size } => f64::from(*batch_size).min(self.slots) / self.request_secs.max(1e-4),
         }
     }
 
     /// Requests scheduled in the measure window, prolonged where the plan says so.
     pub fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
-        let longest = measure.at_most.unwrap_or(measure.duration).secs() * rate;
+        let most = measure.at_most.unwrap_or(measure.duration);
+        let longest = varying(rung).map_or(most.secs() * rate, |course| in_window(&course, rung, most));
         let wanted = measure.min_requests.unwrap_or(0) as f64;
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
     /// Requests before the measure window: the load rises evenly in fill and is full in stabilize.
     pub fn warming(&self, rung: &Rung) -> f64 {
-        self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs())
+        match varying(rung) {
+            None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),
+            Some(course) => course.expected(rung.phases.measure_start().secs()),
+        }
+    }
+
+    /// Requests per second that fill leads to.
+    pub fn settled(&self, rung: &Rung) -> f64 {
+        varying(rung).map_or_else(|| self.rate(rung), |course| course.settled())
     }
 
     /// ` (assuming …)` where what is expected of a rung rests on it.
@@ -78,6 +93,18 @@ impl Expect {
             _ => String::new(),
         }
     }
+}
+
+/// The course of a rate that does not stay as it is.
+fn varying(rung: &Rung) -> Option<Course> {
+    rung.load.profile()?;
+    rung.course()
+}
+
+/// Requests expected in a window of this length.
+fn in_window(course: &Course, rung: &Rung, length: Nanos) -> f64 {
+    let start = rung.phases.measure_start();
+    course.between(start.0, start.saturating_add(length).0)
 }
 
 /// The figures of an embedded mock.

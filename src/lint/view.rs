@@ -2,7 +2,7 @@
 //! axes are long lists at worst, so everything here is linear in the plan's text.
 
 use crate::expand::resolve::{load_engine, phases};
-use crate::expand::{Load, LoadEngine, Phases};
+use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
 use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Step, Sweep};
@@ -39,10 +39,19 @@ pub struct Rung {
 impl Rung {
     /// As the plan writes it: `qps: 5`.
     pub fn written(&self) -> String {
-        match self.load {
+        match &self.load {
             Load::Closed { batch_size } => format!("batch_size: {batch_size}"),
-            Load::Open { qps, .. } => format!("qps: {qps}"),
+            Load::Open { qps, arrivals, .. } => match &arrivals.profile {
+                None => format!("qps: {qps}"),
+                Some(profile) if profile.own_rate().is_some() => format!("arrivals: {}", profile.label()),
+                Some(profile) => format!("qps: {qps}, {}", profile.label()),
+            },
         }
+    }
+
+    /// The course of an open loop's rate.
+    pub fn course(&self) -> Option<Course> {
+        Course::new(&self.load, &self.phases)
     }
 }
 
@@ -188,17 +197,25 @@ impl<'p> SweepView<'p> {
     }
 }
 
-/// The load points of a sweep. `qps` with `batch_size` is an open loop whose cap changes no rate.
+/// The load points of a sweep: of a profile in requests per second there is one. `qps` with `batch_size` is an open loop whose cap changes no rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    if let Some(qps) = sweep.arrivals.own_rate() {
+        let load = Load::Open { qps, arrivals: sweep.arrivals.clone(), cap: None };
+        let at = steps!["sweeps", name, "arrivals"];
+        return phases(&plan.phases, &sweep.phases, &load)
+            .map(|phases| Rung { load, phases, at })
+            .into_iter()
+            .collect();
+    }
     let rates = sweep.written("qps");
     let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };
     let load = |value: &Scalar| match axis {
-        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals, cap: None }),
+        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals.clone(), cap: None }),
         _ => Some(Load::Closed { batch_size: whole(value)? }),
     };
     let rung = |(value, place): (Scalar, Vec<Step>)| {
         let load = load(&value)?;
-        let phases = phases(&plan.phases, &sweep.phases, load).ok()?;
+        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
         Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat() })
     };
     points.into_iter().filter_map(rung).collect()

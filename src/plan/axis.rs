@@ -1,7 +1,7 @@
 //! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
 
 use super::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, Preset};
-use super::model::Scalar;
+use super::model::{Process, Scalar};
 use super::suggest;
 use crate::units::Decimal;
 
@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Flag,
     /// Numbers within these hundredths.
     Within(i64, i64),
+    /// A process of arrivals, in words.
+    Process,
     /// One of these texts.
     Choice(&'static [&'static str]),
 }
@@ -33,7 +35,7 @@ pub(super) const AXES: [(&str, Kind, &str); 19] = [
         "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap.",
     ),
     ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
-    ("arrivals", Kind::Choice(&["poisson", "constant"]), "How the arrivals of an open loop are spaced."),
+    ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
     ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
@@ -86,6 +88,7 @@ impl Kind {
             (Kind::Within(low, high), Scalar::Number(number)) => {
                 (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
             }
+            (Kind::Process, Scalar::Text(text)) => text.parse::<Process>().is_ok(),
             (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
             _ => false,
         }
@@ -101,6 +104,7 @@ impl Kind {
             Kind::Within(low, high) => {
                 format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))
             }
+            Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
         }
     }
@@ -108,6 +112,10 @@ impl Kind {
     /// What to type instead of a value that is not of this kind.
     pub fn remedy(self, value: &Scalar) -> String {
         match (self, value) {
+            (Kind::Process, Scalar::Text(text)) => match text.parse::<Process>() {
+                Err(why) => why.split_once(": ").map_or(why.clone(), |(_, remedy)| remedy.to_owned()),
+                Ok(_) => format!("write {}", self.wanted()),
+            },
             (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
             (Kind::Flag, _) => "write true or false".to_owned(),
             (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),

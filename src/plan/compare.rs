@@ -39,7 +39,7 @@ impl Compare {
 }
 
 /// Metrics with one value for each run.
-pub const SINGLE_METRICS: [&str; 22] = [
+pub const SINGLE_METRICS: [&str; 24] = [
     "requests",
     "completed",
     "failed",
@@ -53,6 +53,8 @@ pub const SINGLE_METRICS: [&str; 22] = [
     "achieved_rate",
     "achieved_concurrency",
     "tokens_per_event",
+    "idle_start_ttft",
+    "idle_start_e2e",
     "declared_reuse",
     "cached_share",
     "jitter_ratio",
@@ -95,6 +97,7 @@ pub fn unit(key: &str) -> &'static str {
     match key {
         "request_throughput" | "achieved_rate" | "goodput" => "_requests_per_s",
         _ if key.contains("throughput") => "_tokens_per_s",
+        "idle_start_ttft" | "idle_start_e2e" => "_ms",
         _ if SPREAD_METRICS.contains(&key) => "_ms",
         _ => "",
     }

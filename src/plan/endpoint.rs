@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
 use super::scalar::Fact;
@@ -50,6 +51,11 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
+    /// sweepline does not know. A scenario's `extra` lies over them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "super::extra::Fields", example = serde_json::json!({ "route": "pool-a" }))]
+    pub extra: Table<Json>,
 }
 
 fn is_false(value: &bool) -> bool {

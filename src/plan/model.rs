@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, Seed};
 
+use super::extra::Json;
+use super::mix::MixPart;
+
 pub use super::allow::{Allow, LintCode};
+pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
@@ -17,6 +21,8 @@ pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
+pub use super::process::{Gamma, Process};
+pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 
@@ -148,8 +154,8 @@ pub struct Model {
     pub precision: Option<String>,
 }
 
-/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base` and
-/// `description` is also an axis that a matrix may vary.
+/// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
+/// `mix`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -222,12 +228,31 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
     pub frequency_penalty: Option<Decimal>,
+    /// Scenarios whose requests are mixed, each with its share: [{ scenario: chat, share: 0.8 }, { scenario: B2, share: 0.2 }].
+    /// What stands beside it holds for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
+    pub mix: Vec<MixPart>,
+    /// Texts at which an answer ends. Default: not sent.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["###", "\n\n"]))]
+    pub stop: OneOrMany<String>,
+    /// Further fields of the request's body, such as the engine's own sampling parameters: { top_k: 20, min_p: 0.05 }.
+    /// A table under the name of an engine holds what is sent to that engine alone: { vllm: { top_k: 20 } }.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "super::extra::of_scenario")]
+    pub extra: Table<Json>,
 }
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasesPatch {
+    /// The server is left alone for this long before the load begins; the latency of the first request is then a result of
+    /// its own (`idle_start_ttft`, `idle_start_e2e`). Default 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "0s"), example = "5m")]
+    pub idle: Option<Nanos>,
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]
@@ -306,7 +331,8 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
-    /// How arrivals of an open loop are spaced. Default poisson.
+    /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
+    /// the run, by a ramp, steps, bursts or a curve. Default poisson.
     #[serde(default, skip_serializing_if = "Arrivals::is_default")]
     #[schemars(extend("default" = "poisson"))]
     pub arrivals: Arrivals,
@@ -345,29 +371,4 @@ pub struct Sweep {
 
 fn one() -> u32 {
     1
-}
-
-/// How the arrivals of an open loop are spaced.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrivals {
-    /// Exponential gaps: independent users.
-    #[default]
-    Poisson,
-    /// Equal gaps.
-    Constant,
-}
-
-impl Arrivals {
-    fn is_default(&self) -> bool {
-        *self == Arrivals::default()
-    }
-
-    /// The name in plans and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Constant => "constant",
-        }
-    }
 }

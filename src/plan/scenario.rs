@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::extra::{Json, lay};
 use super::lengths::{Lengths, WrittenLengths};
-use super::model::{Cache, Prefix, Scenario};
+use super::mix::weights;
+use super::model::{Cache, Prefix, Scenario, Table};
 use crate::units::Decimal;
 
 /// What requests of one scenario have in common.
@@ -61,6 +63,23 @@ pub struct Resolved {
     pub presence_penalty: Option<Decimal>,
     /// Frequency penalty, where sent.
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends.
+    pub stop: Vec<String>,
+    /// Further fields of the body, an engine's own under its name.
+    pub extra: Table<Json>,
+    /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
+    pub mix: Vec<Member>,
+}
+
+/// One scenario of a mix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its part of the sum of all weights is its share of the requests.
+    pub weight: u64,
+    /// What it sends.
+    pub scenario: Resolved,
 }
 
 /// The built-in scenarios: name, what they send, and for whom.
@@ -120,11 +139,49 @@ impl Resolved {
             top_p: None,
             presence_penalty: None,
             frequency_penalty: None,
+            stop: Vec::new(),
+            extra: Table::new(),
+            mix: Vec::new(),
         }
     }
 
-    /// Lays the fields that `patch` gives over this scenario.
+    /// A mix without any adjustment.
+    fn mixed(mix: Vec<Member>) -> Resolved {
+        Resolved { mix, ..Resolved::from_content(Content::default()) }.summed_up()
+    }
+
+    /// A mix, with what all its members have in common, or the most that one of them has.
+    fn summed_up(mut self) -> Resolved {
+        let contents = || self.mix.iter().map(|member| &member.scenario.content);
+        let most = |of: fn(&Content) -> u32| contents().map(of).max();
+        let reuse = contents().map(|content| content.reuse);
+        let talks = reuse.clone().any(|reuse| reuse == Reuse::Conversation);
+        let (Some(prompt), Some(output), Some(system), Some(turns)) =
+            (most(|c| c.prompt_tokens), most(|c| c.output_tokens), most(|c| c.system_tokens), most(|c| c.turns))
+        else {
+            return self;
+        };
+        self.content = Content {
+            reuse: if talks { Reuse::Conversation } else { Reuse::None },
+            prompt_tokens: prompt,
+            output_tokens: output,
+            system_tokens: system,
+            turns,
+            ..Content::default()
+        };
+        let first = &self.mix[0].scenario;
+        (self.stream, self.ignore_eos) = (first.stream, first.ignore_eos);
+        self
+    }
+
+    /// Lays the fields that `patch` gives over this scenario, or over each one of a mix.
     pub fn apply(&mut self, patch: &Scenario) {
+        if !self.mix.is_empty() {
+            self.mix.iter_mut().for_each(|member| member.scenario.apply(patch));
+            let whole = std::mem::replace(self, Resolved::from_content(Content::default()));
+            *self = whole.summed_up();
+            return;
+        }
         let Scenario {
             base: _,
             description: _,
@@ -141,6 +198,9 @@ impl Resolved {
             top_p,
             presence_penalty,
             frequency_penalty,
+            mix: _,
+            stop,
+            extra,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
@@ -154,29 +214,51 @@ impl Resolved {
         self.top_p = top_p.or(self.top_p);
         self.presence_penalty = presence_penalty.or(self.presence_penalty);
         self.frequency_penalty = frequency_penalty.or(self.frequency_penalty);
+        if !stop.is_empty() {
+            self.stop = stop.0.clone();
+        }
+        lay(&mut self.extra, extra);
     }
 }
 
-/// The scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown name or a circle of bases
-/// (both are plan errors that `check` names).
-pub fn resolve(name: &str, table: &super::model::Table<Scenario>) -> Option<Resolved> {
+/// The scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown name, a circle of bases or a
+/// mix that cannot be (all are plan errors that `check` names).
+pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
+    let (chain, content) = chain(name, table)?;
+    let Some(at) = chain.iter().position(|own| !own.mix.is_empty()) else {
+        return Some(patched(Resolved::from_content(content.clone()), &chain));
+    };
+    let parts = &chain[at].mix;
+    let members = parts.iter().zip(weights(parts)?).map(|(part, weight)| {
+        let (chain, content) = self::chain(&part.scenario, table)?;
+        let scenario = patched(Resolved::from_content(content.clone()), &chain);
+        chain.iter().all(|own| own.mix.is_empty()).then(|| Member { name: part.scenario.clone(), weight, scenario })
+    });
+    Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
+}
+
+/// The plan's own scenarios from the one called `name` down, and the built-in that they end at.
+fn chain<'t>(name: &'t str, table: &'t Table<Scenario>) -> Option<(Vec<&'t Scenario>, &'static Content)> {
     let mut chain = Vec::new();
     let mut at = name;
-    let content = loop {
+    loop {
         match table.get(at) {
             Some(_) if chain.len() > table.len() => return None,
             Some(own) => {
                 chain.push(own);
                 let base = own.base.as_deref().unwrap_or("B1");
                 if base == at || !table.contains_key(base) {
-                    break built_in(base)?;
+                    return Some((chain, built_in(base)?));
                 }
                 at = base;
             }
-            None => break built_in(at)?,
+            None => return Some((chain, built_in(at)?)),
         }
-    };
-    let mut resolved = Resolved::from_content(content.clone());
-    chain.iter().rev().for_each(|patch| resolved.apply(patch));
-    Some(resolved)
+    }
+}
+
+/// A scenario with patches laid over it, the last one first.
+fn patched(mut scenario: Resolved, chain: &[&Scenario]) -> Resolved {
+    chain.iter().rev().for_each(|patch| scenario.apply(patch));
+    scenario
 }

@@ -137,7 +137,7 @@ fn notes(calibration: &Calibration) -> Vec<String> {
 
 /// What a search came to.
 fn finding(search: &Searched) -> String {
-    let name = |load: &CalibrationLoad| load_name(load.load);
+    let name = |load: &CalibrationLoad| load_name(&load.load);
     let bound = format!("TTFT error and late below {BOUND_MS} ms at p99");
     let found = match (&search.holds_to, &search.fails_at) {
         (Some(held), Some(failed)) => format!("{bound} up to {}, not at {}", name(held), name(failed)),
@@ -208,7 +208,7 @@ fn quote(calibration: &Calibration, measured: &Measured) -> String {
         (None, None) => "TTFT error not measured".to_owned(),
     };
     let late = measured.errors.late.tail_ms().map(|late| format!(", late {} ms", digits(late))).unwrap_or_default();
-    let to = calibration.holds_to(&measured.load).map(|load| load_name(load.load));
+    let to = calibration.holds_to(&measured.load).map(|load| load_name(&load.load));
     let held = to.map(|load| format!("; holds to {load}")).unwrap_or_default();
     let (warning, holds) = match measured.errors.holds() {
         true => ("", held),
@@ -217,6 +217,6 @@ fn quote(calibration: &Calibration, measured: &Measured) -> String {
     let day: String = calibration.started.to_string().chars().take(10).collect();
     format!(
         "{warning}generator: {error}{late} at {} (calibrated {day} on this host){holds}",
-        load_name(measured.load.load)
+        load_name(&measured.load.load)
     )
 }

@@ -239,14 +239,14 @@ impl Live {
         };
         // Drain ends with the last measured request; its length is only a bound.
         let bound = if progress.phase() == Phase::Drain { "at most " } else { "" };
+        let idle = phases.idle.filter(|_| progress.idling.get() > 0);
+        let phase = idle.map(|idle| format!("left alone for {idle}")).unwrap_or_else(|| {
+            let passed = duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000);
+            format!("{} {passed} of {bound}{}", progress.phase().name(), Nanos(length))
+        });
         let parts = [
             self.run.name.clone(),
-            format!(
-                "{} {} of {bound}{}",
-                progress.phase().name(),
-                duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000),
-                Nanos(length)
-            ),
+            phase,
             format!("{} in flight", progress.in_flight.get()),
             format!("{} errors", progress.failed.get()),
             format!("{:.0} tok/s", self.rate),

@@ -191,7 +191,7 @@ mod tests {
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
         let rows: Vec<_> = records.iter().map(|record| record.row.clone()).collect();
         let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
-        run(&Line { labels: &labels, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
+        run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
 
     #[test]
@@ -249,6 +249,8 @@ mod tests {
         achieved rate            100 req/s
         achieved concurrency     7.92
         tokens per event         1.00
+        idle start TTFT          n/a (no pause, failed, or not alone)
+        idle start E2E           n/a (no pause, failed, or not alone)
         declared reuse           n/a (nothing was sent)
         cached prompt tokens     n/a (the server does not tell)
         jitter ratio             1.05
@@ -278,7 +280,7 @@ mod tests {
         let (metrics, verdict) =
             (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let labels = RunLabels::default();
-        let line = Line { labels: &labels, metrics: &metrics, verdict: &verdict };
+        let line = Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict };
         let said = |given| {
             let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, Detail::default());
             text.lines().find(|line| line.starts_with("goodput  ")).unwrap().to_owned()

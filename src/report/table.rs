@@ -16,6 +16,8 @@ use super::format::{self, digits, estimate, plain};
 pub struct Line<'a> {
     /// What the run's rows carry.
     pub labels: &'a RunLabels,
+    /// The class of a mix that the line is about; none for the run as a whole.
+    pub class: Option<&'a str>,
     /// Its metrics.
     pub metrics: &'a RunMetrics,
     /// What it is worth.
@@ -34,7 +36,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
     let shape = Shape {
         models: lines.iter().any(|line| line.labels.model != lines[0].labels.model),
         repeats: lines.iter().any(|line| line.labels.repeat != lines[0].labels.repeat),
-        tpot: lines.iter().all(|line| line.metrics.tpot.n > 0),
+        tpot: lines.iter().filter(|line| line.class.is_none()).all(|line| line.metrics.tpot.n > 0),
     };
     let mut table = format::table();
     table.set_header(header(&shape));
@@ -80,7 +82,7 @@ fn header(shape: &Shape) -> Vec<Cell> {
 }
 
 fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
-    let Line { labels, metrics, verdict } = line;
+    let Line { labels, class, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {
         // One line each, or the reason of a missing value would stand in the line below.
@@ -93,7 +95,7 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
     let cells = [
         left(plain(&labels.endpoint)),
         left(plain(&labels.model)).filter(|_| shape.models),
-        left(scenario(labels)),
+        left(class.map_or_else(|| scenario(labels), |class| format!("└ {}", plain(class)))),
         left(stacked(load(labels), second.map(|_| "from schedule".into()))),
         right(labels.repeat.to_string()).filter(|_| shape.repeats),
         right(metrics.counts.requests.to_string()),
@@ -101,7 +103,8 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
         right(stacked(tail(&metrics.ttft), second.map(tail))),
         right(median(pace)),
         right(metrics.flow.output_throughput.map_or("n/a".into(), digits)),
-        left(verdict.to_string()),
+        // It is the run that is judged.
+        left(if class.is_some() { String::new() } else { verdict.to_string() }),
     ];
     cells.into_iter().flatten().collect()
 }
@@ -203,7 +206,7 @@ mod tests {
     }
 
     fn table(made: &[Made], colour: bool) -> String {
-        let line = |(labels, metrics, verdict)| Line { labels, metrics, verdict };
+        let line = |(labels, metrics, verdict)| Line { labels, class: None, metrics, verdict };
         let lines: Vec<Line> = made.iter().map(|(a, b, c)| line((a, b, c))).collect();
         results(&lines, colour)
     }

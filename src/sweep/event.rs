@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Progress;
-use crate::expand::{Load, Phases, PlannedRun, RunId, RunSpec};
+use crate::expand::{Course, Load, Phases, PlannedRun, RunId, RunSpec};
 
 /// A run, as people name it.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl RunView {
             sweep: run.sweep.to_string(),
             name: planned_name(run),
             phases: run.spec.phases,
-            load: run.spec.load,
+            load: run.spec.load.clone(),
             cooldown_ns: run.spec.between.cooldown.0,
         }
     }
@@ -41,37 +41,41 @@ impl RunView {
     /// How long it takes with the pause after it when drain is short, in nanoseconds; its window as long as
     /// [`window_ns`] says.
     pub fn expected_ns(&self) -> u64 {
-        let Phases { fill, stabilize, .. } = self.phases;
-        [stabilize.0, window_ns(&self.phases, self.load), self.cooldown_ns]
+        let Phases { idle, fill, stabilize, .. } = self.phases;
+        [idle.unwrap_or_default().0, stabilize.0, window_ns(&self.phases, &self.load), self.cooldown_ns]
             .iter()
             .fold(fill.0, |a, b| a.saturating_add(*b))
     }
 }
 
 /// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
-/// tells: the longer of `for` and `min_requests / qps`, at most `at_most`. Of a closed loop the server decides, so that
+/// tells: the longer of `for` and the time in which so many are expected, at most `at_most`. Of a closed loop the server decides, so that
 /// `for` is all that is known.
-pub fn window_ns(phases: &Phases, load: Load) -> u64 {
+pub fn window_ns(phases: &Phases, load: &Load) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
-    match (load, measure.min_requests) {
-        (Load::Open { qps, .. }, Some(requests)) => {
-            let needed = (requests as f64 / qps.to_f64() * 1e9).ceil() as u64;
-            shortest.max(needed.min(measure.at_most.map_or(shortest, |at_most| at_most.0)))
+    match (Course::new(load, phases), measure.min_requests) {
+        (Some(course), Some(requests)) => {
+            let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
+            let start = phases.measure_start().secs();
+            let reached = course.at(course.expected(start) + requests as f64);
+            // A rate that has sunk to 0 never brings them.
+            let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
+            shortest.max(needed.min(longest))
         }
         _ => shortest,
     }
 }
 
 /// Whether only measuring can tell how long the window is: a closed loop that waits for `min_requests`.
-pub fn may_be_prolonged(phases: &Phases, load: Load) -> bool {
+pub fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
     let measure = &phases.measure;
     let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
     matches!(load, Load::Closed { .. }) && measure.min_requests.is_some() && can_grow
 }
 
 /// `batch 8`, `5 qps` or `5 qps (at most 8 in flight)`.
-pub fn load_name(load: Load) -> String {
+pub fn load_name(load: &Load) -> String {
     match load {
         Load::Closed { batch_size } => format!("batch {batch_size}"),
         Load::Open { qps, cap: None, .. } => format!("{qps} qps"),
@@ -85,15 +89,16 @@ pub fn name(spec: &RunSpec) -> String {
     named(spec, spec.labels.axes.iter())
 }
 
-/// As [`name`], with the further axes in the order in which the plan declares them.
+/// As [`name`], with the further axes in the order in which the plan declares them, and after them what no axis says.
 pub fn planned_name(run: &PlannedRun) -> String {
     let labels = &run.spec.labels.axes;
     let of_axis = |axis| labels.iter().find(|(label, _)| *label == axis);
-    named(&run.spec, run.cell.iter().filter_map(|(axis, _)| of_axis(axis)))
+    let of_sweep = labels.iter().filter(|(label, _)| run.cell.get(label).is_none());
+    named(&run.spec, run.cell.iter().filter_map(|(axis, _)| of_axis(axis)).chain(of_sweep))
 }
 
 fn named<'a>(spec: &RunSpec, axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(spec.load)];
+    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(&spec.load)];
     parts.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
     if spec.repeat > 0 {
         parts.push(format!("repeat {}", spec.repeat));

@@ -189,5 +189,5 @@ impl Nearest {
 /// Endpoint, model, scenario, load, further axes and repeat.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
-    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, spec.load, spec.repeat))
+    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load, spec.repeat))
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target};
 use crate::expand::{PlannedRun, RunSpec};
+use crate::plan::scenario::Content;
 use crate::plan::{Endpoint, MockFigures};
 use crate::rows::{Environment, Journal, Record, RowsError, Sample, SampleWriter};
 use crate::server::{Embedded, Found, Question, client_environment, probe};
@@ -89,6 +91,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        trace: None,
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
     };
@@ -96,10 +99,21 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(finished) => finished,
         Err(error) => return Err(abandon(attempt, error)),
     };
-    let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
+    let digest = digest(&run.spec);
     let commit =
         Commit { environment, facts: finished.facts, generator_digest: digest, samples: finished.samples, reason };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
+}
+
+/// What the texts of a run derive from, the nonce left out; of a mix, of all its classes with their weights.
+fn digest(spec: &RunSpec) -> String {
+    let of = |content: &Content| Generator::new(content, spec.seed, spec.repeat, None).digest();
+    if spec.mix.is_empty() {
+        return of(&spec.scenario);
+    }
+    let mut hash = Sha256::new();
+    spec.mix.iter().for_each(|class| hash.update(format!("{} {}\n", class.weight, of(&class.scenario))));
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Leaves the attempt with its reason.

@@ -1,10 +1,11 @@
 //! The bytes of a request's body.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::Api;
+use crate::plan::{Api, Json};
 use crate::units::Decimal;
 
 use super::{Exchange, Prompt, nonce};
@@ -30,6 +31,10 @@ pub struct Shape {
     pub presence_penalty: Option<Decimal>,
     /// Frequency penalty, where sent.
     pub frequency_penalty: Option<Decimal>,
+    /// Texts at which an answer ends, where sent.
+    pub stop: Vec<String>,
+    /// Further fields, by name; none of those above.
+    pub extra: BTreeMap<String, Json>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +57,10 @@ struct Body<'a> {
     presence_penalty: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frequency_penalty: Option<Decimal>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop: &'a [String],
+    #[serde(flatten)]
+    extra: &'a BTreeMap<String, Json>,
 }
 
 #[derive(Serialize)]
@@ -83,6 +92,8 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         top_p: shape.top_p,
         presence_penalty: shape.presence_penalty,
         frequency_penalty: shape.frequency_penalty,
+        stop: &shape.stop,
+        extra: &shape.extra,
     };
     let mut bytes = Vec::with_capacity(text_length(history, prompt) * 9 / 8 + 512);
     serde_json::to_writer(&mut bytes, &body).expect("a Vec takes every byte, and the body has only JSON's types");

@@ -30,6 +30,15 @@ impl NonceKey {
         hash.update(attempt.to_le_bytes());
         NonceKey(hash.finalize().into())
     }
+
+    /// The key of one class of a mix: two classes that number their requests alike share no nonce.
+    pub fn of_class(self, class: u32) -> NonceKey {
+        let mut hash = Sha256::new();
+        hash.update(b"sweepline nonce class 1\0");
+        hash.update(self.0);
+        hash.update(class.to_le_bytes());
+        NonceKey(hash.finalize().into())
+    }
 }
 
 /// How far one nonce reaches.

@@ -234,6 +234,8 @@ fn shape(api: Api) -> Shape {
         top_p: None,
         presence_penalty: None,
         frequency_penalty: None,
+        stop: Vec::new(),
+        extra: Default::default(),
     }
 }
 

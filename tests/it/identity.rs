@@ -52,6 +52,10 @@ scenarios:
     top_p: 1
     presence_penalty: 0
     frequency_penalty: 0
+    stop: [END]
+    extra:
+      top_k: 5
+      seed: 7
 stream: true
 nonce: on
 phases:
@@ -311,6 +315,8 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("shaping.top_p", "top_p: ", "1", "0.9"),
         ("shaping.presence_penalty", "presence_penalty: ", "0", "0.1"),
         ("shaping.frequency_penalty", "frequency_penalty: ", "0", "0.2"),
+        ("shaping.extra.top_k", "top_k: ", "5", "6"),
+        ("shaping.extra.seed", "top_k: 5\n      seed: ", "7", "8"),
         ("shaping.stream", "stream: ", "true", "false"),
         ("phases.fill", "fill: ", "20ms", "30ms"),
         ("phases.stabilize", "stabilize: ", "20ms", "30ms"),
@@ -337,6 +343,7 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     let shown = [
         ("endpoint.server.version", ("version: ", "\"1.0\"", "\"1.1\""), ("1.0", "1.1")),
         ("shaping.nonce", ("nonce: ", "on", "off"), ("true", "false")),
+        ("shaping.stop", ("", "stop: [END]", "stop: [STOP]"), ("[\"END\"]", "[\"STOP\"]")),
     ];
     for (field, change, shown) in shown {
         assert_why_names(&lab, PLAN, field, change, shown);

@@ -68,31 +68,31 @@ fn requests_are_as_long_as_the_plan_says() {
         assert!(!shown["verdict"]["reasons"].to_string().contains("output_length"), "{shown}");
     }
     are_the_same_on_both_endpoints(runs.values());
-    groups_add_up(&lab, runs.values());
+    buckets_add_up(&lab, runs.values());
 }
 
 /// Every metric is there by bucket of length too, and the buckets hold all requests.
-fn groups_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
-    let table = lab.ok(&["export", "--rows", "groups", "--format", "json"]).json();
+fn buckets_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
+    let table = lab.ok(&["export", "--rows", "lengths", "--format", "json"]).json();
     let rows = table.as_array().unwrap();
     for run in runs {
         let id = &run.json["id"];
         let of = |by: &str| -> Vec<&serde_json::Value> {
-            rows.iter().filter(|row| row["run_id"] == *id && row["group_by"] == by).collect()
+            rows.iter().filter(|row| row["run_id"] == *id && row["by"] == by).collect()
         };
         let measured = run.records.iter().filter(|record| record.row.phase == Phase::Measure).count();
         for by in ["prompt_tokens", "output_tokens"] {
-            let groups = of(by);
+            let buckets = of(by);
             if by == "output_tokens" && scenario(run) == "talk" {
-                assert!(groups.is_empty(), "answers of one length have no groups: {groups:?}");
+                assert!(buckets.is_empty(), "answers of one length have no buckets: {buckets:?}");
                 continue;
             }
-            assert!(groups.len() > 1, "{}: {groups:?}", scenario(run));
-            let requests: u64 = groups.iter().map(|group| group["requests"].as_u64().unwrap()).sum();
+            assert!(buckets.len() > 1, "{}: {buckets:?}", scenario(run));
+            let requests: u64 = buckets.iter().map(|bucket| bucket["requests"].as_u64().unwrap()).sum();
             assert_eq!(requests, measured as u64, "{} by {by}", scenario(run));
         }
         if scenario(run) == "paired" {
-            let names: Vec<&str> = of("output_tokens").iter().map(|row| row["group"].as_str().unwrap()).collect();
+            let names: Vec<&str> = of("output_tokens").iter().map(|row| row["tokens"].as_str().unwrap()).collect();
             assert_eq!(names, ["4-7", "8-15", "16-31"]);
         }
     }

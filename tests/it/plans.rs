@@ -11,12 +11,14 @@ use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
-const PLANS: [(&str, &str, usize); 5] = [
+const PLANS: [(&str, &str, usize); 7] = [
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
     ("presets", "qps == 4", 5),
+    ("prefix", "qps == 2 and repeat < 1", 3),
+    ("mix", "repeat == 0", 2),
 ];
 
 fn folder() -> PathBuf {
@@ -27,7 +29,8 @@ fn folder() -> PathBuf {
 fn changes(text: &str, url: &str) -> Vec<String> {
     let plan: Value = serde_yaml::from_str(text).unwrap();
     let endpoints = plan["endpoints"].as_object().unwrap().keys();
-    let moment = ["phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
+    let moment =
+        ["phases.idle=0s", "phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
     let set = moment.into_iter().chain(["between.cooldown=0s"]).map(str::to_owned);
     let set = set.chain(endpoints.map(|endpoint| format!("endpoints.{endpoint}.url={url}")));
     set.flat_map(|set| ["--set".to_owned(), set]).collect()
@@ -75,6 +78,11 @@ fn the_qps_curve_runs() {
 }
 
 #[test]
+fn the_prefix_plan_runs() {
+    is_run_at_small_scale("prefix");
+}
+
+#[test]
 fn the_engine_comparison_runs() {
     is_run_at_small_scale("engine-comparison");
 }
@@ -87,6 +95,11 @@ fn the_length_matrix_runs() {
 #[test]
 fn the_presets_run() {
     is_run_at_small_scale("presets");
+}
+
+#[test]
+fn the_mix_runs() {
+    is_run_at_small_scale("mix");
 }
 
 #[test]

@@ -112,7 +112,11 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
         .map_while(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
         .collect();
-    assert_eq!(std::fs::read_dir(lab.path().join("share/man1")).unwrap().count(), commands.len() + 1);
+    let parts = ["inspect", "convert", "sample", "profile"].map(|part| format!("dataset-{part}"));
+    assert_eq!(std::fs::read_dir(lab.path().join("share/man1")).unwrap().count(), commands.len() + 1 + parts.len());
+    for part in parts {
+        assert_eq!(lab.ok(&["man", &part]).stdout, page(&format!("sweepline-{part}")));
+    }
     let groff = has("groff");
     for name in commands {
         let text = page(&format!("sweepline-{name}"));

@@ -16,22 +16,22 @@ const MS: u64 = 1_000_000;
 const WIRE: i64 = 20_000_000;
 
 /// What a plan led to.
-struct Experiment {
-    runs: Vec<Run>,
+pub struct Experiment {
+    pub runs: Vec<Run>,
     /// The server's lines about generations, by request id, the probe's left out.
     log: BTreeMap<String, Value>,
 }
 
 /// One request as both sides saw it. Instants of both are nanoseconds on the monotonic clock.
-struct Both<'a> {
-    row: &'a RequestRow,
+pub struct Both<'a> {
+    pub row: &'a RequestRow,
     line: &'a Value,
     origin: u64,
 }
 
 impl Experiment {
     /// Runs a plan whose endpoints `a` and `b` are one mock with `flags`; `plan` says the rest.
-    fn new(flags: &[&str], plan: &str) -> Experiment {
+    pub fn new(flags: &[&str], plan: &str) -> Experiment {
         let lab = Lab::new();
         let mut mock = Mock::start(flags);
         let url = format!("http://127.0.0.1:{}/v1", mock.port);
@@ -72,7 +72,7 @@ impl Experiment {
     }
 
     /// The run whose spec has this `value` at `path`.
-    fn run_with(&self, path: &str, value: impl Into<Value>) -> &Run {
+    pub fn run_with(&self, path: &str, value: impl Into<Value>) -> &Run {
         let value = value.into();
         let mut found = self.runs.iter().filter(|run| run.json["spec"].pointer(path) == Some(&value));
         let run = found.next().unwrap_or_else(|| panic!("no run with {path} = {value}"));
@@ -81,7 +81,7 @@ impl Experiment {
     }
 
     /// The requests of a run that were sent, by number.
-    fn both<'a>(&'a self, run: &'a Run) -> BTreeMap<u64, Both<'a>> {
+    pub fn both<'a>(&'a self, run: &'a Run) -> BTreeMap<u64, Both<'a>> {
         let origin = origin(run);
         let sent = rows(run).filter(|row| row.sent_ns.is_some());
         sent.map(|row| (row.request, Both { row, line: &self.log[&id(run, row)], origin })).collect()
@@ -113,11 +113,11 @@ fn at(line: &Value, name: &str) -> u64 {
 }
 
 impl Both<'_> {
-    fn sent(&self) -> u64 {
+    pub fn sent(&self) -> u64 {
         self.origin + self.row.sent_ns.unwrap()
     }
 
-    fn arrival(&self) -> u64 {
+    pub fn arrival(&self) -> u64 {
         at(self.line, "arrival_ns")
     }
 
@@ -160,7 +160,7 @@ fn mean(steps: &[(u64, u32)], from: u64, to: u64) -> f64 {
 }
 
 /// Prints p50, p99 and the largest of some nanoseconds; gives the p50 in milliseconds.
-fn tell(what: &str, mut values: Vec<i64>) -> f64 {
+pub fn tell(what: &str, mut values: Vec<i64>) -> f64 {
     assert!(!values.is_empty(), "{what}");
     values.sort_unstable();
     let ms = |share: f64| values[((values.len() - 1) as f64 * share) as usize] as f64 / MS as f64;
@@ -236,7 +236,7 @@ fn expected(t: u64, qps: f64, fill: u64) -> f64 {
     if t < fill { qps * t * t / (2.0 * fill) } else { qps * (t - fill / 2.0) }
 }
 
-fn scheduled(run: &Run) -> Vec<u64> {
+pub fn scheduled(run: &Run) -> Vec<u64> {
     let rows: BTreeMap<u64, u64> = rows(run).map(|row| (row.request, row.scheduled_ns)).collect();
     assert!(rows.keys().copied().eq(0..rows.len() as u64), "no request is left out: {:?}", rows.keys());
     rows.into_values().collect()

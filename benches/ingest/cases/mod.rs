@@ -92,6 +92,8 @@ pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
         top_p: spec.shaping.top_p,
         presence_penalty: spec.shaping.presence_penalty,
         frequency_penalty: spec.shaping.frequency_penalty,
+        stop: spec.shaping.stop.clone(),
+        extra: spec.shaping.extra.clone(),
     };
     move |number| workload::body(&shape, &[], &generator.request(number))
 }

@@ -77,7 +77,7 @@ fn arrivals(plan: &mut Map<String, Value>) {
     for sweep in sweeps.values_mut().filter_map(Value::as_object_mut) {
         let has = |axis: &str| sweep.get("matrix").is_some_and(|matrix| matrix.get(axis).is_some());
         if has("qps") && !has("arrivals") && !sweep.contains_key("arrivals") {
-            sweep.insert("arrivals".to_owned(), crate::plan::Arrivals::default().name().into());
+            sweep.insert("arrivals".to_owned(), crate::plan::Arrivals::default().label().into());
         }
     }
 }

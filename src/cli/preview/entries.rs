@@ -266,7 +266,12 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
     Entry {
         id: run.id.to_string(),
         sweep: run.sweep.to_string(),
-        cell: run.cell.iter().map(|(axis, scalar)| (axis.to_owned(), value(scalar))).collect(),
+        cell: run
+            .cell
+            .iter()
+            .map(|(axis, scalar)| (axis.to_owned(), value(scalar)))
+            .chain(run.of_arrivals().iter().map(|(axis, scalar)| ((*axis).to_owned(), value(scalar))))
+            .collect(),
         repeat: run.repeat,
         state: decision.action,
         reason: reason(decision, &changed),

@@ -8,12 +8,16 @@ use crate::expand::{AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpe
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Api, Arrivals, Between, Connections, Drain, Engine, Measure, MockFigures, Scalar, Timeouts};
+use crate::plan::{
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Scalar, Table, Timeouts,
+};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 const CLOSED_CHAT: &str = "59710e63ff424584d9f762cf650eb5f55b3aa3bb4c436ead9c6d33f1427f6c95";
 const OPEN_COMPLETIONS: &str = "edb9b8cd24b7200c63909ab65539741de7830b3db5537133e9d2a2cbcdd7ce1d";
 const CONVERSATION_ON_MOCK: &str = "a68856c71be38652e40aef83cff72bdbdda3fa72496987ebf61b719398500821";
+
+const WITH_EXTRA: &str = "11be7bbc15d96d789133a44b0fc7993f2f3a9fa22ad2ad6420b1c2da7ecbc5bf";
 
 /// The canonical form of `closed_chat`, whole.
 const CLOSED_CHAT_FORM: &str = "\
@@ -62,12 +66,15 @@ fn shaping() -> Shaping {
         top_p: None,
         presence_penalty: None,
         frequency_penalty: None,
+        stop: Vec::new(),
+        extra: Default::default(),
         nonce: true,
     }
 }
 
 fn phases(seconds: u64) -> Phases {
     Phases {
+        idle: None,
         fill: Nanos::from_secs(30),
         stabilize: Nanos::from_secs(60),
         measure: Measure { duration: Nanos::from_secs(seconds), min_requests: None, at_most: None },
@@ -99,6 +106,7 @@ pub(super) fn closed_chat() -> RunSpec {
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: Some("bf16".into()) }),
         scenario: content(Reuse::None, 1),
         shaping: shaping(),
+        mix: Vec::new(),
         load: Load::Closed { batch_size: 8 },
         phases: phases(120),
         between: Between { cooldown: Nanos::ZERO },
@@ -137,8 +145,9 @@ pub(super) fn open_completions() -> RunSpec {
             frequency_penalty: Some(Decimal::new(25, 2)),
             ..shaping()
         },
-        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::Poisson, cap: Some(64) },
+        load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
         phases: Phases {
+            idle: None,
             measure: Measure {
                 duration: Nanos::from_secs(10),
                 min_requests: Some(100),
@@ -183,11 +192,28 @@ pub(super) fn conversation_on_mock() -> RunSpec {
     }
 }
 
+/// A closed loop whose requests have further fields of every kind.
+pub(super) fn with_extra() -> RunSpec {
+    let table = Table::from([("type".into(), Json::Text("json_object".into()))]);
+    let extra = BTreeMap::from([
+        ("cache_prompt".into(), Json::Bool(true)),
+        (
+            "logit_bias".into(),
+            Json::List(vec![Json::List(vec![Json::Number(5.into()), Json::Number(Decimal::new(-5, 1))])]),
+        ),
+        ("min_p".into(), Json::Number(Decimal::new(5, 2))),
+        ("response_format".into(), Json::Table(table)),
+        ("user".into(), Json::Text("bench".into())),
+    ]);
+    let stop = vec!["###".to_owned(), "\n".to_owned()];
+    RunSpec { shaping: Shaping { stop, extra, top_p: Some(Decimal::from(1)), ..shaping() }, ..closed_chat() }
+}
+
 #[test]
 fn the_canonical_form_is_readable() {
     let mut bytes = Bytes::default();
     assert_eq!(str::from_utf8(bytes.of(&closed_chat())).expect("text"), CLOSED_CHAT_FORM);
-    for spec in [closed_chat(), open_completions(), conversation_on_mock()] {
+    for spec in [closed_chat(), open_completions(), conversation_on_mock(), with_extra()] {
         let canonical = canonical(&spec);
         let paths: Vec<&String> = canonical.entries().iter().skip(2).map(|(path, _)| path).collect();
         assert!(paths.is_sorted(), "each field is told at its place in the order of paths: {paths:?}");
@@ -199,4 +225,5 @@ fn pinned_specs_keep_their_ids() {
     assert_eq!(RunId::of(&closed_chat()).to_string(), CLOSED_CHAT);
     assert_eq!(RunId::of(&open_completions()).to_string(), OPEN_COMPLETIONS);
     assert_eq!(RunId::of(&conversation_on_mock()).to_string(), CONVERSATION_ON_MOCK);
+    assert_eq!(RunId::of(&with_extra()).to_string(), WITH_EXTRA);
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Connections, Plan, Scalar, Timer};
+use crate::plan::{Arrivals, Connections, Plan, Process, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 
 fn first(plan: &Plan) -> RunSpec {
@@ -73,9 +73,9 @@ fn ignore_eos_goes_only_where_it_is_known() {
 fn loads_follow_the_axes() {
     let load = |matrix| first(&one(matrix, json!({ "arrivals": "constant" }))).load;
     let qps = Decimal::new(25, 1);
-    assert_eq!(load(json!({ "qps": 2.5 })), Load::Open { qps, arrivals: Arrivals::Constant, cap: None });
+    assert_eq!(load(json!({ "qps": 2.5 })), Load::Open { qps, arrivals: Process::Constant.into(), cap: None });
     let capped = json!({ "qps": 2.5, "batch_size": 8, "arrivals": "poisson" });
-    assert_eq!(load(capped), Load::Open { qps, arrivals: Arrivals::Poisson, cap: Some(8) });
+    assert_eq!(load(capped), Load::Open { qps, arrivals: Arrivals::default(), cap: Some(8) });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Arguments, Said, Tool};
 use crate::import::error::ImportError;
+use crate::plan::Process;
 use crate::units::Decimal;
 
 /// Requests in flight, or per second, that a plan takes.
@@ -19,7 +20,7 @@ pub(in crate::import) struct Load {
     /// Requests per second; of a ramp its two ends.
     pub qps: Vec<Said<Decimal>>,
     /// How arrivals are spaced, where it is not Poisson's way.
-    pub arrivals: Option<Said<&'static str>>,
+    pub arrivals: Option<Said<String>>,
 }
 
 /// The load of a command.
@@ -111,17 +112,20 @@ fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
 }
 
 /// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.
-fn arrivals(arguments: &Arguments) -> Option<Said<&'static str>> {
+fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
     let said = arguments.text("burstiness")?;
-    match said.value.parse::<f64>() {
-        Ok(1.0) => Some(Said { value: "poisson", origin: said.origin }),
-        Ok(f64::INFINITY) => Some(Said { value: "constant", origin: said.origin }),
+    let gamma = format!("gamma burstiness {}", said.value.trim());
+    let word = match said.value.parse::<f64>() {
+        Ok(1.0) => "poisson",
+        Ok(f64::INFINITY) => "constant",
+        _ if gamma.parse::<Process>().is_ok() => &gamma,
         _ => {
             arguments.missing(
                 &said.origin,
-                "gamma-distributed gaps are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+                "gaps this bursty are not sent; the plan's arrivals are Poisson's (burstiness 1)",
             );
-            None
+            return None;
         }
-    }
+    };
+    Some(Said { value: word.to_owned(), origin: said.origin })
 }

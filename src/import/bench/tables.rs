@@ -32,7 +32,7 @@ struct Group {
     scenarios: Vec<String>,
     is_open: bool,
     cap: Option<Said<u32>>,
-    arrivals: Option<Said<&'static str>>,
+    arrivals: Option<Said<String>>,
     points: Vec<Point>,
     repeats: Option<Field>,
     label: Option<String>,
@@ -84,7 +84,7 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
         let load = (
             load.batch_size.as_ref().map(|said| said.value),
             load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
-            load.arrivals.as_ref().map(|said| said.value),
+            load.arrivals.as_ref().map(|said| said.value.clone()),
         );
         let key = format!(
             "{}|{}|{}|{load:?}|{}|{repeats:?}",
@@ -184,7 +184,7 @@ impl Group {
             self.scenarios,
             self.is_open,
             self.cap.as_ref().map(|said| said.value),
-            self.arrivals.as_ref().map(|said| said.value),
+            self.arrivals.as_ref().map(|said| said.value.clone()),
             self.repeats.as_ref().map(|field| &field.value),
         )
     }
@@ -250,7 +250,7 @@ impl Group {
         let axis = if self.is_open { "qps" } else { "batch_size" };
         matrix.push(Field::new(axis, format!("[{}]", values.join(", ")), origin));
         let mut fields: Vec<Field> =
-            self.arrivals.iter().map(|said| Field::new("arrivals", said.value, &said.origin)).collect();
+            self.arrivals.iter().map(|said| Field::new("arrivals", said.value.as_str(), &said.origin)).collect();
         fields.extend(self.repeats.clone());
         let measure = self.measure();
         fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));

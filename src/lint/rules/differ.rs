@@ -38,7 +38,7 @@ pub fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     if a.engine == Engine::Mock && b.engine == Engine::Mock {
         return Vec::new();
     }
-    let own = [("engine", a.engine != b.engine), ("api", a.api != b.api)];
+    let own = [("engine", a.engine != b.engine), ("api", a.api != b.api), ("extra", a.extra != b.extra)];
     let own = own.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
     own.chain(hardware(a, b)).chain(settings(a, b)).collect()
 }
@@ -142,6 +142,9 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (a.top_p != b.top_p, "top_p"),
         (a.presence_penalty != b.presence_penalty, "presence_penalty"),
         (a.frequency_penalty != b.frequency_penalty, "frequency_penalty"),
+        (a.stop != b.stop, "stop"),
+        (a.extra != b.extra, "extra"),
+        (a.mix != b.mix, "mix"),
     ];
     differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
 }

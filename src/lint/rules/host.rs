@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::super::view::{Rung, SweepView, View, steps};
 use super::super::{Calibrated, Finding, Scope};
 use super::equal::facts;
+use super::rate_above;
 use crate::analysis::calibration::Pressure;
 use crate::expand::Load;
 use crate::plan::{Endpoint, Engine, Scalar};
@@ -109,18 +110,19 @@ fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
     let held: Vec<&Pressure> = built.map(|held| &held.pressure).collect();
     let tokens = if events_are_known(sweep) { least } else { 0 };
     let shown = |rung: &Rung| held.iter().any(|held| pressure(rung, tokens).is_within(held));
-    let level = |rung: &Rung| match rung.load {
-        Load::Closed { batch_size } => f64::from(batch_size),
-        Load::Open { qps, .. } => qps.to_f64(),
+    let level = |rung: &Rung| match &rung.load {
+        Load::Closed { batch_size } => f64::from(*batch_size),
+        Load::Open { .. } => peak(rung),
     };
     let worst = sweep.rungs.iter().filter(|rung| !shown(rung)).max_by(|a, b| level(a).total_cmp(&level(b)))?;
     let most = |of: fn(&Pressure) -> f64| held.iter().map(|held| of(held)).fold(0.0, f64::max);
-    let (what, flag) = match worst.load {
+    let (what, flag) = match &worst.load {
         Load::Closed { batch_size } => {
             (format!("{:.0} in flight", most(|held| held.in_flight)), format!("--batch-size {batch_size}"))
         }
-        Load::Open { qps, .. } => {
-            (format!("{:.0} requests per second", most(|held| held.requests_per_second)), format!("--qps {qps}"))
+        Load::Open { qps, arrivals, .. } => {
+            let rate = arrivals.profile.as_ref().map_or_else(|| qps.to_string(), |_| rate_above(peak(worst)));
+            (format!("{:.0} requests per second", most(|held| held.requests_per_second)), format!("--qps {rate}"))
         }
     };
     Some(Finding {
@@ -140,15 +142,20 @@ fn events_are_known(sweep: &SweepView) -> bool {
     sweep.streams && sweep.endpoints.iter().all(takes)
 }
 
+/// The highest rate of an open loop: what the generator must bear.
+fn peak(rung: &Rung) -> f64 {
+    rung.course().map_or(0.0, |course| course.peak())
+}
+
 /// What is known of a run's pressure beforehand: what is in flight of a closed loop, arrivals and their tokens of an open
 /// one. What is not known is no reason to speak.
 fn pressure(rung: &Rung, output_tokens: u32) -> Pressure {
-    match rung.load {
+    match &rung.load {
         Load::Closed { batch_size } => {
-            Pressure { in_flight: f64::from(batch_size), requests_per_second: 0.0, events_per_second: 0.0 }
+            Pressure { in_flight: f64::from(*batch_size), requests_per_second: 0.0, events_per_second: 0.0 }
         }
-        Load::Open { qps, .. } => {
-            let rate = qps.to_f64();
+        Load::Open { .. } => {
+            let rate = peak(rung);
             let events = rate * f64::from(output_tokens);
             Pressure { in_flight: 0.0, requests_per_second: rate, events_per_second: events }
         }

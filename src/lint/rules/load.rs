@@ -60,20 +60,24 @@ pub fn one_load(view: &View) -> Vec<Finding> {
             scope: Scope::Endpoint(name.clone()),
             at: first.at.clone(),
             message: format!("`{}` is the only load it is measured at", first.written()),
-            remedy: format!("write several: {}", around(first.load)),
+            remedy: format!("write several: {}", around(first)),
         });
     }
     found
 }
 
 /// Loads below and above one, as an axis.
-fn around(load: Load) -> String {
-    match load {
+fn around(rung: &Rung) -> String {
+    match &rung.load {
         Load::Closed { batch_size } => {
+            let batch_size = *batch_size;
             let sizes: BTreeSet<u32> =
                 [batch_size / 4, batch_size / 2, batch_size, batch_size.saturating_mul(2)].into();
             let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u32::to_string).collect();
             format!("batch_size: [{}]", sizes.join(", "))
+        }
+        Load::Open { arrivals, .. } if arrivals.own_rate().is_some() => {
+            "qps: [1, 2, 4], with the rates of the profile as shares of it, like 50%".to_owned()
         }
         Load::Open { qps, .. } => {
             let half = rate_above(qps.to_f64() / 2.0);
@@ -109,7 +113,9 @@ type Shape = ((u32, u32), (u32, u32), (u32, u32));
 fn shape(sweep: &SweepView) -> Shape {
     let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens(axis, |scenario| of(&scenario.content));
     let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
-    let whole = (system.0.saturating_add(prompt.0), system.1.saturating_add(prompt.1));
+    let prefix = range("prefix", |c| c.prefix.map_or(0, |prefix| prefix.tokens));
+    let sum = |end: fn((u32, u32)) -> u32| end(system).saturating_add(end(prefix)).saturating_add(end(prompt));
+    let whole = (sum(|(low, _)| low), sum(|(_, high)| high));
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 

@@ -36,10 +36,11 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 fn too_few(sweep: &SweepView) -> Option<Finding> {
     let expect = Expect::of(sweep);
-    let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS;
+    // Before a profile that begins with nothing no stabilize, however long, sends anything.
+    let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS && expect.settled(rung) > 0.0;
     let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
-    let of_fill = expect.rate(worst) * worst.phases.fill.secs() / 2.0;
-    let stabilize = time_for(WARM_UP_REQUESTS - of_fill, expect.rate(worst));
+    let of_fill = expect.settled(worst) * worst.phases.fill.secs() / 2.0;
+    let stabilize = time_for(WARM_UP_REQUESTS - of_fill, expect.settled(worst));
     Some(Finding {
         scope: Scope::Sweep(sweep.name.to_owned()),
         at: worst.at.clone(),

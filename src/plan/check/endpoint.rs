@@ -48,6 +48,7 @@ impl Checker<'_> {
                 self.secret(name, secret);
             }
             self.figures(name, endpoint);
+            self.extra_of_endpoint(name, endpoint);
         }
     }
 

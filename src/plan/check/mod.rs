@@ -1,11 +1,14 @@
 //! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
+mod arrivals;
 mod compare;
 mod condition;
 mod endpoint;
+mod extra;
 mod lengths;
 mod limits;
+mod mix;
 mod names;
 mod pairs;
 mod prefix;

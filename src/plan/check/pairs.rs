@@ -15,9 +15,27 @@ impl Checker<'_> {
     pub(super) fn pairs(&mut self, plan: &Plan, asked: &Asked) {
         self.ids_of_models(plan, asked);
         self.turns_of_cells(plan, asked);
+        self.extra_of_cells(plan, asked);
         for cell in &asked.sweep.add {
             if let (Some(model), Some(endpoint)) = (cell.get("model"), cell.get("endpoint")) {
                 self.model_on(plan, &model.to_string(), &endpoint.to_string());
+            }
+            if let (Some(scenario), Some(endpoint)) = (cell.get("scenario"), cell.get("endpoint")) {
+                self.extra_on(plan, &scenario.to_string(), &endpoint.to_string());
+            }
+        }
+    }
+
+    /// The further fields of each scenario on each endpoint that it is sent to.
+    fn extra_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+        if plan.scenarios.values().all(|scenario| scenario.extra.is_empty()) {
+            return;
+        }
+        for scenario in asked.grid.axes.values("scenario") {
+            for endpoint in asked.grid.axes.values("endpoint") {
+                if self.meet(asked, ("scenario", scenario), ("endpoint", endpoint)) {
+                    self.extra_on(plan, &scenario.to_string(), &endpoint.to_string());
+                }
             }
         }
     }

@@ -21,6 +21,8 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
+            self.extra_of_scenario(name, scenario);
+            self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
         }
@@ -99,6 +101,10 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         top_p,
         presence_penalty,
         frequency_penalty,
+        // Looked at by `mix` and `extra`.
+        mix: _,
+        stop: _,
+        extra: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);
     [

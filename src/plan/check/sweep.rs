@@ -132,8 +132,11 @@ impl Checker<'_> {
 
     fn load(&mut self, name: &str, sweep: &Sweep, lacks_axes: bool) {
         let extends = |axis: &str| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
-        let open = self.has_axis(name, sweep, "qps") || extends("qps");
-        self.load_of_cells(name, sweep);
+        let own_rate = sweep.arrivals.own_rate().is_some();
+        let open = own_rate || self.has_axis(name, sweep, "qps") || extends("qps");
+        if !own_rate {
+            self.load_of_cells(name, sweep);
+        }
         if lacks_axes && self.has_group(name) {
             return;
         }
@@ -166,6 +169,7 @@ impl Checker<'_> {
         if sweep.repeats == 0 {
             self.report(&steps!["sweeps", name, "repeats"], out_of_range("repeats", "1 or more", 0));
         }
+        self.arrivals(name, sweep);
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
         self.engine(&steps!["sweeps", name, "engine"], sweep.engine);
     }

@@ -187,6 +187,7 @@ impl Kind {
             Kind::Within(low, high) => {
                 json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
             }
+            Kind::Process => crate::plan::process::words_schema().to_value(),
             Kind::Choice(choices) => json!({ "enum": choices }),
         }
     }
@@ -201,6 +202,7 @@ impl Kind {
             Kind::Rate(_) => json!(5),
             Kind::Flag => json!(true),
             Kind::Within(..) => json!(0.5),
+            Kind::Process => json!("poisson"),
             Kind::Choice(choices) => json!(choices.first()),
         }
     }

@@ -112,15 +112,15 @@ fn places_point_at_what_was_written() {
     let yaml = good(YAML, Format::Yaml);
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
-    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:47:24");
+    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:48:24");
     // An axis is found under the name it was written with; a single value stands for the list.
-    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:50:30");
-    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:48:14");
+    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:51:30");
+    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:49:14");
     // What was not written is found at what it would stand in.
-    assert_eq!(place("sweeps/ladder/matrix/scenario/0"), "plan.yaml:56:5");
+    assert_eq!(place("sweeps/ladder/matrix/scenario/0"), "plan.yaml:57:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
-    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:85:25");
+    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:87:25");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expand::{EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use crate::expand::{Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
@@ -71,7 +71,7 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
         let spec = &run.spec;
         let (ttft, itl) = timing.over(spec.endpoint.mock.as_ref());
         let load = CalibrationLoad {
-            load: spec.load,
+            load: at_peak(spec),
             content: of_one_length(&spec.scenario),
             stream: spec.shaping.stream,
             api: spec.endpoint.api,
@@ -87,6 +87,18 @@ pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<Ca
     }
     loads.sort_by(|a, b| b.events_per_second().total_cmp(&a.events_per_second()));
     loads
+}
+
+/// The load of a run; of a profile its highest rate, held, for that is what the generator must bear.
+fn at_peak(spec: &RunSpec) -> Load {
+    match (&spec.load, Course::new(&spec.load, &spec.phases)) {
+        (Load::Open { arrivals, cap, .. }, Some(course)) if arrivals.profile.is_some() => {
+            // To a thousandth of a request per second, rounded up: a rate that a text can name.
+            let thousandths = (course.peak() * 1e3).ceil().min(1e15) as i64;
+            Load::Open { qps: Decimal::new(thousandths.max(1), 3), arrivals: arrivals.process.into(), cap: *cap }
+        }
+        (load, _) => load.clone(),
+    }
 }
 
 /// The same content with all requests as long as they are on average: what a load costs the generator hangs on their sum.
@@ -124,10 +136,12 @@ impl CalibrationLoad {
     /// The same at another level: batch size or arrivals per second.
     pub fn at_level(&self, level: u64) -> CalibrationLoad {
         let whole = u32::try_from(level).unwrap_or(u32::MAX);
-        let load = match self.load {
+        let load = match &self.load {
             Load::Closed { .. } => Load::Closed { batch_size: whole },
             // A cap would hold the load back that is looked for.
-            Load::Open { arrivals, .. } => Load::Open { qps: Decimal::from(whole), arrivals, cap: None },
+            Load::Open { arrivals, .. } => {
+                Load::Open { qps: Decimal::from(whole), arrivals: arrivals.clone(), cap: None }
+            }
         };
         CalibrationLoad { load, ..self.clone() }
     }
@@ -200,9 +214,12 @@ impl CalibrationLoad {
                 top_p: None,
                 presence_penalty: None,
                 frequency_penalty: None,
+                stop: Vec::new(),
+                extra: Default::default(),
                 nonce: true,
             },
-            load: self.load,
+            mix: Vec::new(),
+            load: self.load.clone(),
             phases: self.phases(at_least),
             between: Between::default(),
             timeouts: Timeouts::default(),
@@ -223,7 +240,13 @@ impl CalibrationLoad {
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
         // Every measured request is waited for, with room for a machine that is short of time.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
-        Phases { fill: FILL, stabilize: STABILIZE, measure, drain: Drain { duration: drain, mode: DrainMode::Keep } }
+        Phases {
+            idle: None,
+            fill: FILL,
+            stabilize: STABILIZE,
+            measure,
+            drain: Drain { duration: drain, mode: DrainMode::Keep },
+        }
     }
 }
 
@@ -235,7 +258,7 @@ fn longest_window(at_least: Nanos) -> Nanos {
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;
-        write!(f, "{} · {prompt} → {} tokens", load_name(self.load), self.content.output_tokens)?;
+        write!(f, "{} · {prompt} → {} tokens", load_name(&self.load), self.content.output_tokens)?;
         write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)?;
         if self.connections != Connections::default() {
             write!(f, " · connections {}", self.connections.name())?;

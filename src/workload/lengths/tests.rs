@@ -218,9 +218,9 @@ fn lengths_are_pinned() {
     let chat = Sampler::new(&Preset::Chat.lengths(Shape::Lognormal), key(7));
     let shown = |drawn: Drawn| format!("{} {}", drawn.prompt_tokens, drawn.output_tokens);
     let items: Vec<String> = (0..6).map(|item| shown(chat.draw(item, 0))).collect();
-    insta::assert_snapshot!(items.join(", "), @"");
+    insta::assert_snapshot!(items.join(", "), @"731 111, 519 155, 1127 140, 398 103, 256 310, 425 117");
     let turns: Vec<String> = (0..4).map(|turn| shown(chat.draw(0, turn))).collect();
-    insta::assert_snapshot!(turns.join(", "), @"");
+    insta::assert_snapshot!(turns.join(", "), @"731 111, 957 101, 308 86, 530 127");
 }
 
 /// What `docs/WORKLOADS.md` says of the presets: mean and standard deviation after the cut.

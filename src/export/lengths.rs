@@ -1,6 +1,6 @@
-//! The table of groups: each run's metrics by class of a mix and by length of prompts and answers, a row for each group.
+//! The table of lengths: each run's metrics by bucket of prompt and output tokens, a row for each bucket.
 
-use crate::analysis::groups::Group;
+use crate::analysis::lengths::Bucket;
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::{PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
@@ -8,8 +8,8 @@ use crate::rows::RunLabels;
 use super::runs::{label_cells, label_columns};
 use super::{Cell, Column, Sheet};
 
-/// A run's labels and its groups, measured.
-pub type GroupsOfRun = (RunLabels, Vec<(Group, RunMetrics)>);
+/// A run's labels and its buckets, measured.
+pub type BucketsOfRun = (RunLabels, Vec<(Bucket, RunMetrics)>);
 
 /// Columns that a person reads: what Markdown shows.
 pub const BRIEF: [&str; 15] = [
@@ -19,8 +19,8 @@ pub const BRIEF: [&str; 15] = [
     "batch_size",
     "qps",
     "repeat",
-    "group_by",
-    "group",
+    "by",
+    "tokens",
     "requests",
     "ttft_p50_ms",
     "ttft_p99_ms",
@@ -30,28 +30,28 @@ pub const BRIEF: [&str; 15] = [
     "output_throughput_tokens_per_s",
 ];
 
-/// All groups of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// All buckets of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
-pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = GroupsOfRun> + 'a) -> Sheet<'a> {
+pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = BucketsOfRun> + 'a) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Rows);
     let mut others = vec![
-        Column::new("group_by", "What the group's requests have in common: class, prompt_tokens or output_tokens."),
-        Column::new("group", "The class; or the tokens meant to be sent or asked for, first and last of the bucket."),
+        Column::new("by", "What the requests of the row have in common: prompt_tokens or output_tokens."),
+        Column::new("tokens", "How many: meant to be sent, or asked for; first and last of the bucket."),
     ];
     others.extend(metrics.iter().map(|column| Column::new(&column.name, &column.doc)));
     let mut columns = label_columns(axes, &others);
     columns.extend(others);
     let axes = axes.to_vec();
-    let rows = runs.flat_map(move |(labels, groups)| {
+    let rows = runs.flat_map(move |(labels, buckets)| {
         let labels = label_cells(&labels, &axes);
-        let row = |(group, measured): (Group, RunMetrics)| {
+        let row = |(bucket, measured): (Bucket, RunMetrics)| {
             let mut cells = labels.clone();
-            cells.extend([Cell::from(group.by().name()), group.name().into()]);
+            cells.extend([Cell::from(bucket.by.name()), bucket.name().into()]);
             let none = PlanMetrics::default();
             cells.extend(metrics.iter().map(|column| Cell::from(column.read(&measured, &none))));
             cells
         };
-        groups.into_iter().map(row).collect::<Vec<_>>()
+        buckets.into_iter().map(row).collect::<Vec<_>>()
     });
     Sheet { columns, rows: Box::new(rows) }
 }

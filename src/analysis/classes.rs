@@ -1,0 +1,33 @@
+//! A mix by its classes: each class's requests measured as if they were a run of their own.
+
+use crate::rows::{Facts, Only, Replay};
+
+use super::gaps::{Events, Gaps};
+use super::measure::{RunMetrics, measure};
+
+/// One class of a mix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfClass {
+    /// Its name: that of its scenario.
+    pub class: String,
+    /// Its metrics, each by the definition of the run's over the requests of the class. What follows from the batch size
+    /// is absent: how many of its places a class has changes from moment to moment.
+    pub metrics: RunMetrics,
+}
+
+/// Measures each of `names` in a run.
+pub fn classes<R: Replay + ?Sized>(
+    run: &R,
+    facts: &Facts,
+    names: impl IntoIterator<Item = String>,
+) -> Result<Vec<OfClass>, R::Error> {
+    let facts = Facts { batch_size: None, ..facts.clone() };
+    let measured = names.into_iter().map(|class| {
+        let own = Only::new(run, |row| row.class.as_deref() == Some(class.as_str()));
+        let events = Events::of(&own, &facts, &[])?;
+        let gaps = Gaps::of(&own, &facts, &events)?;
+        let metrics = measure(own.rows(), (&events, &gaps), &facts);
+        Ok(OfClass { class, metrics })
+    });
+    measured.collect()
+}

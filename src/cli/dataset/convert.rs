@@ -1,0 +1,29 @@
+//! `sweepline dataset convert`: any file that can be read, in sweepline's own form.
+
+use clap::Args;
+
+use super::output::Output;
+use super::source::{Source, each, tell_left_out};
+use crate::cli::output::complain;
+use crate::cli::{Exit, Failure};
+
+/// The arguments of `dataset convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Writes the file.
+pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let mut dataset = args.source.open()?;
+    args.output.write(|write| {
+        each(&mut dataset, |record| write(&record))?;
+        args.source.need_some(&dataset)
+    })?;
+    tell_left_out(&dataset);
+    complain(&format!("{} records of {} in {}", dataset.kept(), dataset.format(), args.output.path.display()));
+    Ok(Exit::Done)
+}

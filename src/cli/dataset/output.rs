@@ -1,0 +1,62 @@
+//! The file that records are written into.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::dataset::Record;
+use crate::dataset::write::{ParquetWriter, json_line};
+
+use super::super::Failure;
+use super::super::replace::{cannot_write, replace};
+
+/// Where records are written.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// The file to write: JSON lines, or Parquet where its name ends in .parquet
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub path: PathBuf,
+}
+
+impl Output {
+    /// Writes the records that `fill` hands over. What stood at the file's place stays there until all are written.
+    pub fn write(
+        &self,
+        fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let is_parquet = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
+        let mut failed = None;
+        let written = replace(&self.path, |out| {
+            let filled = if is_parquet { parquet(out, &self.path, fill) } else { lines(out, &self.path, fill) };
+            filled.map_err(|failure| {
+                failed = Some(failure);
+                std::io::Error::other("the records could not all be written")
+            })
+        });
+        match (failed, written) {
+            (Some(failure), _) => Err(failure),
+            (None, written) => written.map_err(|error| cannot_write(Some(&self.path), &error)),
+        }
+    }
+}
+
+fn lines(
+    out: &mut (dyn Write + Send),
+    path: &Path,
+    fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    fill(&mut |record| json_line(&mut *out, record).map_err(|error| cannot_write(Some(path), &error)))
+}
+
+fn parquet(
+    out: &mut (dyn Write + Send),
+    path: &Path,
+    fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let failed =
+        |error: parquet::errors::ParquetError| cannot_write(Some(path), &std::io::Error::other(error.to_string()));
+    let mut writer = ParquetWriter::new(BufWriter::new(out)).map_err(failed)?;
+    fill(&mut |record| writer.add(record).map_err(failed))?;
+    writer.finish().map_err(failed)
+}

@@ -1,0 +1,51 @@
+//! `sweepline dataset profile`: traffic without what was said, who said it, or when.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::source::{Source, each, tell_left_out};
+use crate::cli::replace::{cannot_write, replace};
+use crate::cli::{Exit, Failure, output, schema};
+use crate::dataset::profile::{Profile, Profiler};
+
+/// The arguments of `dataset profile`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    #[command(flatten)]
+    source: Source,
+    /// Every range of the profile stands for at least so many requests; what is rarer is merged, or left out and counted
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    k: u32,
+    /// Write the profile to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Makes the profile.
+pub fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
+    let mut dataset = args.source.open()?;
+    let mut profiler = Profiler::default();
+    each(&mut dataset, |record| {
+        profiler.add(&record);
+        Ok(())
+    })?;
+    args.source.need_some(&dataset)?;
+    let profile = profiler.finish(args.k).map_err(|few| {
+        Failure::Usage(format!("{}: {few}; give it more requests, or a smaller --k", args.source.file.display()))
+    })?;
+    match &args.output {
+        None => output::json(&profile)?,
+        Some(path) => {
+            let text = serde_json::to_string_pretty(&profile).map_err(|error| Failure::Unexpected(error.into()))?;
+            replace(path, |out| writeln!(out, "{text}")).map_err(|error| cannot_write(Some(path), &error))?;
+        }
+    }
+    tell_left_out(&dataset);
+    Ok(Exit::Done)
+}
+
+/// The JSON Schema of profiles.
+pub fn schema_text() -> String {
+    schema::text_of::<Profile>("sweepline profile")
+}

@@ -1,0 +1,189 @@
+//! The file that a command reads, and how.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::dataset::{
+    Dataset, DatasetError, Field, Filter, Format, Mapping, OnBad, Options, Range, Record, Skipped, TimeUnit,
+};
+use crate::report::format::plain;
+
+use super::super::{Failure, output};
+use super::failure;
+
+/// A file, and how it is read.
+#[derive(Debug, Args)]
+pub struct Source {
+    /// A data set, log or trace: JSON, JSON lines, CSV or Parquet, by its content
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What its entries are; without it, what the first one looks like
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    shape: Option<Shape>,
+    /// Which columns mean what, like prompt=question,output=reply; a dot leads into an object. Fields: prompt, output, system,
+    /// messages, input_tokens, output_tokens, time, hash_ids, conversation, id, language
+    #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',', value_parser = column)]
+    map: Vec<(Field, String)>,
+    /// What the numbers of a mapped time column count; dates need no unit
+    #[arg(long, value_enum, default_value = "s")]
+    time_unit: Unit,
+    /// Leave out entries that break the format, and count them
+    #[arg(long)]
+    skip_bad: bool,
+    /// Bytes of the longest entry (line, element of an array, row) that is read
+    #[arg(long, value_name = "BYTES", default_value = "10MB", value_parser = bytes)]
+    max_entry: usize,
+    #[command(flatten)]
+    filter: Kept,
+}
+
+/// Which records are kept.
+#[derive(Debug, Args)]
+struct Kept {
+    /// Keep prompts of so many tokens, like 100..4000: declared ones, else characters / 4
+    #[arg(long, value_name = "RANGE", help_heading = "Filters")]
+    prompt_tokens: Option<Range>,
+    /// Keep prompts of so many characters
+    #[arg(long, value_name = "RANGE", help_heading = "Filters")]
+    prompt_chars: Option<Range>,
+    /// Keep answers of so many tokens: declared ones, else characters / 4
+    #[arg(long, value_name = "RANGE", help_heading = "Filters")]
+    output_tokens: Option<Range>,
+    /// Keep conversations of so many requests
+    #[arg(long, value_name = "RANGE", help_heading = "Filters")]
+    turns: Option<Range>,
+    /// Keep these languages, as the file declares them; nothing is guessed
+    #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', help_heading = "Filters")]
+    language: Vec<String>,
+}
+
+/// The shape of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shape {
+    /// ShareGPT conversations.
+    Sharegpt,
+    /// LongBench-v2.
+    Longbench,
+    /// OpenAssistant message trees.
+    Oasst,
+    /// Mooncake trace.
+    Mooncake,
+    /// BurstGPT trace.
+    Burstgpt,
+    /// Azure LLM inference trace, 2023 or 2024.
+    Azure,
+    /// Columns by name, see --map.
+    Columns,
+}
+
+/// What the numbers of a time column count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+/// `prompt=question`.
+fn column(text: &str) -> Result<(Field, String), String> {
+    let wrong = || format!("`{text}` is no mapping: write FIELD=COLUMN, like prompt=question");
+    let (field, column) = text.split_once('=').filter(|(_, column)| !column.is_empty()).ok_or_else(wrong)?;
+    Ok((field.trim().parse().map_err(|error| format!("{error}"))?, column.to_owned()))
+}
+
+/// `10MB`, `64MiB` or a number of bytes.
+fn bytes(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is no size: write it like 10MB, 64MiB or 5000000");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: usize = text[..digits].parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).filter(|bytes| *bytes > 0).ok_or_else(wrong)
+}
+
+impl Source {
+    /// The options that the flags say.
+    fn options(&self) -> Options {
+        let Kept { prompt_tokens, prompt_chars, output_tokens, turns, language } = &self.filter;
+        Options {
+            format: self.shape.map(|shape| match shape {
+                Shape::Sharegpt => Format::ShareGpt,
+                Shape::Longbench => Format::LongBench,
+                Shape::Oasst => Format::Oasst,
+                Shape::Mooncake => Format::Mooncake,
+                Shape::Burstgpt => Format::BurstGpt,
+                Shape::Azure => Format::Azure,
+                Shape::Columns => Format::Columns,
+            }),
+            mapping: Mapping {
+                columns: self.map.iter().cloned().collect(),
+                time_unit: match self.time_unit {
+                    Unit::S => TimeUnit::S,
+                    Unit::Ms => TimeUnit::Ms,
+                    Unit::Us => TimeUnit::Us,
+                    Unit::Ns => TimeUnit::Ns,
+                },
+            },
+            on_bad: if self.skip_bad { OnBad::Skip } else { OnBad::Fail },
+            most_bytes: self.max_entry,
+            filter: Filter {
+                prompt_chars: *prompt_chars,
+                prompt_tokens: *prompt_tokens,
+                output_tokens: *output_tokens,
+                turns: *turns,
+                languages: language.iter().cloned().collect(),
+            },
+        }
+    }
+
+    /// Opens the file.
+    pub fn open(&self) -> Result<Dataset, Failure> {
+        Dataset::open(&self.file, &self.options()).map_err(failure)
+    }
+
+    /// A file of which nothing was kept is of no use to the command.
+    pub fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
+        if dataset.kept() > 0 {
+            return Ok(());
+        }
+        let left_out = left_out(dataset.skipped()).unwrap_or_default();
+        let file = self.file.display();
+        Err(Failure::Usage(format!("{file}: no record is left; see the filters and what was left out\n{left_out}")))
+    }
+}
+
+/// Hands every record to `each`.
+pub fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result<(), Failure>) -> Result<(), Failure> {
+    dataset.try_for_each(|record: Result<Record, DatasetError>| each(record.map_err(failure)?))
+}
+
+/// What was left out, one line for each reason; `None` where nothing was.
+pub fn left_out(skipped: &Skipped) -> Option<String> {
+    let line = |(reason, skips): (&crate::dataset::Reason, &crate::dataset::Skips)| {
+        let (count, words, first) = (skips.count, reason.words(), skips.first);
+        format!("left out {count}: {words} (first at {first}: {})", plain(&skips.example))
+    };
+    let lines: Vec<String> = skipped.0.iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Says on stderr what was left out.
+pub fn tell_left_out(dataset: &Dataset) {
+    if let Some(lines) = left_out(dataset.skipped()) {
+        output::complain(&lines);
+    }
+}

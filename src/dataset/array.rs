@@ -1,0 +1,77 @@
+//! Files that are one JSON array: its elements, cut out without reading the array as a whole.
+//!
+//! Only brackets, quotes and backslashes are looked at; whether an element is JSON says the parser that gets its bytes.
+
+use super::text::{Cut, Cutter};
+
+/// Cuts out the elements of the array that the text is.
+#[derive(Default)]
+pub(super) struct Elements {
+    /// How many brackets are open, that of the array among them.
+    depth: u64,
+    within: Within,
+    /// The element is a number, a word, or has ended at its bracket: what comes belongs to it up to the next comma.
+    begun: bool,
+    /// The array's closing bracket was seen.
+    closed: bool,
+}
+
+/// Where in a string the text is.
+#[derive(Default, PartialEq)]
+enum Within {
+    #[default]
+    Structure,
+    Text,
+    Escape,
+}
+
+impl Elements {
+    /// Whether the array ended where it should, before the text did.
+    pub(super) fn is_whole(&self) -> bool {
+        self.closed
+    }
+
+    fn part(&mut self) -> Cut {
+        self.begun = true;
+        Cut::Inside
+    }
+}
+
+impl Cutter for Elements {
+    fn see(&mut self, byte: u8) -> Cut {
+        match (&self.within, byte) {
+            (Within::Escape, _) => self.within = Within::Text,
+            (Within::Text, b'\\') => self.within = Within::Escape,
+            (Within::Text, b'"') => self.within = Within::Structure,
+            (Within::Text, _) => {}
+            (Within::Structure, b'"') => self.within = Within::Text,
+            (Within::Structure, b'[' | b'{') => {
+                self.depth += 1;
+                if self.depth == 1 {
+                    return Cut::Outside;
+                }
+            }
+            (Within::Structure, b']' | b'}') => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.closed = true;
+                    return Cut::End;
+                }
+            }
+            (Within::Structure, b',') if self.depth == 1 => {
+                self.begun = false;
+                return Cut::Behind;
+            }
+            (Within::Structure, b' ' | b'\t' | b'\r' | b'\n') if !self.begun => return Cut::Outside,
+            (Within::Structure, _) => {}
+        }
+        self.part()
+    }
+
+    fn run(&self, coming: &[u8]) -> usize {
+        match self.within {
+            Within::Text => memchr::memchr2(b'"', b'\\', coming).unwrap_or(coming.len()),
+            Within::Structure | Within::Escape => 0,
+        }
+    }
+}

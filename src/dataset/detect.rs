@@ -1,0 +1,83 @@
+//! What a file is, by its content: its name says nothing.
+
+use std::path::Path;
+
+use super::error::DatasetError;
+use super::options::Format;
+use super::shape::columns::Mapping;
+use super::shape::needs;
+use super::text;
+use super::value::{Fields, get, shown};
+
+/// How entries stand in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    /// One JSON array.
+    Array,
+    /// One JSON object a line.
+    Lines,
+    /// Comma-separated values with a header.
+    Csv,
+    /// Parquet.
+    Parquet,
+}
+
+/// So many bytes may be blank before a file says what it is.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+/// Beginnings of files that cannot be read as they are, with what to do.
+const FOREIGN: [(&[u8], &str, &str); 5] = [
+    (b"\x1f\x8b", "it is compressed (gzip)", "unpack it first: gunzip FILE"),
+    (b"\x28\xb5\x2f\xfd", "it is compressed (zstd)", "unpack it first: unzstd FILE"),
+    (b"PK\x03\x04", "it is a zip archive", "unpack it first: unzip FILE"),
+    (b"\xff\xfe", "it is UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8 FILE"),
+    (b"\xfe\xff", "it is UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8 FILE"),
+];
+
+/// The container that a file is.
+pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
+    let head = text::head(path, HEAD_BYTES)?;
+    if head.starts_with(b"PAR1") {
+        return Ok(Container::Parquet);
+    }
+    if let Some((_, problem, remedy)) = FOREIGN.iter().find(|(mark, ..)| head.starts_with(mark)) {
+        return Err(DatasetError::file(path, *problem, *remedy));
+    }
+    let text = head.strip_prefix(text::MARK).unwrap_or(&head);
+    match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'[') => Ok(Container::Array),
+        Some(b'{') => Ok(Container::Lines),
+        Some(_) if text.contains(&0) => {
+            Err(DatasetError::file(path, "it is no text and no Parquet", "give it a JSON, JSONL, CSV or Parquet file"))
+        }
+        Some(_) => Ok(Container::Csv),
+        None => Err(DatasetError::file(path, "the file is empty", "fetch or write it again")),
+    }
+}
+
+/// The shape of entries like `fields`.
+pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
+    let has = |name: &&str| fields.contains_key(*name);
+    let known = Format::ALL.into_iter().find(|format| match format {
+        Format::Columns => false,
+        // `prompt` and ids have many files; that of a tree is a message of its own.
+        Format::Oasst => needs(*format).iter().all(has) && fields["prompt"].is_object(),
+        other => needs(*other).iter().all(has),
+    });
+    let is_mapped = || mapping.all().any(|name| get(fields, name).is_some());
+    if mapping.columns.is_empty() {
+        known.or_else(|| is_mapped().then_some(Format::Columns))
+    } else {
+        Some(Format::Columns)
+    }
+}
+
+/// The names of fields, for messages.
+pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 20;
+    let mut shown: Vec<String> = names.take(MOST + 1).map(shown).collect();
+    if shown.len() > MOST {
+        shown[MOST] = "…".to_owned();
+    }
+    shown.join(", ")
+}

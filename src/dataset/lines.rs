@@ -1,0 +1,30 @@
+//! Files with one entry a line.
+
+use super::text::{Cut, Cutter};
+
+/// Cuts at line ends; blank lines are no entries.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// A byte of the line that is more than space was seen.
+    begun: bool,
+}
+
+impl Cutter for Lines {
+    fn see(&mut self, byte: u8) -> Cut {
+        match byte {
+            b'\n' => {
+                self.begun = false;
+                Cut::Behind
+            }
+            b' ' | b'\t' | b'\r' if !self.begun => Cut::Outside,
+            _ => {
+                self.begun = true;
+                Cut::Inside
+            }
+        }
+    }
+
+    fn run(&self, coming: &[u8]) -> usize {
+        if self.begun { memchr::memchr(b'\n', coming).unwrap_or(coming.len()) } else { 0 }
+    }
+}

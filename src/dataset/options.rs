@@ -1,0 +1,101 @@
+//! How a file is to be read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::filter::Filter;
+use super::shape::columns::Mapping;
+
+/// Bytes of the longest entry that is read, unless told otherwise: a line, an element of an array, or a row.
+pub const MOST_ENTRY_BYTES: usize = 10_000_000;
+
+/// The shape of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Conversations: `{id, conversations: [{from, value}]}`.
+    ShareGpt,
+    /// LongBench-v2: `{_id, question, choice_A … choice_D, context}`.
+    LongBench,
+    /// Message trees of OpenAssistant: `{message_tree_id, prompt: {text, role, lang, replies: […]}}`.
+    Oasst,
+    /// Mooncake trace: `{timestamp, input_length, output_length, hash_ids}`.
+    Mooncake,
+    /// BurstGPT trace: `Timestamp, Model, Request tokens, Response tokens, Total tokens, Log Type`.
+    BurstGpt,
+    /// Azure LLM inference trace 2023 and 2024: `TIMESTAMP, ContextTokens, GeneratedTokens`.
+    Azure,
+    /// Columns by name, and sweepline's own form, whose names need no mapping.
+    Columns,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 7] = [
+        Format::ShareGpt,
+        Format::LongBench,
+        Format::Oasst,
+        Format::Mooncake,
+        Format::BurstGpt,
+        Format::Azure,
+        Format::Columns,
+    ];
+
+    /// Its name, as it is written after `--as`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::ShareGpt => "sharegpt",
+            Format::LongBench => "longbench",
+            Format::Oasst => "oasst",
+            Format::Mooncake => "mooncake",
+            Format::BurstGpt => "burstgpt",
+            Format::Azure => "azure",
+            Format::Columns => "columns",
+        }
+    }
+
+    /// Whether its entries are requests with times.
+    pub fn is_trace(self) -> bool {
+        matches!(self, Format::Mooncake | Format::BurstGpt | Format::Azure)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What happens when an entry breaks its format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBad {
+    /// Reading ends with an error that names the line.
+    #[default]
+    Fail,
+    /// The entry is counted and left out.
+    Skip,
+}
+
+/// How a file is to be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The shape of its entries; `None`: found by the first one.
+    pub format: Option<Format>,
+    /// Which columns mean what, in a file of the form `columns`.
+    pub mapping: Mapping,
+    /// What happens when an entry breaks its format.
+    pub on_bad: OnBad,
+    /// Bytes of the longest entry that is read.
+    pub most_bytes: usize,
+    /// What is kept.
+    pub filter: Filter,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let (format, mapping, on_bad, filter) = Default::default();
+        Options { format, mapping, on_bad, most_bytes: MOST_ENTRY_BYTES, filter }
+    }
+}

@@ -1,0 +1,250 @@
+//! Records of a file: what its entries are, which of them are kept, and what became of the others.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+
+use crate::units::Nanos;
+
+use super::detect::{self, Container};
+use super::entries::{Entries, Entry};
+use super::error::{Bad, DatasetError};
+use super::options::{Format, OnBad, Options};
+use super::record::Record;
+use super::shape::{self, Draft};
+use super::skipped::{Reason, Skipped};
+
+/// A file that is being read.
+///
+/// An iterator over the records that are kept. After an error it ends.
+pub struct Dataset {
+    path: PathBuf,
+    options: Options,
+    container: Container,
+    format: Format,
+    entries: Entries,
+    /// The entry that said what the format is.
+    first: Option<Entry>,
+    ids: HashSet<u64>,
+    hasher: RandomState,
+    /// The file's first time and its latest so far.
+    times: Option<(i64, i64)>,
+    skipped: Skipped,
+    kept: u64,
+    ended: bool,
+}
+
+impl Dataset {
+    /// Opens a file and finds out what it is.
+    pub fn open(path: &Path, options: &Options) -> Result<Dataset, DatasetError> {
+        let container = detect::container(path)?;
+        let wanted = wanted(options);
+        let entries = Entries::open(path, container, options.most_bytes, &|name| wanted.contains(name))?;
+        let mut dataset = Dataset {
+            path: path.to_owned(),
+            options: options.clone(),
+            container,
+            format: options.format.unwrap_or(Format::Columns),
+            entries,
+            first: None,
+            ids: HashSet::new(),
+            hasher: RandomState::new(),
+            times: None,
+            skipped: Skipped::default(),
+            kept: 0,
+            ended: false,
+        };
+        dataset.find_format()?;
+        Ok(dataset)
+    }
+
+    /// The shape of its entries.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How its entries stand in the file, in words.
+    pub fn container(&self) -> &'static str {
+        match self.container {
+            Container::Array => "JSON array",
+            Container::Lines => "JSON lines",
+            Container::Csv => "CSV",
+            Container::Parquet => "Parquet",
+        }
+    }
+
+    /// What was left out so far.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// Records that were kept so far.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Reads up to the first entry that can be read, and finds its shape.
+    fn find_format(&mut self) -> Result<(), DatasetError> {
+        if let Some(header) = self.entries.header() {
+            let header: Vec<String> = header.to_vec();
+            self.check_header(&header)?;
+        }
+        let first = loop {
+            let Some(entry) = self.entries.next()? else {
+                let first = self.skipped.0.values().min_by_key(|skips| skips.first);
+                let problem = match first {
+                    None => "there is no entry in the file".to_owned(),
+                    Some(first) => {
+                        format!(
+                            "none of its {} entries can be read; {}: {}",
+                            self.skipped.total(),
+                            first.first,
+                            first.example
+                        )
+                    }
+                };
+                return Err(DatasetError::file(&self.path, problem, "see that it is the file that you mean"));
+            };
+            match entry.fields {
+                Ok(fields) => break (entry.line, fields),
+                Err(bad) => self.refuse(entry.line, bad)?,
+            }
+        };
+        if self.options.format.is_none() {
+            let names = || detect::names(first.1.keys().map(String::as_str));
+            self.format = detect::format(&first.1, &self.options.mapping).ok_or_else(|| self.unknown(&names()))?;
+        }
+        let declares = matches!(self.format, Format::Oasst | Format::Columns);
+        if !self.options.filter.languages.is_empty() && !declares {
+            let problem = format!("the format {} declares no language", self.format);
+            return Err(DatasetError::file(&self.path, problem, "leave out the filter on languages"));
+        }
+        self.first = Some(Entry { line: first.0, fields: Ok(first.1) });
+        Ok(())
+    }
+
+    fn unknown(&self, names: &str) -> DatasetError {
+        let problem = format!("its entries are of no known format (their fields: {names})");
+        DatasetError::file(&self.path, problem, "say which is which, like --map prompt=COLUMN,output=COLUMN")
+    }
+
+    /// Where a file declares its columns, those that its format or the mapping needs are there.
+    fn check_header(&self, header: &[String]) -> Result<(), DatasetError> {
+        let has = |name: &&str| header.iter().any(|column| column == name || name.split('.').next() == Some(column));
+        let mapped = self.options.mapping.columns.values().map(String::as_str);
+        let needed = self.options.format.map_or(&[][..], shape::needs).iter().copied().chain(mapped);
+        let missing: Vec<&str> = needed.filter(|name| !has(name)).collect();
+        let known = || detect::names(header.iter().map(String::as_str));
+        if !missing.is_empty() {
+            let problem = format!("it lacks the column {} (it has {})", detect::names(missing.into_iter()), known());
+            return Err(DatasetError::file(
+                &self.path,
+                problem,
+                "see that it is the file and the format that you mean",
+            ));
+        }
+        let is_columns = matches!(self.options.format, None | Some(Format::Columns));
+        let of_a_format = Format::ALL.into_iter().filter(|format| *format != Format::Columns);
+        let mut of_a_format = of_a_format.map(shape::needs);
+        if is_columns
+            && !self.options.mapping.all().any(|name| has(&name))
+            && !of_a_format.any(|needs| needs.iter().all(has))
+        {
+            return Err(self.unknown(&known()));
+        }
+        Ok(())
+    }
+
+    /// Counts a bad entry, or ends with it.
+    fn refuse(&mut self, line: u64, bad: Bad) -> Result<(), DatasetError> {
+        if bad.reason.is_bad() && self.options.on_bad == OnBad::Fail {
+            let place = if self.container == Container::Parquet { format!("row {line}") } else { line.to_string() };
+            return Err(DatasetError::Entry { path: self.path.clone(), place, reason: bad.reason, text: bad.text });
+        }
+        self.skipped.add(bad.reason, line, &bad.text);
+        Ok(())
+    }
+
+    /// The next record that is kept.
+    fn read(&mut self) -> Result<Option<Record>, DatasetError> {
+        loop {
+            let entry = match self.first.take() {
+                Some(first) => first,
+                None => match self.entries.next()? {
+                    Some(entry) => entry,
+                    None => return Ok(None),
+                },
+            };
+            let draft = entry.fields.and_then(|fields| shape::read(self.format, &fields, &self.options.mapping));
+            match draft.and_then(|draft| self.record(entry.line, draft)) {
+                Ok(record) => {
+                    self.kept += 1;
+                    return Ok(Some(record));
+                }
+                Err(bad) => self.refuse(entry.line, bad)?,
+            }
+        }
+    }
+
+    /// What a draft becomes among the records before it.
+    fn record(&mut self, line: u64, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
+        record.line = line;
+        if let Some(time) = time {
+            record.offset = Some(self.offset(time)?);
+        }
+        if let Some(id) = &record.id
+            && !self.ids.insert(self.hasher.hash_one(id))
+        {
+            let text = format!("the id `{}` came before", super::value::shown(id));
+            return Err(Bad::new(Reason::Duplicate, text));
+        }
+        if record.exchanges().next().is_none() && record.input_tokens.unwrap_or(0) == 0 {
+            return Err(Bad::new(Reason::NoPrompt, "no user message and no prompt tokens"));
+        }
+        if record.output_tokens == Some(0) {
+            return Err(Bad::new(Reason::NoAnswer, "0 output tokens: a request that failed"));
+        }
+        match self.options.filter.refuses(&record) {
+            Some((reason, text)) => Err(Bad::new(reason, text)),
+            None => Ok(record),
+        }
+    }
+
+    /// A time as an offset to the file's first one.
+    fn offset(&mut self, time: i64) -> Result<Nanos, Bad> {
+        let (first, latest) = *self.times.get_or_insert((time, time));
+        if time < latest {
+            let back = Nanos(latest.abs_diff(time));
+            return Err(Bad::new(
+                Reason::Unsorted,
+                format!("its time is {back} before that of an entry above: sort the file by time"),
+            ));
+        }
+        self.times = Some((first, time));
+        Ok(Nanos(time.abs_diff(first)))
+    }
+}
+
+/// The columns that are read of a Parquet file: those of all formats, and the mapped ones or the objects that hold them.
+fn wanted(options: &Options) -> HashSet<&str> {
+    let known = Format::ALL.into_iter().flat_map(shape::needs).chain(&shape::ALSO);
+    let mut wanted = HashSet::new();
+    for name in known {
+        wanted.insert(*name);
+    }
+    options.mapping.all().for_each(|name| wanted.extend([name, name.split('.').next().unwrap_or_default()]));
+    wanted
+}
+
+impl Iterator for Dataset {
+    type Item = Result<Record, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.read().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

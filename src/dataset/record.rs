@@ -1,0 +1,114 @@
+//! What every reader makes of an entry.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// Who says something in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The instruction that opens a conversation.
+    System,
+    /// The one who asks.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    #[serde(rename = "content")]
+    pub text: String,
+}
+
+/// A question and, where the data has it, its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange<'a> {
+    /// What the user says.
+    pub user: &'a str,
+    /// What was answered.
+    pub answer: Option<&'a str>,
+}
+
+/// One request or conversation of a data set, or one request of a trace.
+///
+/// A record has turns (text), or at least `input_tokens` (a length without text), or both.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// Where it stands in its file: the line that it begins in, from 1; the row in a Parquet file.
+    pub line: u64,
+    /// The file's own name of the record, where it has one.
+    pub id: Option<String>,
+    /// Messages: at most one system message, which is the first, then user and assistant by turns, the user first.
+    pub turns: Vec<Turn>,
+    /// Prompt tokens that the file declares.
+    pub input_tokens: Option<u32>,
+    /// Output tokens that the file declares.
+    pub output_tokens: Option<u32>,
+    /// When the request came, since the first time in the file.
+    pub offset: Option<Nanos>,
+    /// Names of the prompt's blocks of 512 tokens from its beginning: equal names are equal text.
+    pub hash_ids: Vec<u64>,
+    /// What ties requests together as one conversation, where they are records of their own.
+    pub conversation: Option<String>,
+    /// The language that the file declares.
+    pub language: Option<String>,
+}
+
+/// Tokens of a block that a hash id names, as in the Mooncake trace.
+pub const BLOCK_TOKENS: u32 = 512;
+
+/// Characters that are counted as one token where no tokenizer is asked: an estimate, for English text.
+pub const CHARS_PER_TOKEN: usize = 4;
+
+/// Estimated tokens of a text: its characters / 4, rounded up.
+pub fn estimated_tokens(text: &str) -> u32 {
+    u32::try_from(text.chars().count().div_ceil(CHARS_PER_TOKEN)).unwrap_or(u32::MAX)
+}
+
+impl Record {
+    /// The system message, where there is one.
+    pub fn system(&self) -> Option<&str> {
+        self.turns.first().filter(|turn| turn.role == Role::System).map(|turn| turn.text.as_str())
+    }
+
+    /// Questions with their answers, in order.
+    pub fn exchanges(&self) -> impl Iterator<Item = Exchange<'_>> {
+        let answer = |at: usize| self.turns.get(at).filter(|turn| turn.role == Role::Assistant);
+        self.turns.iter().enumerate().filter(|(_, turn)| turn.role == Role::User).map(move |(at, turn)| Exchange {
+            user: turn.text.as_str(),
+            answer: answer(at + 1).map(|turn| turn.text.as_str()),
+        })
+    }
+
+    /// Requests of the record: its user messages; 1 where it is a length without text.
+    pub fn requests(&self) -> usize {
+        self.exchanges().count().max(1)
+    }
+
+    /// Characters of the first request's prompt: system and first user message; `None` without text.
+    pub fn prompt_chars(&self) -> Option<u64> {
+        let first = self.exchanges().next()?;
+        let system = self.system().map_or(0, |text| text.chars().count());
+        Some((system + first.user.chars().count()) as u64)
+    }
+
+    /// Tokens of the first request's prompt: declared, or else estimated from its characters.
+    pub fn prompt_tokens(&self) -> Option<u32> {
+        let estimate = || {
+            let first = estimated_tokens(self.exchanges().next()?.user);
+            Some(self.system().map_or(0, estimated_tokens).saturating_add(first))
+        };
+        self.input_tokens.or_else(estimate)
+    }
+
+    /// Tokens of the first request's answer: declared, or else estimated from its characters; `None` without an answer.
+    pub fn answer_tokens(&self) -> Option<u32> {
+        self.output_tokens.or_else(|| Some(estimated_tokens(self.exchanges().next()?.answer?)))
+    }
+}

@@ -1,0 +1,63 @@
+//! OpenAssistant message trees (oasst1, oasst2): each tree becomes one conversation, along its best-ranked replies.
+//!
+//! From the prompt on, the reply with the least `rank` is taken (0 is the best); replies without a rank come after those
+//! with one, in the order of the file, which for a user's replies is the usual case. Deleted replies are passed over. The
+//! path ends where there is no reply.
+
+use serde_json::Value;
+
+use crate::dataset::error::Bad;
+use crate::dataset::record::{Record, Role, Turn};
+use crate::dataset::skipped::Reason;
+use crate::dataset::value::{Fields, get, label, need, shown, text, wrong};
+
+use super::{Draft, messages};
+
+pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
+    let id = label("message_tree_id", need(fields, "message_tree_id")?)?;
+    let mut at = object("prompt", need(fields, "prompt")?)?;
+    let language = get(at, "lang").map(|lang| text("lang", lang).map(str::to_owned)).transpose()?;
+    let mut turns = Vec::new();
+    loop {
+        let role = match text("role", need(at, "role")?)? {
+            "prompter" => Role::User,
+            "assistant" => Role::Assistant,
+            other => {
+                let text = format!("the role `{}` is unknown (known: prompter, assistant)", shown(other));
+                return Err(Bad::new(Reason::WrongValue, text));
+            }
+        };
+        turns.push(Turn { role, text: text("text", need(at, "text")?)?.to_owned() });
+        match best(at)? {
+            Some(reply) => at = reply,
+            None => break,
+        }
+    }
+    let record = Record { id: Some(id), turns: messages::regular(turns), language, ..Record::default() };
+    Ok(Draft { record, time: None })
+}
+
+/// The reply that the path goes on with.
+fn best(message: &Fields) -> Result<Option<&Fields>, Bad> {
+    let Some(replies) = get(message, "replies") else { return Ok(None) };
+    let replies = replies.as_array().ok_or_else(|| wrong("replies", replies, "a list of messages"))?;
+    let mut best: Option<(f64, &Fields)> = None;
+    for reply in replies {
+        let reply = object("a reply", reply)?;
+        if get(reply, "deleted").is_some_and(|deleted| deleted == &Value::Bool(true)) {
+            continue;
+        }
+        let rank = match get(reply, "rank") {
+            Some(rank) => rank.as_f64().ok_or_else(|| wrong("rank", rank, "a number"))?,
+            None => f64::INFINITY,
+        };
+        if best.is_none_or(|(least, _)| rank < least) {
+            best = Some((rank, reply));
+        }
+    }
+    Ok(best.map(|(_, reply)| reply))
+}
+
+fn object<'a>(name: &str, value: &'a Value) -> Result<&'a Fields, Bad> {
+    value.as_object().ok_or_else(|| wrong(name, value, "an object"))
+}

@@ -1,0 +1,130 @@
+//! What a data set holds, in figures.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use serde::Serialize;
+
+use super::record::Record;
+
+/// Figures of one quantity; quantiles are values that occur (nearest rank).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figures {
+    /// Records that have it.
+    pub records: u64,
+    /// The least.
+    pub min: u32,
+    /// Half are at most this.
+    pub p50: u32,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Nine of ten are at most this.
+    pub p90: u32,
+    /// 99 of 100 are at most this.
+    pub p99: u32,
+    /// The most.
+    pub max: u32,
+    /// Records of which the file declares it; of the others it is estimated as characters / 4.
+    pub declared: u64,
+}
+
+/// Values of one quantity: four bytes for each record.
+#[derive(Default)]
+struct Values {
+    values: Vec<u32>,
+    declared: u64,
+}
+
+impl Values {
+    fn add(&mut self, value: Option<u32>, is_declared: bool) {
+        self.values.extend(value);
+        self.declared += u64::from(value.is_some() && is_declared);
+    }
+
+    fn figures(mut self) -> Option<Figures> {
+        self.values.sort_unstable();
+        let (min, max) = (*self.values.first()?, *self.values.last()?);
+        let records = self.values.len();
+        let rank = |percent: usize| self.values[(records * percent).div_ceil(100).max(1) - 1];
+        let sum: u64 = self.values.iter().map(|value| u64::from(*value)).sum();
+        let mean = sum as f64 / records as f64;
+        let (p50, p90, p99) = (rank(50), rank(90), rank(99));
+        Some(Figures { records: records as u64, min, p50, mean, p90, p99, max, declared: self.declared })
+    }
+}
+
+/// What a data set holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Records that were kept.
+    pub records: u64,
+    /// Requests: the user messages of all records, one of a record without text.
+    pub requests: u64,
+    /// Records with text.
+    pub with_text: u64,
+    /// Requests of a record.
+    pub turns: Option<Figures>,
+    /// Prompt tokens of a record's first request.
+    pub prompt_tokens: Option<Figures>,
+    /// Tokens of a record's first answer.
+    pub output_tokens: Option<Figures>,
+    /// Seconds from the file's first time to the last one that was kept.
+    pub span_s: Option<f64>,
+    /// Conversations that records name.
+    pub conversations: Option<u64>,
+    /// Blocks that hash ids name, each counted once.
+    pub blocks: Option<u64>,
+    /// Records by the language that the file declares.
+    pub languages: BTreeMap<String, u64>,
+}
+
+/// A summary that is being made.
+#[derive(Default)]
+pub struct Summarizer {
+    records: u64,
+    requests: u64,
+    with_text: u64,
+    turns: Values,
+    prompt: Values,
+    output: Values,
+    span_s: Option<f64>,
+    hasher: RandomState,
+    conversations: HashSet<u64>,
+    blocks: HashSet<u64>,
+    languages: BTreeMap<String, u64>,
+}
+
+impl Summarizer {
+    /// Counts a record.
+    pub fn add(&mut self, record: &Record) {
+        self.records += 1;
+        self.requests += record.requests() as u64;
+        self.with_text += u64::from(!record.turns.is_empty());
+        self.turns.add(u32::try_from(record.requests()).ok(), true);
+        self.prompt.add(record.prompt_tokens(), record.input_tokens.is_some());
+        self.output.add(record.answer_tokens(), record.output_tokens.is_some());
+        self.span_s = record.offset.map(|offset| offset.secs()).or(self.span_s);
+        self.conversations.extend(record.conversation.iter().map(|name| self.hasher.hash_one(name)));
+        self.blocks.extend(&record.hash_ids);
+        if let Some(language) = &record.language {
+            *self.languages.entry(language.clone()).or_default() += 1;
+        }
+    }
+
+    /// The figures.
+    pub fn finish(self) -> Summary {
+        let some = |count: usize| (count > 0).then_some(count as u64);
+        Summary {
+            records: self.records,
+            requests: self.requests,
+            with_text: self.with_text,
+            turns: self.turns.figures(),
+            prompt_tokens: self.prompt.figures(),
+            output_tokens: self.output.figures(),
+            span_s: self.span_s,
+            conversations: some(self.conversations.len()),
+            blocks: some(self.blocks.len()),
+            languages: self.languages,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The bytes of a file, and entries cut out of them within a bound.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::error::{Bad, DatasetError};
+use super::skipped::Reason;
+
+/// The byte order mark of UTF-8, which editors and spreadsheets put before a text.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Opens a regular file; a pipe cannot be read twice, and could keep the reader waiting for ever.
+pub(super) fn open(path: &Path) -> Result<File, DatasetError> {
+    let found = std::fs::metadata(path).map_err(|error| DatasetError::read(path, error))?;
+    if !found.is_file() {
+        return Err(DatasetError::file(path, "it is no regular file", "write it to a file first"));
+    }
+    File::open(path).map_err(|error| DatasetError::read(path, error))
+}
+
+/// The first `most` bytes of a file.
+pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, DatasetError> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most).read_to_end(&mut bytes).map_err(|error| DatasetError::read(path, error))?;
+    Ok(bytes)
+}
+
+/// A text file, behind its byte order mark.
+pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
+    let mut file = open(path)?;
+    let read = |error| DatasetError::read(path, error);
+    let mut first = Vec::with_capacity(MARK.len());
+    Read::by_ref(&mut file).take(MARK.len() as u64).read_to_end(&mut first).map_err(read)?;
+    let start = if first == MARK { MARK.len() } else { 0 };
+    file.seek(SeekFrom::Start(start as u64)).map_err(read)?;
+    Ok(BufReader::with_capacity(64 * 1024, file))
+}
+
+/// One entry as it stands in a text file.
+pub(super) struct Piece {
+    /// The line that it begins in, from 1.
+    pub(super) line: u64,
+    /// Its bytes, or why they were not kept.
+    pub(super) bytes: Result<Vec<u8>, Bad>,
+}
+
+/// Says of each byte of a text what it is for the entry that is being cut out.
+pub(super) trait Cutter {
+    /// What `byte` is.
+    fn see(&mut self, byte: u8) -> Cut;
+
+    /// How many of the coming bytes are a part of the entry for sure, and leave everything as it is: most are, and need
+    /// not be seen one by one.
+    fn run(&self, coming: &[u8]) -> usize;
+}
+
+/// What a byte is for an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// No part of an entry.
+    Outside,
+    /// A part of it.
+    Inside,
+    /// Its end, and no part of it.
+    Behind,
+    /// The end of all entries.
+    End,
+}
+
+/// Cuts a text into pieces of at most `most` bytes; a longer one is read to its end and not kept.
+pub(super) struct Pieces<C> {
+    text: BufReader<File>,
+    cutter: C,
+    most: usize,
+    line: u64,
+    ended: bool,
+}
+
+/// A piece that is being cut out.
+#[derive(Default)]
+struct Open {
+    line: u64,
+    bytes: Vec<u8>,
+    is_long: bool,
+}
+
+impl Open {
+    /// Adds bytes; of a piece that is too long nothing is kept.
+    fn push(&mut self, bytes: &[u8], most: usize) {
+        self.is_long |= self.bytes.len() + bytes.len() > most;
+        if self.is_long {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    fn close(self, most: usize) -> Piece {
+        let too_long = || Bad::new(Reason::TooLong, format!("the entry is longer than {most} bytes (--max-entry)"));
+        Piece { line: self.line, bytes: if self.is_long { Err(too_long()) } else { Ok(self.bytes) } }
+    }
+}
+
+impl<C: Cutter> Pieces<C> {
+    pub(super) fn new(text: BufReader<File>, cutter: C, most: usize) -> Pieces<C> {
+        Pieces { text, cutter, most, line: 1, ended: false }
+    }
+
+    /// The line that is being read.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// How it was cut.
+    pub(super) fn cutter(&self) -> &C {
+        &self.cutter
+    }
+
+    /// The next piece; where the text ends within one, what there is of it.
+    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+        let mut open: Option<Open> = None;
+        while !self.ended {
+            let buffer = self.text.fill_buf()?;
+            if buffer.is_empty() {
+                self.ended = true;
+                break;
+            }
+            let (used, closed) = take(buffer, &mut self.cutter, &mut self.line, &mut open, self.most);
+            self.text.consume(used);
+            match closed {
+                Some(Cut::End) => self.ended = true,
+                Some(_) => return Ok(open.map(|open| open.close(self.most))),
+                None => {}
+            }
+        }
+        Ok(open.map(|open| open.close(self.most)))
+    }
+}
+
+/// Goes through `buffer` up to the end of the piece: the bytes used, and how it ended where it did.
+fn take(
+    buffer: &[u8],
+    cutter: &mut impl Cutter,
+    line: &mut u64,
+    open: &mut Option<Open>,
+    most: usize,
+) -> (usize, Option<Cut>) {
+    let mut at = 0;
+    while at < buffer.len() {
+        let run = cutter.run(&buffer[at..]);
+        let (part, cut) = match run {
+            0 => (&buffer[at..=at], cutter.see(buffer[at])),
+            run => (&buffer[at..at + run], Cut::Inside),
+        };
+        at += part.len();
+        if cut == Cut::Inside {
+            open.get_or_insert_with(|| Open { line: *line, ..Open::default() }).push(part, most);
+        }
+        *line += memchr::memchr_iter(b'\n', part).count() as u64;
+        if cut == Cut::End || (cut == Cut::Behind && open.is_some()) {
+            return (at, Some(cut));
+        }
+    }
+    (at, None)
+}

@@ -1,0 +1,129 @@
+//! Arrivals that are given one by one, by a trace, in place of those that a rate and a process draw.
+
+use std::sync::Arc;
+
+/// Instants of arrivals, shared by all that replay them. A copy goes on from where the original is.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// Instants in the order of their times, in nanoseconds on the trace's own clock.
+    instants: Arc<[u64]>,
+    /// The part of the list that is replayed.
+    first: usize,
+    last: usize,
+    /// The instant of the trace that comes to lie on `begin`.
+    origin: u64,
+    /// When in the run the trace begins, in nanoseconds since the run's start.
+    begin: u64,
+    /// Seconds of the run for a second of the trace.
+    scale: f64,
+    /// What one turn takes, in nanoseconds of the run, where the trace is begun again when it has ended.
+    period: Option<u64>,
+    turn: u64,
+    next: usize,
+}
+
+impl Trace {
+    /// All `instants`, which lie in the order of their times, from 0 on and as fast as they were recorded: once, from the
+    /// run's start.
+    pub fn new(instants: Arc<[u64]>) -> Trace {
+        debug_assert!(instants.is_sorted(), "instants lie in the order of their times");
+        let last = instants.len();
+        Trace { instants, first: 0, last, origin: 0, begin: 0, scale: 1.0, period: None, turn: 0, next: 0 }
+    }
+
+    /// Only those in [from, to) on the trace's clock; `from` becomes its beginning.
+    pub fn window(mut self, from: u64, to: u64) -> Trace {
+        self.first = self.instants.partition_point(|at| *at < from);
+        self.last = self.instants.partition_point(|at| *at < to).max(self.first);
+        (self.origin, self.next) = (from, self.first);
+        self
+    }
+
+    /// Every time of the trace becomes `scale` times as long: 0.5 plays it twice as fast. Above 0.
+    pub fn scaled(mut self, scale: f64) -> Trace {
+        debug_assert!(scale > 0.0, "time goes on");
+        self.scale = scale;
+        self
+    }
+
+    /// The trace begins `begin` nanoseconds after the run's start.
+    pub fn begin_at(mut self, begin: u64) -> Trace {
+        self.begin = begin;
+        self
+    }
+
+    /// When it has ended it begins again, every `length` nanoseconds of the trace's clock, counted from its beginning; no
+    /// turn is shorter than its last arrival asks for.
+    pub fn repeated(mut self, length: u64) -> Trace {
+        let reach = self.last.checked_sub(1).filter(|last| *last >= self.first).map_or(0, |last| self.instants[last]);
+        let length = length.max(reach.saturating_sub(self.origin)).max(1);
+        self.period = Some(((length as f64 * self.scale).round() as u64).max(1));
+        self
+    }
+
+    /// The next arrival in nanoseconds since the run's start; none when the trace has ended.
+    pub fn take(&mut self) -> Option<u64> {
+        if self.next == self.last {
+            // A window without an arrival never has one.
+            self.period.filter(|_| self.first < self.last)?;
+            (self.turn, self.next) = (self.turn + 1, self.first);
+        }
+        let passed = (self.instants[self.next] - self.origin) as f64 * self.scale;
+        self.next += 1;
+        let turns = self.turn.saturating_mul(self.period.unwrap_or(0));
+        Some(self.begin.saturating_add(turns).saturating_add(passed.round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(trace: Trace) -> Vec<u64> {
+        let mut trace = trace;
+        std::iter::from_fn(|| trace.take()).take(1_000).collect()
+    }
+
+    fn list(instants: &[u64]) -> Trace {
+        Trace::new(instants.into())
+    }
+
+    #[test]
+    fn every_instant_comes_once_and_then_none() {
+        assert_eq!(all(list(&[0, 5, 5, 9])), [0, 5, 5, 9]);
+        assert!(all(list(&[])).is_empty());
+    }
+
+    #[test]
+    fn a_window_is_laid_on_the_run_and_time_is_scaled() {
+        let trace = list(&[10, 20, 30, 40, 50]).window(20, 50);
+        assert_eq!(all(trace.clone()), [0, 10, 20], "from its beginning to just before its end");
+        assert_eq!(all(trace.clone().scaled(0.5)), [0, 5, 10]);
+        assert_eq!(all(trace.scaled(2.0).begin_at(100)), [100, 120, 140]);
+        assert!(all(list(&[10, 20]).window(15, 18).repeated(5)).is_empty(), "nothing arrives in it");
+    }
+
+    #[test]
+    fn a_repeated_trace_begins_again_where_it_ended() {
+        let mut trace = list(&[0, 4]).scaled(2.0).begin_at(1).repeated(10);
+        assert_eq!((0..5).map(|_| trace.take()).collect::<Option<Vec<_>>>(), Some(vec![1, 9, 21, 29, 41]));
+        let mut short = list(&[0, 4]).repeated(2);
+        assert_eq!((0..4).map(|_| short.take()).collect::<Option<Vec<_>>>(), Some(vec![0, 4, 4, 8]));
+    }
+
+    proptest! {
+        #[test]
+        fn arrivals_never_go_back(
+            mut instants in prop::collection::vec(0u64..1_000_000_000, 0..40),
+            scale in 0.01f64..10.0,
+            (from, length) in (0u64..1_000_000_000, 1u64..1_000_000_000),
+            repeats: bool,
+        ) {
+            instants.sort_unstable();
+            let trace = list(&instants).window(from, from + length).scaled(scale);
+            let times = all(if repeats { trace.repeated(length) } else { trace });
+            prop_assert!(times.windows(2).all(|w| w[0] <= w[1]));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Gaps of mean 1 between arrivals, from a seeded stream of random bits.
+//!
+//! Every number is made here from the bits of ChaCha8, so that no release of a library changes the arrivals of a run:
+//! exponential gaps by inverse transform, gamma gaps by Marsaglia & Tsang (2000), which need a normal variate, made by
+//! Marsaglia's polar method. The golden values of `tests/schedule.rs` hold them.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::plan::Process;
+
+/// An endless stream of gaps; a copy goes on from where the original is.
+#[derive(Debug, Clone)]
+pub struct UnitGaps {
+    rng: ChaCha8Rng,
+    law: Law,
+}
+
+/// What the gaps are drawn from.
+#[derive(Debug, Clone, Copy)]
+enum Law {
+    Equal,
+    Exponential,
+    Gamma { shape: f64 },
+}
+
+impl UnitGaps {
+    /// The gaps of `process` for this seed.
+    pub fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
+        let law = match process {
+            Process::Constant => Law::Equal,
+            Process::Poisson => Law::Exponential,
+            Process::Gamma(gamma) => Law::Gamma { shape: gamma.shape() },
+        };
+        UnitGaps { rng: ChaCha8Rng::from_seed(seed), law }
+    }
+
+    /// The next gap.
+    pub fn next(&mut self) -> f64 {
+        match self.law {
+            Law::Equal => 1.0,
+            Law::Exponential => -(1.0 - self.uniform()).ln(),
+            // Scaled by one over the shape, the mean is 1.
+            Law::Gamma { shape } => self.gamma(shape) / shape,
+        }
+    }
+
+    /// Uniform on [0, 1), of 53 random bits.
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A normal variate.
+    fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
+            let squared = x * x + y * y;
+            if squared > 0.0 && squared < 1.0 {
+                // The second variate of the pair is thrown away: a stream without a memory of its own is simpler to copy.
+                return x * (-2.0 * squared.ln() / squared).sqrt();
+            }
+        }
+    }
+
+    /// A gamma variate of scale 1. A shape below 1 is reached from the one above by a power of a uniform variate.
+    fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let above = self.gamma(shape + 1.0);
+            return above * (1.0 - self.uniform()).powf(1.0 / shape);
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = (1.0 + c * x).powi(3);
+            if v > 0.0 && (1.0 - self.uniform()).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return d * v;
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Arrivals of a sweep: numbers within their ranges, profiles that offer something, and rates that say one thing.
+
+use super::{Checker, out_of_range, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Arrivals, Bursts, Point, Process, Profile, Ramp, Rate, Shape, StepOfProfile, Sweep};
+use crate::plan::tree::Step;
+use crate::units::{Decimal, Nanos, Share};
+
+/// More steps and points than these are a trace.
+const MOST_STEPS: usize = 1_000;
+const MOST_POINTS: usize = 10_000;
+
+impl Checker<'_> {
+    /// Checks how a sweep's arrivals are spaced.
+    pub(super) fn arrivals(&mut self, name: &str, sweep: &Sweep) {
+        let at = steps!["sweeps", name, "arrivals"];
+        let Arrivals { process, profile } = &sweep.arrivals;
+        if let Process::Gamma(gamma) = process
+            && let Some((field, wanted, remedy)) = gamma.out_of_range()
+        {
+            let inside: &[&str] = if profile.is_some() { &["process", "gamma"] } else { &["gamma"] };
+            let path: Vec<Step> = at.iter().cloned().chain(inside.iter().map(|key| Step::from(*key))).collect();
+            let message = format!("`{field}` must be {wanted}, not {}", gamma.number());
+            let diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy(remedy);
+            self.report(&[&path[..], &steps![field]].concat(), diagnostic);
+        }
+        if let Some(profile) = profile {
+            self.profile(&at, profile);
+            self.rates_of_sweep(&at, sweep, profile);
+        }
+    }
+
+    fn profile(&mut self, at: &[Step], profile: &Profile) {
+        let inside = |steps: &[Step]| [at, steps].concat();
+        match &profile.shape {
+            Shape::Ramp(Ramp { from, to, over }) => {
+                self.rate(&inside(&steps!["ramp", "from"]), "from", *from);
+                self.rate(&inside(&steps!["ramp", "to"]), "to", *to);
+                self.time(&inside(&steps!["ramp", "over"]), "over", *over);
+            }
+            Shape::Steps(all) => {
+                for (index, StepOfProfile { qps, duration }) in all.iter().enumerate() {
+                    self.rate(&inside(&steps!["steps", index, "qps"]), "qps", *qps);
+                    self.time(&inside(&steps!["steps", index, "for"]), "for", *duration);
+                }
+                self.count(&inside(&steps!["steps"]), "steps", all.len(), (1, MOST_STEPS));
+            }
+            Shape::Bursts(bursts) => self.bursts(&inside(&steps!["bursts"]), bursts),
+            Shape::Curve(points) => {
+                self.points(&inside(&steps!["curve"]), points);
+                self.count(&inside(&steps!["curve"]), "curve", points.len(), (2, MOST_POINTS));
+            }
+        }
+        let rates = profile.rates();
+        if !rates.is_empty() && rates.iter().all(|rate| rate.out_of_range().is_none() && !rate.is_positive()) {
+            let message = "every rate of this profile is 0: no request would ever be sent";
+            let remedy = "write at least one rate above 0";
+            self.report_key(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+        let shares = rates.iter().filter(|rate| matches!(rate, Rate::OfQps(_))).count();
+        if shares > 0 && shares < rates.len() {
+            let message = "some rates of this profile are requests per second and others shares of `qps`";
+            let remedy = "write all as numbers, like 5, or all as shares of `qps`, like 50%";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn bursts(&mut self, at: &[Step], bursts: &Bursts) {
+        let Bursts { on, off, low } = bursts;
+        self.time(&[at, &steps!["on"]].concat(), "on", *on);
+        self.time(&[at, &steps!["off"]].concat(), "off", *off);
+        if *low >= Share(Decimal::from(1)) {
+            let message = format!("`low` is {low} of `qps`: pauses would have the whole rate, and nothing would burst");
+            let remedy = "write less than 100%, or remove it";
+            self.report(&[at, &steps!["low"]].concat(), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+    }
+
+    fn points(&mut self, at: &[Step], points: &[Point]) {
+        // The point before may be one that was told.
+        let damaged = self.tree.walk(at).node.is_damaged();
+        let mut before: Option<Nanos> = None;
+        for (index, Point(instant, rate)) in points.iter().enumerate() {
+            let place = |inside: usize| [at, &steps![index, inside]].concat();
+            self.rate(&place(1), "curve", *rate);
+            let wrong = match before {
+                None if *instant != Nanos::ZERO && !damaged => Some((
+                    format!("the first point of a curve is at {instant}, and its rate before that is not said"),
+                    "write the first point at 0s, the beginning of the measure window",
+                )),
+                Some(before) if *instant <= before => Some((
+                    format!("the points of a curve go back in time: {instant} after {before}"),
+                    "write them in the order of their times, each time once; for a jump use `steps`",
+                )),
+                _ => None,
+            };
+            if let Some((message, remedy)) = wrong {
+                self.report(&place(0), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+            }
+            before = before.max(Some(*instant));
+        }
+    }
+
+    fn rate(&mut self, at: &[Step], field: &str, rate: Rate) {
+        if let Some(wanted) = rate.out_of_range() {
+            let message = format!("`{field}` must be {wanted}, not {rate}");
+            self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(format!("write {wanted}")));
+        }
+    }
+
+    fn time(&mut self, at: &[Step], field: &str, time: Nanos) {
+        if time == Nanos::ZERO {
+            self.report(at, out_of_range(field, "a time above 0s", time));
+        }
+    }
+
+    fn count(&mut self, at: &[Step], field: &str, count: usize, (least, most): (usize, usize)) {
+        if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
+            let message = format!("`{field}` takes {least} to {most} entries, not {count}");
+            let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
+            let remedy = if count > most { "write fewer; longer courses are traces" } else { "write more" };
+            self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
+        }
+    }
+
+    /// A profile in requests per second says the load; `qps` would say another one.
+    fn rates_of_sweep(&mut self, at: &[Step], sweep: &Sweep, profile: &Profile) {
+        if profile.own_rate().is_none() || profile.rates().iter().any(|rate| matches!(rate, Rate::OfQps(_))) {
+            return;
+        }
+        let name = &at[1];
+        let of_matrix = [Step::from("sweeps"), name.clone(), Step::from("matrix")];
+        let of_cells = sweep.add.iter().any(|cell| cell.contains_key("qps"));
+        let of_extends = sweep.extend.iter().any(|extend| extend.with.contains_key("qps"));
+        if sweep.fields().contains(&"qps") || self.is_given(&of_matrix, "qps") || of_cells || of_extends {
+            let message = "the rates of this profile are requests per second, and the sweep has a `qps` too";
+            let remedy = "write the profile's rates as shares of `qps`, like 50%, or remove `qps`";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Further fields of a request's body: none that sweepline sends itself, values of the right kind, and only fields that
+//! the engine takes. A server ignores what it does not know, so that a slip of the pen would measure another thing.
+
+use super::{Checker, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::extra::{Json, dialect, of_engine};
+use crate::plan::mask::{is_secret_name, looks_like_key};
+use crate::plan::model::{Endpoint, Engine, Plan, Scenario, Table};
+use crate::plan::suggest;
+use crate::plan::tree::Step;
+
+impl Checker<'_> {
+    /// Checks `extra` of an endpoint: what is sent as it stands.
+    pub(super) fn extra_of_endpoint(&mut self, name: &str, endpoint: &Endpoint) {
+        for (field, value) in &endpoint.extra {
+            self.field(&steps!["endpoints", name, "extra", field.as_str()], field, value);
+        }
+    }
+
+    /// Checks `stop` and `extra` of a scenario by themselves; which engine takes a field is seen where it is sent.
+    pub(super) fn extra_of_scenario(&mut self, name: &str, scenario: &Scenario) {
+        for (index, _) in scenario.stop.0.iter().enumerate().filter(|(_, text)| text.is_empty()) {
+            let message = "an empty text in `stop` would end every answer before it begins";
+            self.empty(&steps!["scenarios", name, "stop", index], message, "remove it");
+        }
+        for (field, value) in &scenario.extra {
+            let at = steps!["scenarios", name, "extra", field.as_str()];
+            match (of_engine(field), value) {
+                (None, _) => self.field(&at, field, value),
+                (Some(engine), Json::Table(own)) => self.fields_of_engine(&at, engine, own),
+                (Some(_), other) => {
+                    let message = format!("`{field}` holds the fields for that engine: a table, not {}", other.kind());
+                    let remedy = format!("write {field}: {{ top_k: 20 }}, or remove it");
+                    self.report(&at, Diagnostic::new(Code::WrongType, message).remedy(remedy));
+                }
+            }
+        }
+    }
+
+    fn fields_of_engine(&mut self, at: &[Step], engine: Engine, own: &Table<Json>) {
+        for (field, value) in own {
+            let at = [at, &steps![field.as_str()]].concat();
+            self.field(&at, field, value);
+            self.taken_by(&at, field, engine);
+        }
+    }
+
+    /// Checks a scenario's further fields for an endpoint that it is sent to.
+    pub(super) fn extra_on(&mut self, plan: &Plan, scenario: &str, endpoint: &str) {
+        let Some(server) = plan.endpoints.get(endpoint) else { return };
+        if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
+            return; // Its engine may be what is wrong.
+        }
+        self.extra_on_engine(plan, scenario, server.engine);
+        for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {
+            self.extra_on_engine(plan, &part.scenario, server.engine);
+        }
+    }
+
+    /// Checks the further fields of a scenario and its bases for an engine.
+    fn extra_on_engine(&mut self, plan: &Plan, scenario: &str, engine: Engine) {
+        let mut at = scenario;
+        // A circle of bases is no longer than the table.
+        for _ in 0..=plan.scenarios.len() {
+            let Some(own) = plan.scenarios.get(at) else { return };
+            for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
+                self.taken_by(&steps!["scenarios", at, "extra", field.as_str()], field, engine);
+            }
+            at = own.base.as_deref().unwrap_or_default();
+        }
+    }
+
+    /// Reports a field that an engine is known not to take.
+    fn taken_by(&mut self, at: &[Step], field: &str, engine: Engine) {
+        if dialect::is_field(engine, field) || dialect::refused(field).is_some() {
+            return;
+        }
+        let name = engine.name();
+        let elsewhere: Vec<&str> =
+            Engine::ALL.iter().filter(|other| dialect::names(**other, field)).map(|other| other.name()).collect();
+        let remedy = match suggest::nearest(field, dialect::fields_of(engine)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if !elsewhere.is_empty() => {
+                let table = elsewhere[0];
+                format!("it is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
+            }
+            None => "if the server takes it all the same, write it under `extra` of the endpoint".to_owned(),
+        };
+        let message = format!("requests to `{name}` have no field `{field}`");
+        self.report_key(at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
+    }
+
+    /// Checks one field, whichever engine it is for.
+    fn field(&mut self, at: &[Step], field: &str, value: &Json) {
+        if let Some((why, remedy)) = dialect::refused(field) {
+            let message = format!("`{field}` cannot be an extra field: {why}");
+            return self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if holds_key(value) || (dialect::takes(field).is_none() && is_secret_name(field)) {
+            let message = format!("the value of `{field}` looks like a secret, and would end up in results");
+            let remedy = "remove it; a key belongs to the endpoint: api_key: { secret: env:NAME }";
+            return self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        }
+        let Some(takes) = dialect::takes(field).filter(|takes| !takes.takes(value)) else { return };
+        let wanted = takes.wanted();
+        let (code, shown) = match value {
+            Json::Number(number) => (Code::OutOfRange, number.to_string()),
+            other => (Code::WrongType, other.kind().to_owned()),
+        };
+        let message = format!("`{field}` must be {wanted}, not {shown}");
+        self.report(at, Diagnostic::new(code, message).remedy(format!("write {wanted}, or remove it")));
+    }
+}
+
+/// Whether a text in a value is the key of a well-known service.
+fn holds_key(value: &Json) -> bool {
+    match value {
+        Json::Text(text) => text.split_whitespace().any(looks_like_key),
+        Json::List(items) => items.iter().any(holds_key),
+        Json::Table(table) => table.values().any(holds_key),
+        Json::Bool(_) | Json::Number(_) => false,
+    }
+}

@@ -1,0 +1,92 @@
+//! Mixes: scenarios that exist and are no mixes themselves, shares that add up, and what all members must have in common.
+
+use super::{Checker, out_of_range, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::mix::{MOST_PARTS, MixPart, weights};
+use crate::plan::model::{Plan, Scenario};
+use crate::plan::scenario::{Resolved, resolve};
+use crate::plan::tree::Step;
+use crate::units::Decimal;
+
+impl Checker<'_> {
+    /// Checks the mix of a scenario.
+    pub(super) fn mix(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        let parts = &scenario.mix;
+        let at = steps!["scenarios", name, "mix"];
+        if parts.is_empty() {
+            return;
+        }
+        if scenario.base.is_some() {
+            let message = format!("scenario `{name}` has a `mix` and a `base`: a mix begins with its scenarios");
+            let remedy = "remove `base`; what stands beside `mix` holds for all of its scenarios";
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if parts.len() > MOST_PARTS {
+            self.report_key(&at, out_of_range("mix", &format!("at most {MOST_PARTS} scenarios"), parts.len()));
+        }
+        for (index, part) in parts.iter().enumerate() {
+            let at = [&at[..], &steps![index, "scenario"]].concat();
+            self.part(&at, &part.scenario, &parts[..index], plan);
+        }
+        self.shares(&at, parts);
+        self.alike(&at, name, plan);
+    }
+
+    fn part(&mut self, at: &[Step], scenario: &str, before: &[MixPart], plan: &Plan) {
+        let names = self.names("scenarios");
+        if !names.contains(&scenario) {
+            return self.unknown_name(at, "scenario", scenario, &names);
+        }
+        let is_mix = |name: &str| plan.scenarios.get(name).is_some_and(|own| !own.mix.is_empty());
+        let mut base = scenario;
+        // A circle of bases is no longer than the table.
+        for _ in 0..=plan.scenarios.len() {
+            if is_mix(base) {
+                let message = format!("`{scenario}` is a mix, and a mix has none in it");
+                let remedy = "name its scenarios here, each with its share of the whole";
+                return self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            }
+            base = plan.scenarios.get(base).and_then(|own| own.base.as_deref()).unwrap_or_default();
+        }
+        if before.iter().any(|part| part.scenario == scenario) {
+            let message = format!("`{scenario}` is in this mix twice");
+            let remedy = "keep one of the two, with both shares";
+            self.report(at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));
+        }
+    }
+
+    /// Shares that add up to 1, or whole numbers: anything else is a slip of the pen.
+    fn shares(&mut self, at: &[Step], parts: &[MixPart]) {
+        let mut sound = true;
+        for (index, part) in parts.iter().enumerate().filter(|(_, part)| !part.share.is_positive()) {
+            let at = [at, &steps![index, "share"]].concat();
+            self.report(&at, out_of_range("share", "a number above 0", part.share));
+            sound = false;
+        }
+        let whole = parts.iter().all(|part| part.share.parts().1 == 0);
+        let sum = parts.iter().try_fold(Decimal::default(), |sum, part| sum.checked_add(part.share));
+        if !sound || whole || (sum == Some(Decimal::from(1)) && weights(parts).is_some()) {
+            return;
+        }
+        let sum = sum.map_or_else(String::new, |sum| format!(": they add up to {sum}"));
+        let message = format!("shares of a mix add up to 1, or are whole numbers{sum}");
+        let remedy = "write shares that add up to 1, like 0.8 and 0.2, or whole numbers, like 2 and 1";
+        self.report_key(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+    }
+
+    /// What the engine decides once for a run.
+    fn alike(&mut self, at: &[Step], name: &str, plan: &Plan) {
+        let Some(mixed) = resolve(name, &plan.scenarios) else { return };
+        let differ = |field: fn(&Resolved) -> Option<bool>| {
+            mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario))
+        };
+        let fields: [(&str, fn(&Resolved) -> Option<bool>); 2] =
+            [("stream", |one| one.stream), ("ignore_eos", |one| one.ignore_eos)];
+        for (field, _) in fields.into_iter().filter(|(_, of)| differ(*of)) {
+            let message =
+                format!("the scenarios of this mix differ in `{field}`, which is one for all requests of a run");
+            let remedy = format!("write `{field}` beside `mix`: it then holds for all of them");
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+}

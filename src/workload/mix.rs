@@ -1,0 +1,112 @@
+//! Which class each request of a mix belongs to.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use sha2::{Digest, Sha256};
+
+use crate::units::Seed;
+
+/// The classes of a mix's requests: each drawn for itself, as a pure function of (seed, repeat, number of the request).
+#[derive(Debug, Clone)]
+pub struct Mix {
+    key: [u8; 32],
+    /// Where each class ends on the way from 0 to the sum of the weights.
+    ends: Vec<u64>,
+}
+
+impl Mix {
+    /// Classes with these weights, each above 0.
+    pub fn new(weights: impl IntoIterator<Item = u64>, Seed(seed): Seed, repeat: u32) -> Mix {
+        let mut hash = Sha256::new();
+        hash.update(b"sweepline classes 1\0");
+        hash.update(seed.to_le_bytes());
+        hash.update(repeat.to_le_bytes());
+        let ends = weights.into_iter().scan(0u64, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        });
+        Mix { key: hash.finalize().into(), ends: ends.collect() }
+    }
+
+    /// The class of request `k`, from 0.
+    pub fn class(&self, k: u64) -> usize {
+        let mut rng = ChaCha8Rng::from_seed(self.key);
+        rng.set_stream(k);
+        let all = self.ends.last().copied().unwrap_or(1);
+        // The bias of at most `all / 2^64` does not matter.
+        let drawn = ((u128::from(rng.next_u64()) * u128::from(all)) >> 64) as u64;
+        self.ends.partition_point(|end| *end <= drawn)
+    }
+}
+
+/// The requests of a run one after the other: the class of each, and how many of its class came before it.
+#[derive(Debug, Clone)]
+pub struct Lineup {
+    mix: Option<Mix>,
+    next: u64,
+    of_class: Vec<u64>,
+}
+
+impl Lineup {
+    /// From the first request on; without a mix all are of class 0.
+    pub fn new(mix: Option<Mix>) -> Lineup {
+        let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
+        Lineup { mix, next: 0, of_class: vec![0; classes] }
+    }
+
+    /// The class of the next request, and its number among those of the class.
+    pub fn step(&mut self) -> (usize, u64) {
+        let class = self.mix.as_ref().map_or(0, |mix| mix.class(self.next));
+        self.next += 1;
+        self.of_class[class] += 1;
+        (class, self.of_class[class] - 1)
+    }
+}
+
+impl Iterator for Lineup {
+    type Item = (usize, u64);
+
+    /// Requests do not end.
+    fn next(&mut self) -> Option<(usize, u64)> {
+        Some(self.step())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_come_as_often_as_they_weigh_and_not_in_step() {
+        let mix = Mix::new([5, 3, 2], Seed(7), 0);
+        let count = 100_000;
+        let (mut found, mut after) = ([0u64; 3], [0u64; 3]);
+        for k in 0..count {
+            found[mix.class(k)] += 1;
+            after[mix.class(k + 1)] += u64::from(mix.class(k) == 0);
+        }
+        // Five standard deviations of a binomial count: one mix in a million would be outside.
+        for (counts, of) in [(found, count), (after, found[0])] {
+            for (count, share) in counts.into_iter().zip([0.5, 0.3, 0.2]) {
+                let (expected, sd) = (of as f64 * share, (of as f64 * share * (1.0 - share)).sqrt());
+                assert!((count as f64 - expected).abs() < 5.0 * sd, "{counts:?} of {of}");
+            }
+        }
+        let others = [Mix::new([5, 3, 2], Seed(8), 0), Mix::new([5, 3, 2], Seed(7), 1)];
+        for other in others {
+            assert!((0..100).any(|k| other.class(k) != mix.class(k)));
+        }
+    }
+
+    #[test]
+    fn a_lineup_numbers_each_class_by_itself() {
+        let mix = Mix::new([1, 1], Seed(1), 0);
+        let lineup: Vec<(usize, u64)> = Lineup::new(Some(mix.clone())).take(50).collect();
+        let mut counts = [0, 0];
+        for (k, (class, number)) in lineup.into_iter().enumerate() {
+            assert_eq!((class, number), (mix.class(k as u64), counts[class]));
+            counts[class] += 1;
+        }
+        assert!(Lineup::new(None).take(3).eq([(0, 0), (0, 1), (0, 2)]));
+    }
+}
