@@ -52,6 +52,7 @@ pub fn run(order: &Order) -> Seen {
         target: Target::parse(&format!("http://127.0.0.1:{}/v1", order.port)).expect("an address"),
         id_prefix: order.id_prefix.clone(),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        tokenizer: None,
         trace: None,
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
         samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),

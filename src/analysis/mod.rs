@@ -14,6 +14,7 @@ pub mod goodput;
 mod idle;
 pub mod measure;
 pub mod metric;
+mod prompts;
 pub mod quantile;
 pub mod request;
 mod reuse;

@@ -184,6 +184,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         observed: Some(observed(windows)),
         client_threads: 1,
         client_timer: "timerfd".to_owned(),
+        ..Facts::default()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::rows::{Facts, Outcome, RequestRow, TokenSource};
 
 use super::gaps::Events;
 use super::generator::Generator;
+use super::prompts::Differ;
 use super::request::Metric;
 use super::reuse::Reuse;
 use super::stats::Ordered;
@@ -97,7 +98,7 @@ pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Val
         ("client_saturated", evidence.client_saturated()),
         ("errors", evidence.errors(validity.errors)),
         ("output_length", evidence.output_length(validity.output_length)),
-        ("prompt_length", Err("needs exact prompt lengths from the model's tokenizer".into())),
+        ("prompt_length", evidence.prompt_length(validity.prompt_length)),
         ("warm_cache", evidence.warm_cache(validity.warm_cache)),
         ("unsteady", evidence.unsteady(validity.unsteady)),
         ("few_samples", evidence.few_samples(slo)),
@@ -194,6 +195,15 @@ impl Evidence<'_> {
         let wrong = self.members().filter(counted).filter(differs).count();
         let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
         Ok(judge_share((wrong, all), limits, (1, None), text))
+    }
+
+    fn prompt_length(&self, limits: Limits) -> Finding {
+        let Differ { share, ours, server } = Differ::of(self.rows, self.facts)?;
+        let state = exceeded(limits, (5, None), |limit| share > limit);
+        Ok(state.map(|state| {
+            let share = share * 100.0;
+            (state, format!("the server counts {server:.1} tokens to a prompt, we {ours:.1}: {share:.1}% apart"))
+        }))
     }
 
     fn warm_cache(&self, limits: Limits) -> Finding {

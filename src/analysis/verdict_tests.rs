@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail, verdict};
-use crate::rows::Record;
+use crate::rows::{ProbePrompt, PromptCount, Record};
 use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
@@ -116,6 +116,44 @@ fn warm_cache() {
     assert_eq!([state(600 + 115, Some(600)), state(600 + 117, Some(600))], [None, Some(State::Suspect)]);
     assert_eq!(state(0, Some(600)), None, "less than declared is a result");
     assert_eq!(state(900, None), None);
+}
+
+#[test]
+fn prompt_length() {
+    let found = |server: u32, probe: Option<ProbePrompt>, count: Option<PromptCount>| {
+        let (mut records, mut facts) = clean();
+        (facts.prompt_count, facts.probe_prompt) = (count, probe);
+        for record in &mut records {
+            (record.row.intended_prompt_tokens, record.row.prompt_tokens) = (1_000, Some(server));
+        }
+        // What a history has is not counted, but estimated.
+        spoil(&mut records, &facts, 100, |record| (record.row.turn, record.row.prompt_tokens) = (Some(1), Some(9_000)));
+        let verdict = judged(&records, &facts);
+        let unchecked = verdict.not_checked.iter().any(|(name, _)| *name == "prompt_length");
+        assert_eq!(unchecked, count != Some(PromptCount::Tokenizer));
+        verdict
+            .reasons
+            .into_iter()
+            .find(|reason| reason.name == "prompt_length")
+            .map(|reason| (reason.state, reason.text))
+    };
+    let exact = Some(PromptCount::Tokenizer);
+    for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
+        assert_eq!(found(server, None, exact).is_some(), differs, "{server}");
+    }
+    // A server that puts 100 tokens around every prompt does so around the probe's too.
+    let around = Some(ProbePrompt { ours: 12, server: 112 });
+    assert_eq!(found(1_100, around, exact), None);
+    let (state, text) = found(1_000, around, exact).unwrap();
+    assert_eq!(state, State::Suspect);
+    assert_eq!(text, "the server counts 1000.0 tokens to a prompt, we 1100.0: 9.1% apart");
+    for count in [None, Some(PromptCount::Estimate)] {
+        assert_eq!(found(5_000, None, count), None);
+    }
+    let (mut records, mut facts) = clean();
+    facts.prompt_count = exact;
+    records.iter_mut().for_each(|record| record.row.prompt_tokens = None);
+    assert!(judged(&records, &facts).not_checked.iter().any(|(name, _)| *name == "prompt_length"));
 }
 
 #[test]

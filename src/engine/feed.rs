@@ -9,8 +9,10 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::{RunSpec, Shaping};
 use crate::plan::scenario::{self, Reuse};
-use crate::workload::{Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
+use crate::workload::tokenizer::TokenizerError;
+use crate::workload::{Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
+use super::EngineError;
 use super::clock::Clock;
 use super::observe::Observer;
 use super::talks::{Talks, Turn};
@@ -94,15 +96,20 @@ impl Ahead {
 }
 
 impl Feed {
-    /// Starts making the contents of `spec`.
-    pub fn start(spec: &RunSpec, nonce_key: NonceKey, observer: &Observer) -> std::io::Result<Feed> {
-        let lanes = lanes(spec, spec.shaping.nonce.then_some(nonce_key));
+    /// Starts making the contents of `spec`, of exact lengths where somebody counts tokens.
+    pub fn start(
+        spec: &RunSpec,
+        nonce_key: NonceKey,
+        counting: Option<&Counting>,
+        observer: &Observer,
+    ) -> Result<Feed, EngineError> {
+        let lanes = lanes(spec, spec.shaping.nonce.then_some(nonce_key), counting)?;
         let weights = spec.mix.iter().map(|class| class.weight);
         let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
         let lineup = Lineup::new(mix);
         let talks: Vec<Option<Talks>> = lanes.iter().map(|lane| lane.shape.conversation.then(Talks::default)).collect();
         let ahead = match talks.iter().any(Option::is_none) {
-            true => Some(make_ahead(&lanes, lineup.clone(), observer.clone())?),
+            true => Some(make_ahead(&lanes, lineup.clone(), observer.clone()).map_err(EngineError::Setup)?),
             false => None,
         };
         let ahead = ahead.map(|batches| Ahead { batch: Vec::new().into_iter(), batches });
@@ -180,14 +187,16 @@ impl Lane {
 }
 
 /// The classes of a run.
-fn lanes(spec: &RunSpec, nonce: Option<NonceKey>) -> Vec<Lane> {
-    let lane = |class, content, shaping, nonce| Lane {
-        class,
-        generator: Generator::new(content, spec.seed, spec.repeat, nonce),
-        shape: shape(spec, content, shaping),
+fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -> Result<Vec<Lane>, TokenizerError> {
+    let lane = |class, content: &scenario::Content, shaping, nonce| {
+        let generator = match counting {
+            Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
+            None => Generator::new(content, spec.seed, spec.repeat, nonce),
+        };
+        Ok(Lane { class, generator, shape: shape(spec, content, shaping) })
     };
     if spec.mix.is_empty() {
-        return vec![lane(None, &spec.scenario, &spec.shaping, nonce)];
+        return Ok(vec![lane(None, &spec.scenario, &spec.shaping, nonce)?]);
     }
     let classes = spec.mix.iter().enumerate();
     // Two classes may count the same numbers: their nonces have to differ all the same.

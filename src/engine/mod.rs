@@ -52,8 +52,9 @@ use tokio::sync::watch;
 use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Cache, Timer};
-use crate::rows::{Facts, Windows};
-use crate::workload::NonceKey;
+use crate::rows::{Facts, PromptCount, Windows};
+use crate::workload::tokenizer::TokenizerError;
+use crate::workload::{Counting, NonceKey, Tokenizer};
 
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
@@ -85,6 +86,8 @@ pub struct Job {
     pub id_prefix: String,
     /// What this attempt's nonces derive from.
     pub nonce_key: NonceKey,
+    /// The model's tokenizer, where the plan names one: it decides how long prompts are.
+    pub tokenizer: Option<Arc<Tokenizer>>,
     /// The arrivals of an open loop, where a trace gives them in place of the rate and process of `spec`.
     pub trace: Option<Trace>,
     /// Where rows go.
@@ -111,6 +114,9 @@ pub enum EngineError {
     /// The system refused something that every run needs.
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
+    /// The model's tokenizer, or its chat template, is no use.
+    #[error("prompts cannot be counted: {0}")]
+    Tokenizer(#[from] TokenizerError),
     /// Nobody listens.
     #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
@@ -144,9 +150,10 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, trace, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
-    let feed = Feed::start(&spec, nonce_key, &observer).map_err(EngineError::Setup)?;
+    let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
+    let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
     let target = Arc::new(target);
     leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
@@ -267,5 +274,10 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
+        prompt_count: Some(match spec.model.tokenizer {
+            Some(_) => PromptCount::Tokenizer,
+            None => PromptCount::Estimate,
+        }),
+        probe_prompt: None,
     }
 }

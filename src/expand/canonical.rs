@@ -168,9 +168,10 @@ fn each(spec: &RunSpec, put: Put) {
     each_of_endpoint(endpoint, put);
     each_of_load(load, scenario.trace.is_some(), put);
     each_of_mix(mix, put);
-    let ModelSpec { id, precision } = &**model;
+    let ModelSpec { id, precision, tokenizer } = &**model;
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
+    some(tokenizer, |tokenizer| put("model.", "tokenizer", text(tokenizer)));
     each_of_phases(phases, put);
     put("", "repeat", int(*repeat));
     each_of_scenario(scenario, put);

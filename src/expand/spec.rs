@@ -127,6 +127,9 @@ pub struct ModelSpec {
     /// The declared number format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
+    /// Digest of its tokenizer's files, where the plan names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
 }
 
 /// The request's fields that do not depend on its text.

@@ -262,8 +262,7 @@ impl<'f> Loader<'f> {
     /// The one path of a fragment that may be used here.
     fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
         let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
-        let inside = self.root.as_ref().is_some_and(|root| canonical.starts_with(root));
-        if !inside && !self.options.allow_outside {
+        if !self.may_read(&canonical) {
             let message = format!("the fragment `{written}` is outside of the plan's folder");
             let remedy = "put it into the plan's folder, or allow it with --allow-outside";
             return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
@@ -303,6 +302,16 @@ impl<'f> Loader<'f> {
             let message = format!("line {} of the fragment `{written}` is not UTF-8 text", bad_line(&error));
             Diagnostic::new(Code::Fragment, message).remedy("save the file as UTF-8").into()
         })
+    }
+
+    /// Where files are read from.
+    pub fn files(&self) -> &'f dyn Files {
+        self.files
+    }
+
+    /// Whether a file may be read that lies here, without links.
+    pub fn may_read(&self, canonical: &Path) -> bool {
+        self.options.allow_outside || self.root.as_ref().is_some_and(|root| canonical.starts_with(root))
     }
 
     fn not_found(&self, path: &Path, written: &str, error: &std::io::Error) -> Diagnostic {

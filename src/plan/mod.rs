@@ -44,6 +44,7 @@ mod snippet;
 mod source;
 mod suggest;
 mod template;
+mod tokenizer;
 mod toml;
 mod trace;
 mod tree;
@@ -67,6 +68,7 @@ pub use mix::MixPart;
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};
 pub use schema::{schema, schema_text};
+pub use tokenizer::{FoundTokenizer, TokenizerFiles, TokenizerFilesError};
 pub use tree::Step;
 
 use load::{Loader, MOST_BYTES};
@@ -216,6 +218,7 @@ pub fn parse_with(
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
         trace::find(plan, &recovered.tree, &mut loader);
+        tokenizer::find(plan, &recovered.tree, name.parent().unwrap_or(Path::new("")), &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));
     }
     match plan {

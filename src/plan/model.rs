@@ -25,6 +25,7 @@ pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
+pub use super::tokenizer::TokenizerPath;
 pub use super::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 
 /// A table whose order is the file's order.
@@ -153,6 +154,12 @@ pub struct Model {
     #[schemars(example = &"bf16")]
     #[schemars(example = &"fp8")]
     pub precision: Option<String>,
+    /// The model's tokenizer: its tokenizer.json, or a folder that has it with tokenizer_config.json and
+    /// chat_template.jinja. Relative to the plan's file. Prompts then have exactly the asked number of tokens, those of the
+    /// chat template among them; without it lengths are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"tokenizers/llama-3.1")]
+    pub tokenizer: Option<TokenizerPath>,
 }
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,

@@ -20,6 +20,9 @@ pub struct Validity {
     /// Share of prompt tokens from the prefix cache beyond what the scenario declares. Default: suspect above 2%, invalid above
     /// 10%.
     pub warm_cache: Limits,
+    /// The server's prompt tokens against ours, beyond what the chat template adds to each prompt. Default: suspect above
+    /// 5%.
+    pub prompt_length: Limits,
     /// Difference of throughput (and, doubled, of median TTFT) between the halves of the window. Default: suspect above 5%.
     pub unsteady: Limits,
 }

@@ -77,6 +77,31 @@ pub struct Facts {
     /// What the load generator waited with for its schedule: timerfd or spin.
     #[serde(default = "timerfd")]
     pub client_timer: String,
+    /// Who counted the prompt tokens that were meant to be sent; none in runs of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_count: Option<PromptCount>,
+    /// The prompt of the probe, counted by us and by the server, where both counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_prompt: Option<ProbePrompt>,
+}
+
+/// Who counted the prompt tokens that were meant to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptCount {
+    /// The model's own tokenizer: the count is exact.
+    Tokenizer,
+    /// Nobody: it is an estimate from characters.
+    Estimate,
+}
+
+/// Tokens of one prompt, the probe's, by two counts. What the server finds beyond ours is what it adds to every prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbePrompt {
+    /// Ours, by the tokenizer of the run.
+    pub ours: u64,
+    /// The server's (`usage.prompt_tokens`).
+    pub server: u64,
 }
 
 /// Runs from before this was a fact had one thread.

@@ -8,4 +8,4 @@ mod probe;
 pub use describe::{Description, describe};
 pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;
-pub use probe::{Found, ProbeError, Question, probe};
+pub use probe::{Found, PROMPT, ProbeError, Question, probe};

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::plan::Api;
 use crate::units::Nanos;
 
+/// What the one generation is asked: short, and of the kind that every model takes.
+pub const PROMPT: &str = "Say hello.";
 /// The most of a server's words that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
 /// The most model names that are taken from a server's list.
@@ -172,8 +174,8 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
     let (path, mut request) = match question.api {
-        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": "Say hello." }] })),
-        Api::Completions => ("completions", json!({ "prompt": "Say hello." })),
+        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": PROMPT }] })),
+        Api::Completions => ("completions", json!({ "prompt": PROMPT })),
     };
     request["model"] = json!(question.model);
     request["max_tokens"] = json!(4);

@@ -7,6 +7,7 @@ pub mod nearest;
 pub mod perform;
 pub mod resume;
 mod scheduler;
+mod tokenizers;
 
 pub use live::{ResolveError, target};
 pub use perform::question;

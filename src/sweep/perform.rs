@@ -10,13 +10,15 @@ use tokio::sync::watch;
 use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, Trace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
-use crate::plan::{Endpoint, MockFigures};
-use crate::rows::{Environment, Journal, Record, RowsError, Sample, SampleWriter};
-use crate::server::{Embedded, Found, Question, client_environment, probe};
+use crate::plan::{Api, Endpoint, MockFigures};
+use crate::rows::{Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter};
+use crate::server::{Embedded, Found, PROMPT, Question, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
-use crate::workload::{Generator, NonceKey};
+use crate::workload::tokenizer::Message;
+use crate::workload::{Generator, NonceKey, Tokenizer};
 
 use super::live::target;
+use super::tokenizers::Tokenizers;
 
 /// Starts an embedded server.
 pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
@@ -72,6 +74,8 @@ pub struct Order {
     pub target: Target,
     /// What the probe found.
     pub found: Found,
+    /// The plan's tokenizers.
+    pub tokenizers: Arc<Tokenizers>,
     /// Why a committed result is replaced, if one is.
     pub reason: Option<String>,
     /// Live counters.
@@ -82,7 +86,15 @@ pub struct Order {
 
 /// Executes a run and commits it.
 pub fn execute(order: Order) -> Result<(), RunError> {
-    let Order { run, attempt, target, found, reason, progress, stop } = order;
+    let Order { run, attempt, target, found, tokenizers, reason, progress, stop } = order;
+    let tokenizer = match tokenizers.of(&run.spec) {
+        Ok(tokenizer) => tokenizer,
+        Err(reason) => {
+            attempt.fail(&reason).map_err(RunError::Store)?;
+            return Err(RunError::Failed(reason));
+        }
+    };
+    let probe_prompt = tokenizer.as_ref().and_then(|tokenizer| probe_prompt(tokenizer, run.spec.endpoint.api, &found));
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
@@ -91,6 +103,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        tokenizer,
         trace: Trace::of(&run.spec),
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
@@ -99,9 +112,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(finished) => finished,
         Err(error) => return Err(abandon(attempt, error)),
     };
-    let digest = digest(&run.spec);
-    let commit =
-        Commit { environment, facts: finished.facts, generator_digest: digest, samples: finished.samples, reason };
+    let facts = Facts { probe_prompt, ..finished.facts };
+    let commit = Commit { environment, facts, generator_digest: digest(&run.spec), samples: finished.samples, reason };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
 }
 
@@ -114,6 +126,15 @@ fn digest(spec: &RunSpec) -> String {
     let mut hash = Sha256::new();
     spec.mix.iter().for_each(|class| hash.update(format!("{} {}\n", class.weight, of(&class.scenario))));
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The probe's prompt, counted by the model's tokenizer and by the server, where it counted.
+fn probe_prompt(tokenizer: &Tokenizer, api: Api, found: &Found) -> Option<ProbePrompt> {
+    let ours = match api {
+        Api::Chat => tokenizer.chat_tokens(&[Message { role: "user", content: PROMPT }]),
+        Api::Completions => tokenizer.text_tokens(PROMPT),
+    };
+    Some(ProbePrompt { ours: ours.ok()?.into(), server: found.prompt_tokens? })
 }
 
 /// Leaves the attempt with its reason.

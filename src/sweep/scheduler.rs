@@ -21,6 +21,7 @@ use crate::store::{StoreError, Writer};
 use super::event::{Event, Observer, RunView};
 use super::live::Live;
 use super::perform::{self, Order, RunError};
+use super::tokenizers::Tokenizers;
 
 /// What is to be executed.
 pub struct Sweep<'a> {
@@ -108,6 +109,7 @@ struct Scheduler<'a, 'o> {
     /// Runs left on each resource; the last one needs no pause after it.
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
+    tokenizers: Arc<Tokenizers>,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -150,6 +152,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             runs_left,
             waiting,
             views,
+            tokenizers: Arc::new(Tokenizers::new(sweep.plan)),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -248,7 +251,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let progress = Arc::new(Progress::default());
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
-        let order = Order { run, attempt, target, found, reason, progress, stop };
+        let tokenizers = Arc::clone(&self.tokenizers);
+        let order = Order { run, attempt, target, found, tokenizers, reason, progress, stop };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())

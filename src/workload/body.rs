@@ -8,6 +8,8 @@ use serde::Serialize;
 use crate::plan::{Api, Json};
 use crate::units::Decimal;
 
+use super::exact::Counting;
+use super::tokenizer::{Message as Said, TokenizerError};
 use super::{Exchange, Prompt, nonce};
 
 /// What decides a body besides its text; the same for all requests of a run.
@@ -98,6 +100,19 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text_length(history, prompt) * 9 / 8 + 512);
     serde_json::to_writer(&mut bytes, &body).expect("a Vec takes every byte, and the body has only JSON's types");
     bytes
+}
+
+/// Tokens that the model is given for a prompt without history, all that the server puts around it included.
+pub(super) fn tokens(counting: &Counting, conversation: bool, prompt: &Prompt) -> Result<u32, TokenizerError> {
+    match counting.api {
+        Api::Chat => {
+            let messages = messages(&[], prompt);
+            let said: Vec<Said> =
+                messages.iter().map(|message| Said { role: message.role, content: &message.content }).collect();
+            counting.tokenizer.chat_tokens(&said)
+        }
+        Api::Completions => counting.tokenizer.text_tokens(&transcript(conversation, &[], prompt)),
+    }
 }
 
 /// Bytes of all texts, before escaping.

@@ -9,11 +9,13 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::{Cache, Prefix, Replay, TraceRequest};
 use crate::units::Seed;
 
+use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
 use super::replay::Replayed;
+use super::tokenizer::TokenizerError;
 use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 
@@ -26,7 +28,8 @@ pub struct Prompt {
     pub user: String,
     /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
     pub own_nonce: Option<String>,
-    /// Tokens that are meant to be sent, by [`estimate`](super::estimate): system, history and user, without the chat template.
+    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
+    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
     pub intended_prompt_tokens: u32,
     /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
     /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
@@ -65,6 +68,8 @@ pub struct Generator {
     group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
+    /// Makes texts of exact lengths, where the model's tokenizer is known.
+    exact: Option<Exact>,
 }
 
 /// What stands before the user's first message.
@@ -92,14 +97,28 @@ impl std::fmt::Debug for Generator {
 impl Generator {
     /// The generator of a run; without a nonce key prompts are sent verbatim.
     pub fn new(content: &Content, seed: Seed, repeat: u32, nonce: Option<NonceKey>) -> Generator {
+        Generator::made(content, (seed, repeat), nonce, None)
+    }
+
+    /// The generator of a run whose prompts have exactly the asked number of tokens, as `counting` counts them: what
+    /// stands before the user's text and that text together, with all that the server puts around them.
+    pub fn counted(
+        content: &Content,
+        of: (Seed, u32),
+        nonce: Option<NonceKey>,
+        counting: Counting,
+    ) -> Result<Generator, TokenizerError> {
+        let exact = Exact::new(counting, content.reuse == Reuse::Conversation)?;
+        Ok(Generator::made(content, of, nonce, Some(exact)))
+    }
+
+    fn made(
+        content: &Content,
+        (seed, repeat): (Seed, u32),
+        nonce: Option<NonceKey>,
+        exact: Option<Exact>,
+    ) -> Generator {
         let digest = digest(content, seed, repeat);
-        let system = (content.system_tokens > 0).then(|| {
-            let mut dice = Dice::new(&derived(&digest, b"system"), 0, 0);
-            let topic = dice.topic();
-            let nonce = nonce.map(|key| Nonce::new(key, Scope::Attempt));
-            let (text, tokens) = write(&mut dice, topic, nonce, (content.system_tokens, Ending::Rule));
-            System { text: text.into(), tokens, topic }
-        });
         let user_key = derived(&digest, b"user");
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
         let group_texts = RefCell::default();
@@ -107,12 +126,49 @@ impl Generator {
         let keys = [b"trace blocks".as_slice(), b"trace texts"].map(|role| derived(&digest, role));
         let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
         let content = content.clone();
-        let mut generator =
-            Generator { content, digest, user_key, nonce, system, sampler, replayed, groups, group_texts, same: None };
+        let mut generator = Generator {
+            content,
+            digest,
+            user_key,
+            nonce,
+            system: None,
+            sampler,
+            replayed,
+            groups,
+            group_texts,
+            same: None,
+            exact,
+        };
+        generator.system = generator.system_message();
         if generator.content.reuse == Reuse::SamePrompt {
-            generator.same = Some(generator.user(0, 0));
+            generator.same = Some(generator.user((0, 0), &generator.lead(0), None));
         }
         generator
+    }
+
+    fn system_message(&self) -> Option<System> {
+        let wanted = self.content.system_tokens;
+        (wanted > 0).then(|| {
+            let mut dice = Dice::new(&derived(&self.digest, b"system"), 0, 0);
+            let topic = dice.topic();
+            let nonce = self.nonce.map(|key| Nonce::new(key, Scope::Attempt));
+            let (text, tokens) = self.alone(&mut dice, topic, nonce, (wanted, Ending::Rule));
+            System { text: text.into(), tokens, topic }
+        })
+    }
+
+    /// A text that is as long as wanted where it stands alone, and the tokens that it really has.
+    fn alone(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        wanted: (u32, Ending),
+    ) -> (String, u32) {
+        match &self.exact {
+            Some(exact) => exact.alone(dice, topic, nonce, wanted),
+            None => write(dice, topic, nonce, wanted),
+        }
     }
 
     /// Request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
@@ -125,22 +181,23 @@ impl Generator {
         if let Some(replayed) = &self.replayed {
             return self.replay(replayed, conversation);
         }
+        let lead = self.lead(conversation);
+        let is_cold = self.content.cache == Cache::Cold;
+        let own_nonce = if is_cold { self.own_nonce(conversation, turn) } else { None };
         let (user, tokens) = match &self.same {
             Some(same) => same.clone(),
-            None => self.user(conversation, turn),
+            None => self.user((conversation, turn), &lead, own_nonce.as_deref()),
         };
-        let lead = self.lead(conversation);
         let is_first = conversation == 0 && turn == 0;
         let shared = match turn {
             // A conversation's own opening is known from its second turn on.
             1.. => lead.tokens,
             0 => lead.shared,
         } + if self.same.is_some() { tokens } else { 0 };
-        let is_cold = self.content.cache == Cache::Cold;
         Prompt {
             system: lead.text,
             user,
-            own_nonce: if is_cold { self.own_nonce(conversation, turn) } else { None },
+            own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
             reusable_tokens: if is_first || is_cold { 0 } else { shared },
             output_tokens: self.lengths(conversation, turn).output_tokens,
@@ -199,7 +256,7 @@ impl Generator {
         let nonce = nonce.map(|key| Nonce::new(key, scope));
         let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
         let topic = dice.topic();
-        write(&mut dice, topic, nonce, (tokens, Ending::Rule))
+        self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
     }
 
     /// The nonce of a request that shall share nothing with any other.
@@ -246,8 +303,8 @@ impl Generator {
         self.digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The user's text and its tokens.
-    fn user(&self, item: u64, turn: u32) -> (String, u32) {
+    /// The user's text and its tokens; where they are exact, with all that stands around it and is not told by `lead`.
+    fn user(&self, (item, turn): (u64, u32), lead: &Lead, own_nonce: Option<&str>) -> (String, u32) {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
             Some(system) => system.topic,
@@ -256,7 +313,14 @@ impl Generator {
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
-        write(&mut dice, topic, nonce, (self.lengths(item, turn).prompt_tokens, Ending::Question))
+        let wanted = self.lengths(item, turn).prompt_tokens;
+        match &self.exact {
+            Some(exact) if turn == 0 => {
+                let around = Around { lead: lead.text.as_ref(), lead_tokens: lead.tokens, own_nonce };
+                exact.first(&mut dice, topic, nonce, (wanted, around))
+            }
+            _ => self.alone(&mut dice, topic, nonce, (wanted, Ending::Question)),
+        }
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.
@@ -271,8 +335,8 @@ impl Generator {
     }
 }
 
-/// A text of the wanted number of tokens with its nonce in front, and the tokens it really has.
-fn write(
+/// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
+pub(super) fn write(
     dice: &mut Dice,
     topic: &'static Topic,
     nonce: Option<Nonce>,

@@ -3,10 +3,11 @@
 //! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two endpoints, and all
 //! load points of one, are sent the same text. Only the nonce that opens a prompt differs between runs, so that no run
 //! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. [`body()`] makes bytes of
-//! it. When a request is sent is not known here.
+//! it. When a request is sent is not known here. With a [`Tokenizer`] prompts have exactly the asked number of tokens.
 
 pub mod body;
 mod conversation;
+mod exact;
 mod generator;
 pub mod lengths;
 mod mix;
@@ -14,6 +15,7 @@ mod nonce;
 mod prefix;
 mod prose;
 mod replay;
+pub mod tokenizer;
 pub mod tokens;
 mod words;
 
@@ -22,7 +24,9 @@ mod tests;
 
 pub use body::{Shape, body};
 pub use conversation::{Conversation, Exchange};
+pub use exact::Counting;
 pub use generator::{Generator, Lengths, Prompt};
 pub use mix::{Lineup, Mix};
 pub use nonce::{NONCE_TOKENS, NonceKey};
+pub use tokenizer::Tokenizer;
 pub use tokens::estimate;

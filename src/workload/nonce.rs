@@ -91,14 +91,29 @@ impl Nonce {
     }
 
     pub(super) fn push(self, out: &mut String) {
+        self.push_groups(GROUPS, out);
+        out.push(' ');
+    }
+
+    /// The nonce, and what is left of it where there is no room for all its groups, the longest first; no space behind.
+    pub(super) fn shorter_and_shorter(self) -> Vec<String> {
+        let text = |groups| {
+            let mut text = String::with_capacity(LENGTH);
+            self.push_groups(groups, &mut text);
+            text
+        };
+        (1..=GROUPS).rev().map(text).collect()
+    }
+
+    fn push_groups(self, groups: usize, out: &mut String) {
         out.push_str("[ref");
-        for group in self.groups {
+        for group in &self.groups[..groups] {
             out.push(' ');
             for digit in [group / 100, group / 10 % 10, group % 10] {
                 out.push(char::from(b'0' + digit as u8));
             }
         }
-        out.push_str("] ");
+        out.push(']');
     }
 }
 
@@ -109,5 +124,6 @@ pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
 
 /// `text` without the nonce that opens it.
 pub(super) fn strip(text: &str) -> &str {
-    if text.starts_with("[ref ") { text.get(LENGTH..).unwrap_or_default() } else { text }
+    let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };
+    rest.strip_prefix(' ').unwrap_or(rest)
 }

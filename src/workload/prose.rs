@@ -9,6 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::words::{LINKS, MANNERS, SHORT_QUESTIONS, SPANS, TIMES, TOPICS, Topic};
 
 /// Random choices from a named generator, so that texts do not change between releases of a library.
+#[derive(Clone)]
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
@@ -141,6 +142,26 @@ impl Writer<'_> {
     }
 }
 
+/// Prose without an end, for whoever cuts it himself.
+pub(super) struct Endless<'a> {
+    dice: &'a mut Dice,
+    topic: &'static Topic,
+    last: [usize; 4],
+}
+
+impl<'a> Endless<'a> {
+    pub fn new(dice: &'a mut Dice, topic: &'static Topic) -> Endless<'a> {
+        Endless { dice, topic, last: [0; 4] }
+    }
+
+    /// Appends at least `length` characters, with a space behind the last sentence.
+    pub fn more(&mut self, out: &mut String, length: usize) {
+        let mut writer = Writer { out, dice: self.dice, topic: self.topic, last: self.last };
+        writer.sentences(length);
+        self.last = writer.last;
+    }
+}
+
 /// How a text ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -157,15 +178,9 @@ const STEP: usize = 16;
 
 /// Appends a text about `topic` to `out` whose length is `budget` characters, seven fewer or four more at most.
 pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, budget: usize, ending: Ending) {
-    let ending = match ending {
-        Ending::Question => question(dice, topic, budget),
-        Ending::Rule if budget > 2 * (OPENING.len() + RULE.len()) => RULE,
-        Ending::Rule => "",
-    };
     let end = out.len() + budget;
-    if ending == RULE {
-        out.push_str(OPENING);
-    }
+    let (opening, ending) = ends(dice, topic, budget, ending);
+    out.push_str(opening);
     let gap = usize::from(!ending.is_empty());
     let room = end.saturating_sub(out.len() + ending.len() + gap);
     let from = out.len();
@@ -175,6 +190,20 @@ pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, bu
     if gap == 1 {
         out.push(' ');
         out.push_str(ending);
+    }
+}
+
+/// With what a text of `budget` characters begins, a space behind it, and ends.
+pub(super) fn ends(
+    dice: &mut Dice,
+    topic: &'static Topic,
+    budget: usize,
+    ending: Ending,
+) -> (&'static str, &'static str) {
+    match ending {
+        Ending::Question => ("", question(dice, topic, budget)),
+        Ending::Rule if budget > 2 * (OPENING.len() + RULE.len()) => (OPENING, RULE),
+        Ending::Rule => ("", ""),
     }
 }
 

@@ -214,6 +214,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         target: Target::parse(&format!("http://127.0.0.1:{}/v1", mock.port)).unwrap(),
         id_prefix: "replay".to_owned(),
         nonce_key: NonceKey::new(&run.id.0, 1),
+        tokenizer: None,
         trace: Some(trace),
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),
         samples: Box::new(Forgetting),

@@ -47,6 +47,7 @@ mod store_errors;
 mod sweeps;
 mod terminal;
 mod threads;
+mod tokens;
 mod traces;
 mod traffic;
 mod truth;

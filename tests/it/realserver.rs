@@ -15,14 +15,14 @@ use super::mock::Mock;
 use super::wire::{Exchange, Proxy};
 
 /// The real server. It and all that it started are killed when this goes.
-struct RealServer {
+pub struct RealServer {
     child: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl RealServer {
     /// None, said aloud, where the server is not at hand.
-    fn start(folder: &Path) -> Option<RealServer> {
+    pub fn start(folder: &Path) -> Option<RealServer> {
         let named = std::env::var_os("SWEEPLINE_REALSERVER").map(PathBuf::from);
         let up = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/realserver/up.sh"));
         if !up.is_file() {

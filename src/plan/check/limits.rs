@@ -24,6 +24,7 @@ impl Checker<'_> {
             ("errors", validity.errors),
             ("output_length", validity.output_length),
             ("warm_cache", validity.warm_cache),
+            ("prompt_length", validity.prompt_length),
             ("unsteady", validity.unsteady),
         ] {
             self.thresholds(reason, limits);

@@ -205,7 +205,7 @@ impl CalibrationLoad {
                 server: Default::default(),
                 mock: Some(figures),
             }),
-            model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None }),
+            model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None, tokenizer: None }),
             scenario: self.content.clone(),
             shaping: Shaping {
                 stream: self.stream,

@@ -57,6 +57,7 @@ pub fn measure(
         target,
         id_prefix: PREFIX.to_owned(),
         nonce_key: NonceKey::new(&[0; 32], 1),
+        tokenizer: None,
         trace: None,
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
         samples: Box::new(NoSamples),

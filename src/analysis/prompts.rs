@@ -1,0 +1,42 @@
+//! The server's count of prompt tokens against ours.
+
+use crate::rows::{Facts, Outcome, PromptCount, RequestRow};
+
+use super::window;
+
+/// How far the two counts differ, over the window's requests of which both are known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Differ {
+    /// Mean difference beyond the template's constant, either way / mean of our count.
+    pub share: f64,
+    /// Mean of our count, the constant with it.
+    pub ours: f64,
+    /// Mean of the server's.
+    pub server: f64,
+}
+
+impl Differ {
+    /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
+    /// history has is an estimate.
+    pub fn of(rows: &[RequestRow], facts: &Facts) -> Result<Differ, &'static str> {
+        if facts.prompt_count != Some(PromptCount::Tokenizer) {
+            return Err("needs exact prompt lengths from the model's tokenizer");
+        }
+        let constant = facts.probe_prompt.map_or(0.0, |probe| probe.server as f64 - probe.ours as f64);
+        let (mut beyond, mut ours, mut server, mut count) = (0.0, 0.0, 0.0, 0u64);
+        let members =
+            window::members(rows, facts).filter(|row| row.outcome == Outcome::Ok && row.turn.unwrap_or(0) == 0);
+        for (row, told) in members.filter_map(|row| Some((row, row.prompt_tokens?))) {
+            let expected = f64::from(row.intended_prompt_tokens) + constant;
+            beyond += (f64::from(told) - expected).abs();
+            ours += expected;
+            server += f64::from(told);
+            count += 1;
+        }
+        if count == 0 {
+            return Err("the server does not tell how many tokens its prompts had");
+        }
+        let count = count as f64;
+        Ok(Differ { share: beyond / ours.max(1.0), ours: ours / count, server: server / count })
+    }
+}

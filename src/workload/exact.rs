@@ -1,0 +1,135 @@
+//! Texts of exact lengths by a model's tokenizer.
+
+use std::sync::Arc;
+
+use crate::plan::Api;
+
+use super::body;
+use super::generator::{self, Prompt};
+use super::nonce::Nonce;
+use super::prose::{self, Dice, Ending, Endless};
+use super::tokenizer::fit::{Fitted, Parts, Whole};
+use super::tokenizer::{Tokenizer, TokenizerError};
+use super::tokens::CHARS_PER_TOKEN;
+use super::words::Topic;
+
+/// By what, and for which API, tokens are counted.
+#[derive(Debug, Clone)]
+pub struct Counting {
+    /// The model's tokenizer.
+    pub tokenizer: Arc<Tokenizer>,
+    /// Which API is called: a chat has its template around it.
+    pub api: Api,
+}
+
+/// Makes the texts of one run.
+#[derive(Clone)]
+pub(super) struct Exact {
+    counting: Counting,
+    conversation: bool,
+    /// Tokens around a text that stands alone, a prompt, and a prompt with a lead: without those of the texts.
+    bare: i64,
+    frame: i64,
+    lead_frame: i64,
+}
+
+/// What stands before a user's text.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The system message.
+    pub lead: Option<&'a Arc<str>>,
+    /// Its own tokens.
+    pub lead_tokens: u32,
+    /// What takes the place of the prompt's first nonce.
+    pub own_nonce: Option<&'a str>,
+}
+
+impl Exact {
+    /// Fails where the tokenizer or its template does.
+    pub fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
+        const LEAD: &str = "Answer in plain words.";
+        let mut exact = Exact { counting, conversation, bare: 0, frame: 0, lead_frame: 0 };
+        let tokenizer = &exact.counting.tokenizer;
+        let bare = tokenizer.frame(&|text| tokenizer.bare_tokens(text))?;
+        let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None };
+        let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
+        // A model whose chats have no system message is known by its template's complaint; it has use for no lead.
+        let lead = Arc::from(LEAD);
+        let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
+        let lead_frame = lead_frame.unwrap_or(frame) - i64::from(tokenizer.bare_tokens(LEAD)?);
+        (exact.bare, exact.frame, exact.lead_frame) = (bare, frame, lead_frame);
+        Ok(exact)
+    }
+
+    /// A text that has `wanted` tokens where it stands alone, and the tokens that it really has.
+    pub fn alone(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        wanted: (u32, Ending),
+    ) -> (String, u32) {
+        let whole = |text: &str| self.counting.tokenizer.bare_tokens(text);
+        self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
+    }
+
+    /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the
+    /// server puts around both is among them.
+    pub fn first(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        (wanted, around): (u32, Around),
+    ) -> (String, u32) {
+        let whole = |text: &str| self.whole(text, around);
+        let frame = if around.lead.is_some() { self.lead_frame } else { self.frame };
+        let wanted = (wanted.saturating_add(around.lead_tokens), Ending::Question);
+        let frame = frame + i64::from(around.lead_tokens);
+        let (text, tokens) = self.fitted(dice, topic, nonce, wanted, (&whole, frame));
+        (text, tokens.saturating_sub(around.lead_tokens))
+    }
+
+    /// A template or tokenizer that took the samples and does not take a text, which no real one does, leaves the text that
+    /// the estimate gives: that it is not as long as it should be shows in the server's count.
+    fn fitted(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        (tokens, ending): (u32, Ending),
+        (whole, frame): (Whole, i64),
+    ) -> (String, u32) {
+        let mut again = dice.clone();
+        let tokenizer = &self.counting.tokenizer;
+        let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
+        let own = i64::from(tokens) - frame - tokenizer.cost(heads.first().map_or("", String::as_str));
+        let characters = u32::try_from(own).unwrap_or(0).saturating_mul(CHARS_PER_TOKEN) as usize;
+        let (opening, last) = prose::ends(dice, topic, characters, ending);
+        let mut endless = Endless::new(dice, topic);
+        let mut prose = |out: &mut String, length: usize| {
+            if out.is_empty() {
+                out.push_str(opening);
+            }
+            endless.more(out, length);
+        };
+        let parts = Parts { heads: &heads, prose: &mut prose, ending: last };
+        match tokenizer.fit(whole, frame, tokens, parts) {
+            Ok(Fitted { text, tokens }) => (text, tokens),
+            Err(_) => generator::write(&mut again, topic, nonce, (tokens, ending)),
+        }
+    }
+
+    /// Tokens of a prompt with this text of the user.
+    fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
+        let prompt = Prompt {
+            system: around.lead.cloned(),
+            user: text.to_owned(),
+            own_nonce: around.own_nonce.map(str::to_owned),
+            intended_prompt_tokens: 0,
+            reusable_tokens: 0,
+            output_tokens: 0,
+        };
+        body::tokens(&self.counting, self.conversation, &prompt)
+    }
+}

@@ -1,0 +1,93 @@
+//! `tokenizer_config.json`: the special tokens by name, what is put around a text, and the chat template.
+
+use serde::Deserialize;
+
+use super::{TokenizerError, short};
+
+/// What of the file decides a prompt's tokens.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Config {
+    bos_token: Option<Token>,
+    eos_token: Option<Token>,
+    unk_token: Option<Token>,
+    sep_token: Option<Token>,
+    pad_token: Option<Token>,
+    cls_token: Option<Token>,
+    mask_token: Option<Token>,
+    add_bos_token: Option<bool>,
+    add_eos_token: Option<bool>,
+    chat_template: Option<Templates>,
+}
+
+/// A special token: its text, or a table that has it.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Token {
+    Text(String),
+    Table { content: String },
+}
+
+/// One chat template, or several with names.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Templates {
+    One(String),
+    Named(Vec<Named>),
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    name: String,
+    template: String,
+}
+
+impl Config {
+    /// Reads the file.
+    pub fn read(bytes: &[u8]) -> Result<Config, TokenizerError> {
+        serde_json::from_slice(bytes).map_err(|error| TokenizerError::Config(short(&error.to_string())))
+    }
+
+    /// The special tokens that have a name and a text.
+    pub fn special_tokens(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("bos_token", &self.bos_token),
+            ("eos_token", &self.eos_token),
+            ("unk_token", &self.unk_token),
+            ("sep_token", &self.sep_token),
+            ("pad_token", &self.pad_token),
+            ("cls_token", &self.cls_token),
+            ("mask_token", &self.mask_token),
+        ];
+        all.into_iter().filter_map(|(name, token)| Some((name, token.as_ref()?.text())))
+    }
+
+    /// Tokens around a text, where the file says whether its first and last token are added: then Hugging Face's library
+    /// (version 5) takes no notice of what `tokenizer.json` says of them.
+    pub fn around(&self) -> Option<usize> {
+        if self.add_bos_token.is_none() && self.add_eos_token.is_none() {
+            return None;
+        }
+        let added = |flag: Option<bool>, token: &Option<Token>| usize::from(flag == Some(true) && token.is_some());
+        Some(added(self.add_bos_token, &self.bos_token) + added(self.add_eos_token, &self.eos_token))
+    }
+
+    /// The chat template; of several, the one named `default`.
+    pub fn template(&self) -> Result<Option<&str>, TokenizerError> {
+        match &self.chat_template {
+            None => Ok(None),
+            Some(Templates::One(source)) => Ok(Some(source)),
+            Some(Templates::Named(all)) => match all.iter().find(|one| one.name == "default") {
+                Some(one) => Ok(Some(&one.template)),
+                None => Err(TokenizerError::Template("tokenizer_config.json has none named default".to_owned())),
+            },
+        }
+    }
+}
+
+impl Token {
+    fn text(&self) -> &str {
+        match self {
+            Token::Text(text) | Token::Table { content: text } => text,
+        }
+    }
+}

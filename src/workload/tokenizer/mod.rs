@@ -1,0 +1,164 @@
+//! A model's own tokenizer: how many tokens a text or a chat really has, as the servers count them.
+//!
+//! `config` reads what stands beside the vocabulary, `template` renders a chat as Hugging Face's library does, `words`
+//! knows what a word costs, and `fit` makes a text of an exact length with it.
+
+mod config;
+pub(super) mod fit;
+mod python;
+mod template;
+mod words;
+
+use tokenizers::models::ModelWrapper;
+use tokenizers::{AddedToken, Tokenizer as Encoder};
+
+use crate::plan::TokenizerFiles;
+
+use config::Config;
+use template::ChatTemplate;
+use words::Words;
+
+/// Who says a message, and what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// `system`, `user` or `assistant`.
+    pub role: &'static str,
+    /// The text.
+    pub content: &'a str,
+}
+
+/// Why a tokenizer cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenizerError {
+    /// `tokenizer.json` is not what Hugging Face's library reads.
+    #[error("tokenizer.json is no tokenizer: {0}")]
+    Vocabulary(String),
+    /// The tokenizer cuts one text differently each time.
+    #[error("tokenizer.json has a dropout of {0}: it cuts one text differently each time, so nothing can be counted")]
+    Dropout(String),
+    /// `tokenizer_config.json` is not what it should be.
+    #[error("tokenizer_config.json cannot be read: {0}")]
+    Config(String),
+    /// The chat template is no template.
+    #[error("the chat template cannot be read: {0}")]
+    Template(String),
+    /// The chat template failed on a chat.
+    #[error("the chat template fails: {0}")]
+    Render(String),
+    /// The tokenizer failed on a text.
+    #[error("the tokenizer fails: {0}")]
+    Encode(String),
+}
+
+/// What a server puts around a text that is no chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Around {
+    /// What `tokenizer.json` says.
+    AsWritten,
+    /// So many tokens, said by `tokenizer_config.json`, which wins.
+    Tokens(usize),
+}
+
+/// Counts tokens as a model's servers do.
+pub struct Tokenizer {
+    encoder: Encoder,
+    template: Option<ChatTemplate>,
+    around: Around,
+    digest: String,
+    words: Words,
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokenizer").field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+impl Tokenizer {
+    /// The tokenizer that these files describe.
+    pub fn new(files: &TokenizerFiles) -> Result<Tokenizer, TokenizerError> {
+        let mut encoder = Encoder::from_bytes(&files.tokenizer)
+            .map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
+        refuse_dropout(&encoder)?;
+        // Both are for batches of a training; a server cuts and fills no prompt by them.
+        encoder.with_padding(None);
+        encoder.with_truncation(None).map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
+        let config = files.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        let known = encoder.get_added_tokens_decoder();
+        let new = config.special_tokens().filter(|(_, text)| !known.values().any(|token| token.content == **text));
+        let new: Vec<AddedToken> = new.map(|(_, text)| AddedToken::from(text.to_owned(), true)).collect();
+        encoder.add_special_tokens(new).map_err(|error| TokenizerError::Config(short(&error.to_string())))?;
+        let template = match &files.template {
+            Some(bytes) => Some(
+                String::from_utf8(bytes.clone())
+                    .map_err(|_| TokenizerError::Template("chat_template.jinja is not UTF-8 text".to_owned()))?,
+            ),
+            None => config.template()?.map(str::to_owned),
+        };
+        let template = template.map(|source| ChatTemplate::new(source, &config)).transpose()?;
+        let around = config.around().map_or(Around::AsWritten, Around::Tokens);
+        Ok(Tokenizer { encoder, template, around, digest: files.digest(), words: Words::default() })
+    }
+
+    /// Digest of the files, see [`TokenizerFiles::digest`].
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Whether it brings a chat template.
+    pub fn has_template(&self) -> bool {
+        self.template.is_some()
+    }
+
+    /// Tokens of a text as a completions API counts them: with what the server puts around it.
+    pub fn text_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
+        match self.around {
+            Around::AsWritten => self.encode(text, true),
+            Around::Tokens(tokens) => Ok(self.encode(text, false)?.saturating_add(tokens as u32)),
+        }
+    }
+
+    /// Tokens of a chat as a chat API counts them, up to where the answer begins. Without a template: of its texts alone,
+    /// what a server puts around them is not known.
+    pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
+        match self.rendered(messages) {
+            // The template writes what opens a prompt itself.
+            Some(text) => self.encode(&text?, false),
+            None => messages
+                .iter()
+                .try_fold(0u32, |sum, message| Ok(sum.saturating_add(self.encode(message.content, false)?))),
+        }
+    }
+
+    /// What the chat template makes of a chat, where there is one.
+    pub fn rendered(&self, messages: &[Message]) -> Option<Result<String, TokenizerError>> {
+        self.template.as_ref().map(|template| template.render(messages))
+    }
+
+    /// Tokens of a text alone.
+    pub fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
+        self.encode(text, false)
+    }
+
+    fn encode(&self, text: &str, around: bool) -> Result<u32, TokenizerError> {
+        let encoding = self.encoder.encode_fast(text, around);
+        let encoding = encoding.map_err(|error| TokenizerError::Encode(short(&error.to_string())))?;
+        Ok(u32::try_from(encoding.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// A count must be the same each time, here and at the server.
+fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
+    match encoder.get_model() {
+        ModelWrapper::BPE(model) => match model.dropout {
+            Some(dropout) if dropout > 0.0 => Err(TokenizerError::Dropout(dropout.to_string())),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The first line of a message of a library, fit for a terminal.
+fn short(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect()
+}

@@ -1,0 +1,52 @@
+//! What chat templates use of Python and of Hugging Face's library.
+
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Error, ErrorKind};
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+
+/// A template's own complaint, such as that roles must alternate.
+pub(super) fn raise_exception(message: &str) -> Result<Value, Error> {
+    Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()))
+}
+
+/// The date of a clock that stands still: what is sent must not depend on the day. It is the day that templates with a date
+/// fall back to where there is no clock, and its tokens are as many as any day's.
+pub(super) fn strftime_now(format: &str) -> Result<String, Error> {
+    let date = jiff::civil::datetime(2024, 7, 26, 12, 0, 0, 0);
+    let text = jiff::fmt::strtime::format(format, date);
+    text.map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("strftime_now({format:?}): {error}")))
+}
+
+/// Python's `json.dumps(value, ensure_ascii=False)`: a space after each comma and colon.
+pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
+    let fail = |error: serde_json::Error| Error::new(ErrorKind::InvalidOperation, error.to_string());
+    let indent = options.get::<Option<usize>>("indent")?;
+    let mut out = Vec::new();
+    match indent {
+        Some(indent) => {
+            let spaces = " ".repeat(indent.min(32));
+            let formatter = PrettyFormatter::with_indent(spaces.as_bytes());
+            value.serialize(&mut Serializer::with_formatter(&mut out, formatter)).map_err(fail)?;
+        }
+        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)).map_err(fail)?,
+    }
+    Ok(Value::from_safe_string(String::from_utf8_lossy(&out).into_owned()))
+}
+
+/// JSON on one line, as Python writes it.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
