@@ -149,7 +149,7 @@ impl<'p> SweepView<'p> {
 
     /// The scenarios, those of a preset on the `lengths` axis with each of its presets.
     fn with_presets(&self) -> Vec<Resolved> {
-        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(|value| preset(value)).collect();
+        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(preset).collect();
         let scenarios = self.scenarios.iter().map(|(_, scenario)| scenario.clone());
         if presets.is_empty() {
             return scenarios.collect();
