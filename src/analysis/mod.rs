@@ -12,6 +12,7 @@ pub mod gaps;
 pub mod generator;
 pub mod goodput;
 mod idle;
+pub mod lengths;
 pub mod measure;
 pub mod metric;
 mod prompts;

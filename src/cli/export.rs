@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::analysis::lengths::{buckets, measure_bucket};
 use crate::analysis::{OfClass, PlanMetrics};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
+use crate::export::{Csv, Format, Json, Markdown, Sheet, lengths, requests};
 use crate::plan::Plan;
-use crate::rows::RunLabels;
+use crate::rows::{Replay, RunLabels};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
@@ -30,7 +31,7 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, one per class of a mix, or one per request
+    /// One row per run, one per class of a mix, one per bucket of prompt and output tokens, or one per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -60,6 +61,8 @@ enum Rows {
     Runs,
     /// A class of a run over a mix.
     Classes,
+    /// A bucket of prompt or output tokens of a run whose requests differ in length.
+    Lengths,
     /// A request.
     Requests,
 }
@@ -101,20 +104,21 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
             let rows: Vec<RunRow> = read.flatten().collect();
             let sheet = runs::sheet(&rows);
             let axes = runs::axes(rows.iter().map(|row| &row.labels));
-            let sheet = if args.format == Written::Markdown { brief(sheet, &axes) } else { sheet };
+            let sheet = if args.format == Written::Markdown { brief(sheet, &axes, &BRIEF) } else { sheet };
             let exit = write(args.output.as_deref(), format, sheet)?;
             damaged.map_or(Ok(exit), |error| Err(error.into()))
         }
+        Rows::Lengths => write_lengths(&args, &store, &chosen, format),
         Rows::Requests => write_requests(&args, &store, &chosen, format),
     }
 }
 
 /// The columns that a person reads: the main ones, and whatever further axes tell the runs apart.
-fn brief<'a>(sheet: Sheet<'a>, axes: &[String]) -> Sheet<'a> {
+fn brief<'a>(sheet: Sheet<'a>, axes: &[String], main: &[&str]) -> Sheet<'a> {
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     let is_axis = |name: &str| axes.iter().any(|axis| axis == name.strip_prefix("axis_").unwrap_or(name));
     let wanted: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| BRIEF.contains(name) || is_axis(name)).collect();
+        names.iter().map(String::as_str).filter(|name| main.contains(name) || is_axis(name)).collect();
     sheet.select(&wanted)
 }
 
@@ -183,6 +187,27 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
     }
 }
 
+/// Writes the table of lengths, one run in memory at a time. A run that cannot be read ends the table with an error.
+fn write_lengths(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
+    let axes = runs::axes(chosen.iter().map(|run| &run.labels));
+    let failure = std::cell::RefCell::new(None);
+    let measured = |run: &Chosen| -> Result<lengths::BucketsOfRun, StoreError> {
+        let (read, facts) = (store.read(&run.record)?, &run.record.facts);
+        let mut measured = Vec::new();
+        for bucket in buckets(read.rows(), facts) {
+            let metrics = measure_bucket(&read, bucket, facts)?;
+            measured.push((bucket, metrics));
+        }
+        Ok((run.labels.clone(), measured))
+    };
+    let read = chosen.iter().map_while(|run| measured(run).map_err(|error| failure.replace(Some(error))).ok());
+    let sheet = lengths::sheet(&axes, read);
+    let is_brief = args.format == Written::Markdown;
+    let sheet = if is_brief { brief(sheet, &axes, &lengths::BRIEF) } else { sheet };
+    let exit = write(args.output.as_deref(), format, sheet)?;
+    failure.into_inner().map_or(Ok(exit), |error| Err(error.into()))
+}
+
 /// Writes the table of requests, one run in memory at a time. A run that cannot be read ends the table with an error.
 fn write_requests(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
     let axes = runs::axes(chosen.iter().map(|run| &run.labels));
@@ -214,6 +239,9 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 }
 
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
+    if args.rows == Rows::Lengths {
+        return Err(Failure::Usage("lengths are written as csv, json or markdown".to_owned()));
+    }
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));

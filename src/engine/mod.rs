@@ -155,6 +155,8 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples } = job;
     let observer = Observer::new(Arc::clone(&progress));
+    // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
+    let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
     let target = Arc::new(target);
@@ -282,7 +284,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
-        prompt_count: Some(match spec.model.tokenizer {
+        prompt_count: Some(match spec.model.tokenizer.as_ref().filter(|_| spec.scenario.trace.is_none()) {
             Some(_) => PromptCount::Tokenizer,
             None => PromptCount::Estimate,
         }),

@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+pub mod lengths;
 mod markdown;
 pub mod requests;
 pub mod runs;

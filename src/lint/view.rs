@@ -5,8 +5,10 @@ use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
-use crate::plan::{Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Sessions, Step, Sweep};
-use crate::units::Nanos;
+use crate::plan::{
+    Arrivals, Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Sessions, Step, Sweep,
+};
+use crate::units::{Decimal, Nanos};
 
 use super::Calibrated;
 
@@ -35,11 +37,16 @@ pub struct Rung {
     pub phases: Phases,
     /// Where its value is written.
     pub at: Vec<Step>,
+    /// How many times as fast a trace is replayed, where one gives the load.
+    pub speed: Option<Decimal>,
 }
 
 impl Rung {
     /// As the plan writes it: `qps: 5`.
     pub fn written(&self) -> String {
+        if let Some(speed) = self.speed {
+            return format!("trace at speed {speed}");
+        }
         match &self.load {
             Load::Closed { batch_size } => format!("batch_size: {batch_size}"),
             Load::Open { qps, arrivals, .. } => match &arrivals.profile {
@@ -162,7 +169,7 @@ impl<'p> SweepView<'p> {
 
     /// The scenarios, those of a preset on the `lengths` axis with each of its presets.
     fn with_presets(&self) -> Vec<Resolved> {
-        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(|value| preset(value)).collect();
+        let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(preset).collect();
         let scenarios = self.scenarios.iter().map(|(_, scenario)| scenario.clone());
         if presets.is_empty() {
             return scenarios.collect();
@@ -179,7 +186,9 @@ impl<'p> SweepView<'p> {
 
     /// Whether requests of some cell differ in length.
     pub fn varies_lengths(&self) -> bool {
-        self.with_presets().iter().any(|scenario| scenario.content.lengths.is_some())
+        self.with_presets()
+            .iter()
+            .any(|scenario| scenario.content.lengths.is_some() || scenario.content.trace.is_some())
     }
 
     /// The endpoints that are no mocks.
@@ -218,11 +227,15 @@ impl<'p> SweepView<'p> {
 
 /// The load points of a sweep: of a profile in requests per second there is one. `qps` with `batch_size` is an open loop whose cap changes no rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    let traces = replays(plan, name, sweep);
+    if !traces.is_empty() {
+        return traces;
+    }
     if let Some(qps) = sweep.arrivals.own_rate() {
         let load = Load::Open { qps, arrivals: sweep.arrivals.clone(), cap: None };
         let at = steps!["sweeps", name, "arrivals"];
         return phases(&plan.phases, &sweep.phases, &load)
-            .map(|phases| Rung { load, phases, at })
+            .map(|phases| Rung { load, phases, at, speed: None })
             .into_iter()
             .collect();
     }
@@ -235,12 +248,23 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let rung = |(value, place): (Scalar, Vec<Step>)| {
         let load = load(&value)?;
         let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
-        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat() })
+        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: None })
     };
     points.into_iter().filter_map(rung).collect()
 }
 
-fn number(value: &Scalar) -> Option<crate::units::Decimal> {
+/// The load points of a sweep that replays traces.
+fn replays(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    let rung = |(value, place): (Scalar, Vec<Step>)| {
+        let trace = resolve(&value.to_string(), &plan.scenarios)?.content.trace?;
+        let load = Load::Open { qps: trace.qps(), arrivals: Arrivals::default(), cap: None };
+        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
+        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: Some(trace.speed) })
+    };
+    sweep.written("scenario").into_iter().filter_map(rung).collect()
+}
+
+fn number(value: &Scalar) -> Option<Decimal> {
     match value {
         Scalar::Number(number) => Some(*number),
         _ => None,

@@ -29,7 +29,9 @@ const POINTS: Here = Said(
 const PROMPTS: Here =
     Said("prompts are made by sweepline: say how long with `prompt_tokens` and `output_tokens` of a scenario");
 const RESULTS: Here = Said("results go to the folder that `sweepline run --results DIR` names; remove it");
-const SPREAD: Here = Said("every request has the same length; to measure several write them as an axis");
+const SPREAD: Here = Said(
+    "lengths that differ are said in `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: 128 }",
+);
 const SERVER: Here =
     Said("what differs between servers stands at them: list each under `endpoints` with its `server: { … }` facts");
 const PRECISION: Here = Said("it stands at a model: precision: bf16");
@@ -129,6 +131,8 @@ const WORDS: &[(&[&str], Here)] = &[
     ),
     (&["executor", "stages", "rate_type", "profile", "load_shape"], POINTS),
     (&["data", "dataset", "dataset_name", "dataset_path", "prompt", "prompts", "input_file"], PROMPTS),
+    (&["preset", "shape"], Said("write lengths: { preset: chat }, or begin with base: lengths")),
+    (&["std", "stddev", "std_dev", "stdev", "deviation"], Key("sd")),
     (&["output_dir", "output_path", "result_dir", "results_dir", "save_result", "results"], RESULTS),
     (&["output_tokens_stddev", "synthetic_input_tokens_stddev", "prompt_tokens_stddev", "random_range_ratio"], SPREAD),
     (&["tensor_parallel", "tensor_parallel_size", "tp", "pipeline_parallel", "max_num_seqs", "quantization"], SERVER),

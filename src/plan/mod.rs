@@ -150,7 +150,7 @@ impl Loaded {
             [] => true,
             // One value, or one range, that stands for a list; one value that stands for a table of one field.
             [Step::Index(0)] => !is_list,
-            [Step::Key(field)] => is_leaf && field == "for",
+            [Step::Key(field)] => is_leaf && ["for", "preset", "constant"].contains(&field.as_str()),
             _ => false,
         };
         is_there.then(|| self.origin(path))?

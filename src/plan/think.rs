@@ -81,15 +81,15 @@ pub struct Uniform {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Think", extend("minProperties" = 1, "maxProperties" = 1))]
 struct Long {
-    /// Exponential.
+    /// Exponential: many short pauses, few long ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": "8s", "max": "60s" }))]
     exponential: Option<Exponential>,
-    /// Lognormal.
+    /// Lognormal: most pauses near one length, a long tail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": "8s", "sd": "6s", "min": "1s", "max": "60s" }))]
     lognormal: Option<Lognormal>,
-    /// Uniform.
+    /// Uniform: any time of a range, each as often as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": "2s", "max": "10s" }))]
     uniform: Option<Uniform>,

@@ -75,7 +75,7 @@ pub(super) fn find(plan: &mut Plan, tree: &Node, folder: &Path, loader: &mut Loa
             Err(diagnostic) => {
                 let place = tree.walk(&[Step::from("models"), Step::from(name.as_str()), Step::from("tokenizer")]);
                 if !place.broken {
-                    loader.found.push(diagnostic.at(Some(place.span())).with(place.related()));
+                    loader.found.push((*diagnostic).at(Some(place.span())).with(place.related()));
                 }
             }
         }
@@ -87,7 +87,7 @@ fn one(
     folder: &Path,
     loader: &Loader<'_>,
     known: &mut HashMap<PathBuf, FoundTokenizer>,
-) -> Result<FoundTokenizer, Diagnostic> {
+) -> Result<FoundTokenizer, Box<Diagnostic>> {
     let path = folder.join(written);
     let path = loader.files().canonical(&path).map_err(|error| {
         let message = format!("the tokenizer `{written}` cannot be read: {error}");
@@ -96,7 +96,7 @@ fn one(
     if !loader.may_read(&path) {
         let message = format!("the tokenizer `{written}` is outside of the plan's folder");
         let remedy = "put it into the plan's folder, or allow it with --allow-outside";
-        return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy));
+        return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
     }
     if let Some(found) = known.get(&path) {
         return Ok(found.clone());

@@ -312,7 +312,7 @@ proptest! {
                 "messages": [{ "role": "system", "content": text.repeat(200) }, { "role": "user", "content": text },
                              { "role": "assistant", "content": text.to_uppercase() }],
             });
-            for part in [&text, &text.repeat(200), &text.to_uppercase(), user, &language.to_owned(), "1731234567"] {
+            for part in [&text, &text.repeat(200), &text.to_uppercase(), user, language, "1731234567"] {
                 said.extend(words(part));
             }
             log.push_str(&format!("{line}\n"));

@@ -24,6 +24,7 @@ mod import;
 mod keepalive;
 mod kill;
 mod lab;
+mod lengths;
 mod lint;
 mod memory;
 mod mix;

@@ -11,11 +11,12 @@ use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
-const PLANS: [(&str, &str, usize); 8] = [
+const PLANS: &[(&str, &str, usize)] = &[
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
+    ("presets", "qps == 4", 5),
     ("conversations", "sweep == 'users' and batch_size == 8", 2),
     ("prefix", "qps == 2 and repeat < 1", 3),
     ("mix", "repeat == 0", 2),
@@ -48,7 +49,7 @@ fn states(lab: &Lab, plan: &[&str]) -> BTreeMap<String, usize> {
 }
 
 fn is_run_at_small_scale(name: &str) {
-    let (_, only, runs) = PLANS.into_iter().find(|(plan, ..)| *plan == name).unwrap();
+    let (_, only, runs) = PLANS.iter().copied().find(|(plan, ..)| *plan == name).unwrap();
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
     let path = folder().join(format!("{name}.yaml"));
@@ -94,6 +95,11 @@ fn the_length_matrix_runs() {
 }
 
 #[test]
+fn the_presets_run() {
+    is_run_at_small_scale("presets");
+}
+
+#[test]
 fn the_conversations_plan_runs() {
     is_run_at_small_scale("conversations");
 }
@@ -131,7 +137,7 @@ fn every_plan_is_right_and_explains_itself() {
         names.push(name);
     }
     for (name, ..) in PLANS {
-        assert!(names.contains(&name.to_owned()), "{name}");
+        assert!(names.contains(&(*name).to_owned()), "{name}");
     }
     assert_eq!(names.len(), PLANS.len() + 1, "{names:?}: a plan without a test");
 }

@@ -68,6 +68,9 @@ pub fn one_load(view: &View) -> Vec<Finding> {
 
 /// Loads below and above one, as an axis.
 fn around(rung: &Rung) -> String {
+    if rung.speed.is_some() {
+        return "another scenario that replays the trace at another speed, like speed: 2".to_owned();
+    }
     match &rung.load {
         Load::Closed { batch_size } => {
             let batch_size = *batch_size;

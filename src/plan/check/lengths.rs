@@ -13,15 +13,12 @@ use crate::units::Decimal;
 /// The largest sigma: beyond it half of all values differ by a factor of a thousand and more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
-/// The fewest tokens of a prompt or an answer, and what they are called.
+/// The fewest tokens of a prompt or an answer.
 #[derive(Clone, Copy)]
-struct Side {
-    least: u32,
-    what: &'static str,
-}
+struct Side(u32);
 
-const PROMPT: Side = Side { least: LEAST_PROMPT, what: "a prompt" };
-const OUTPUT: Side = Side { least: LEAST_OUTPUT, what: "an answer" };
+const PROMPT: Side = Side(LEAST_PROMPT);
+const OUTPUT: Side = Side(LEAST_OUTPUT);
 
 impl Checker<'_> {
     /// Checks `lengths` of a scenario.
@@ -211,13 +208,12 @@ impl Checker<'_> {
     }
 
     /// Whether a number of tokens can be sent.
-    fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, side: Side) -> bool {
-        let good = (side.least..=MOST_TOKENS).contains(&tokens);
+    fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, Side(least): Side) -> bool {
+        let good = (least..=MOST_TOKENS).contains(&tokens);
         if !good {
-            let wanted = format!("from {} to {MOST_TOKENS}", side.least);
-            let message =
-                format!("`{field}` must be a whole number {wanted}, not {tokens}: {} has no other", side.what);
-            let remedy = format!("write a whole number {wanted}");
+            let wanted = format!("a whole number from {least} to {MOST_TOKENS}");
+            let message = format!("`{field}` must be {wanted}, not {tokens}");
+            let remedy = format!("write {wanted}");
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         good
@@ -233,14 +229,13 @@ impl Checker<'_> {
         if min > max {
             let message = format!("`{low}` is {min} and `{high}` only {max}");
             let mut diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number first");
-            diagnostic.related.extend(self.key_of(&inside(high), "the most"));
+            diagnostic.related.push((self.tree.walk(&inside(high)).span(), "the most".to_owned()));
             self.report(&inside(low), diagnostic);
         }
         min <= max
     }
 
     /// Checks a table of buckets: what `row` says of each, and that there is something to draw from.
-    #[expect(clippy::type_complexity, reason = "said once, and a name would only hide it")]
     fn buckets<'k>(
         &mut self,
         at: &[Step],

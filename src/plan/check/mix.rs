@@ -9,6 +9,9 @@ use crate::plan::talk::{Sessions, Talk};
 use crate::plan::tree::Step;
 use crate::units::Decimal;
 
+/// What a scenario says of one switch, if anything.
+type Said = fn(&Resolved) -> Option<bool>;
+
 impl Checker<'_> {
     /// Checks the mix of a scenario.
     pub(super) fn mix(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
@@ -87,11 +90,8 @@ impl Checker<'_> {
     /// What the engine decides once for a run.
     fn alike(&mut self, at: &[Step], name: &str, plan: &Plan) {
         let Some(mixed) = resolve(name, &plan.scenarios) else { return };
-        let differ = |field: fn(&Resolved) -> Option<bool>| {
-            mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario))
-        };
-        let fields: [(&str, fn(&Resolved) -> Option<bool>); 2] =
-            [("stream", |one| one.stream), ("ignore_eos", |one| one.ignore_eos)];
+        let differ = |field: Said| mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario));
+        let fields: [(&str, Said); 2] = [("stream", |one| one.stream), ("ignore_eos", |one| one.ignore_eos)];
         for (field, _) in fields.into_iter().filter(|(_, of)| differ(*of)) {
             let message =
                 format!("the scenarios of this mix differ in `{field}`, which is one for all requests of a run");

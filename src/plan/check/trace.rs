@@ -5,10 +5,20 @@ use crate::dataset::Format;
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::model::{Plan, Scalar, Scenario, Sweep, TraceFile};
 use crate::plan::scenario::{Reuse, resolve};
+use crate::plan::tree::Step;
 
 impl Checker<'_> {
     /// Checks `trace` of a scenario. What its file holds was looked at when the plan was loaded.
     pub(super) fn trace(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        let replays = |name: &str| resolve(name, &plan.scenarios).is_some_and(|found| found.content.trace.is_some());
+        let in_mix = scenario.mix.iter().any(|part| replays(&part.scenario));
+        if in_mix || (scenario.trace.is_some() && !scenario.mix.is_empty()) {
+            let message =
+                format!("the mix `{name}` has a trace in it, and a trace says when each of its requests comes");
+            let remedy = "replay the trace in a sweep of its own";
+            let at = steps!["scenarios", name, "mix"];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
         let Some(trace) = &scenario.trace else { return };
         self.trace_itself(name, trace);
         let given = [
@@ -61,11 +71,8 @@ impl Checker<'_> {
 
     /// Checks that a sweep over traces leaves the rate to them. Whether every scenario of it is a trace.
     pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) -> bool {
-        let is_trace = |value: &Scalar| match value {
-            Scalar::Text(scenario) => {
-                resolve(scenario, &plan.scenarios).is_some_and(|found| found.content.trace.is_some())
-            }
-            _ => false,
+        let is_trace = |value: &Scalar| {
+            resolve(&value.to_string(), &plan.scenarios).is_some_and(|found| found.content.trace.is_some())
         };
         let scenarios = sweep.values("scenario");
         let traces = scenarios.iter().filter(|value| is_trace(value)).count();
@@ -73,7 +80,10 @@ impl Checker<'_> {
             return false;
         }
         for field in ["qps", "arrivals", "prompt_tokens", "output_tokens", "system_tokens", "lengths"] {
-            let Some((_, place)) = sweep.written(field).into_iter().next() else { continue };
+            let own =
+                (field == "arrivals" && self.is_given(&steps!["sweeps", name], field)).then(|| vec![Step::from(field)]);
+            let place = own.or_else(|| sweep.written(field).into_iter().next().map(|(_, place)| place));
+            let Some(place) = place else { continue };
             let message = format!("sweep `{name}` replays a trace, which says what `{field}` would");
             let remedy =
                 "remove it, or give the other scenarios a sweep of their own; a trace's `speed` makes it faster";

@@ -59,8 +59,11 @@ impl Takes {
     fn schema(self, any: &Schema) -> Value {
         let bounded = |kind: &str, least: Option<Value>, most: Option<Value>, example: Value| {
             let mut schema = json!({ "type": kind, "examples": [example] });
-            least.map(|least| schema["minimum"] = least);
-            most.map(|most| schema["maximum"] = most);
+            for (bound, value) in [("minimum", least), ("maximum", most)] {
+                if let Some(value) = value {
+                    schema[bound] = value;
+                }
+            }
             schema
         };
         match self {

@@ -103,7 +103,7 @@ impl Files<'_, '_> {
         let place = match self.text(written, span) {
             Ok(place) => place?,
             Err(diagnostic) => {
-                self.loader.found.push(diagnostic.at(Some(span.clone())));
+                self.loader.found.push((*diagnostic).at(Some(span.clone())));
                 return None;
             }
         };
@@ -126,14 +126,14 @@ impl Files<'_, '_> {
     }
 
     /// Where the text of a file stands; `None` where that it cannot be read was told before.
-    fn text(&mut self, written: &str, span: &Span) -> Result<Option<Span>, Diagnostic> {
-        let (path, canonical) = self.loader.locate(written, span).map_err(|diagnostic| *diagnostic)?;
+    fn text(&mut self, written: &str, span: &Span) -> Result<Option<Span>, Box<Diagnostic>> {
+        let (path, canonical) = self.loader.locate(written, span)?;
         if let Some(known) = self.read.get(&canonical) {
             return Ok(known.clone());
         }
         let place = self.loader.add_text(&path, written);
         self.read.insert(canonical, place.as_ref().ok().cloned());
-        place.map(Some).map_err(|diagnostic| *diagnostic)
+        place.map(Some)
     }
 }
 

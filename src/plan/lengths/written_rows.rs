@@ -85,23 +85,18 @@ impl From<LongPair> for WrittenPair {
 impl<'de> Deserialize<'de> for WrittenPair {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct V;
-        impl V {
-            fn in_words(&self) -> &'static str {
-                "prompt and output tokens, like [256, 1024] or [256, 1024, 3] with a weight"
-            }
-        }
         impl<'de> Visitor<'de> for V {
             type Value = WrittenPair;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.in_words())
+                f.write_str("prompt and output tokens, like [256, 1024] or [256, 1024, 3] with a weight")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WrittenPair, A::Error> {
                 let (Some(prompt), Some(output)) = (seq.next_element()?, seq.next_element()?) else {
-                    return Err(de::Error::custom(format!("a pair is {}", self.in_words())));
+                    return Err(de::Error::invalid_type(de::Unexpected::Seq, &self));
                 };
                 let weight = seq.next_element()?;
                 if seq.next_element::<de::IgnoredAny>()?.is_some() {
-                    return Err(de::Error::custom(format!("a pair is {}", self.in_words())));
+                    return Err(de::Error::invalid_type(de::Unexpected::Seq, &self));
                 }
                 Ok(LongPair { prompt, output, weight }.into())
             }

@@ -1,0 +1,135 @@
+//! A run by how long its requests are: those of about one length measured as if they were a run of their own.
+
+use std::collections::BTreeSet;
+
+use crate::rows::{Facts, Only, Replay, RequestRow};
+
+use super::measure::{RunMetrics, measure};
+use super::{Events, Gaps, window};
+
+/// What the length of a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Prompt tokens meant to be sent.
+    Prompt,
+    /// Output tokens asked for.
+    Output,
+}
+
+impl By {
+    /// As tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Prompt => "prompt_tokens",
+            By::Output => "output_tokens",
+        }
+    }
+
+    fn length(self, row: &RequestRow) -> u32 {
+        match self {
+            By::Prompt => row.intended_prompt_tokens,
+            By::Output => row.requested_tokens,
+        }
+    }
+}
+
+/// Requests that have from 2^power to 2^(power + 1) − 1 tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bucket {
+    /// Of what.
+    pub by: By,
+    power: u32,
+}
+
+impl Bucket {
+    /// The bucket of a request.
+    fn of(by: By, row: &RequestRow) -> Bucket {
+        Bucket { by, power: by.length(row).max(1).ilog2() }
+    }
+
+    /// First and last number of tokens: `256-511`.
+    pub fn name(self) -> String {
+        let first = 1u64 << self.power;
+        format!("{first}-{}", 2 * first - 1)
+    }
+}
+
+/// Prompts that are to be equally long differ by a few tokens, for words cannot be cut: no more than this apart, and a
+/// sixteenth of the shortest, is one length.
+const SAME: u32 = 4;
+
+/// The buckets of a run, in order: of prompts where these differ in length, and of answers where those do.
+pub fn buckets(rows: &[RequestRow], facts: &Facts) -> Vec<Bucket> {
+    let of = |by: By| -> BTreeSet<Bucket> {
+        let lengths = || window::members(rows, facts).map(|row| by.length(row));
+        match lengths().min().zip(lengths().max()) {
+            Some((least, most)) if most - least > SAME + least / 16 => {
+                window::members(rows, facts).map(|row| Bucket::of(by, row)).collect()
+            }
+            _ => BTreeSet::new(),
+        }
+    };
+    [By::Prompt, By::Output].into_iter().flat_map(of).collect()
+}
+
+/// The metrics of one bucket: every one of a run, but those that need all requests together.
+pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts) -> Result<RunMetrics, R::Error> {
+    // The places of a batch are those of all lengths together.
+    let facts = Facts { batch_size: None, ..facts.clone() };
+    let own = Only::new(run, |row| Bucket::of(bucket.by, row) == bucket);
+    let events = Events::of(&own, &facts, &[])?;
+    let gaps = Gaps::of(&own, &facts, &events)?;
+    Ok(measure(own.rows(), (&events, &gaps), &facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::Run;
+    use crate::rows::Records;
+
+    /// A run whose requests ask for 16, 100 or 1 000 tokens, the third part of them each.
+    fn varied() -> (Records, Facts) {
+        let (mut records, facts) = Run::default().make();
+        for (at, record) in records.iter_mut().enumerate() {
+            record.row.requested_tokens = [16, 100, 1_000][at % 3];
+            // As a text of 256 tokens comes out.
+            record.row.intended_prompt_tokens = [254, 255, 256, 257][at % 4];
+        }
+        (records.into_iter().collect(), facts)
+    }
+
+    #[test]
+    fn buckets_are_of_lengths_that_differ() {
+        let (run, facts) = varied();
+        let buckets = buckets(run.rows(), &facts);
+        let shown: Vec<String> =
+            buckets.iter().map(|bucket| format!("{} {}", bucket.by.name(), bucket.name())).collect();
+        assert_eq!(shown, ["output_tokens 16-31", "output_tokens 64-127", "output_tokens 512-1023"]);
+    }
+
+    #[test]
+    fn a_run_of_one_length_has_no_buckets() {
+        let (records, facts) = Run::default().make();
+        let run: Records = records.into_iter().collect();
+        assert_eq!(buckets(run.rows(), &facts), []);
+    }
+
+    #[test]
+    fn buckets_add_up_to_the_run() {
+        let (run, facts) = varied();
+        let events = Events::of(&run, &facts, &[]).unwrap();
+        let gaps = Gaps::of(&run, &facts, &events).unwrap();
+        let whole = measure(run.rows(), (&events, &gaps), &facts);
+        let all = buckets(run.rows(), &facts).into_iter();
+        let parts: Vec<RunMetrics> = all.map(|bucket| measure_bucket(&run, bucket, &facts).unwrap()).collect();
+        let sum = |of: fn(&RunMetrics) -> u64| parts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|part| part.counts.requests), whole.counts.requests);
+        assert_eq!(sum(|part| part.ttft.n), whole.ttft.n);
+        assert_eq!(sum(|part| part.itl.n), whole.itl.n);
+        let throughput: f64 = parts.iter().filter_map(|part| part.flow.output_throughput).sum();
+        let all = whole.flow.output_throughput.unwrap();
+        assert!((throughput - all).abs() < 1e-6 * all, "{throughput} of {all}");
+        assert!(parts.iter().all(|part| part.derived_server_throughput.is_none()));
+    }
+}
