@@ -40,7 +40,7 @@ pub struct RunMetrics {
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
-    /// Mean user throughput × batch size; null for open loops.
+    /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
@@ -87,7 +87,7 @@ pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Fa
 }
 
 fn derived(user_throughput: &Summary, facts: &Facts) -> Option<f64> {
-    let batch_size = facts.batch_size.filter(|_| !facts.open_loop)?;
+    let batch_size = facts.batch_size.filter(|_| !facts.open_loop && !facts.thinks)?;
     Some(user_throughput.mean? * f64::from(batch_size))
 }
 

@@ -3,7 +3,8 @@
 //! Each half is cut into up to ten blocks, none shorter than a typical request: what happens to one request then stays
 //! mostly inside one block, so block means vary as much as the halves could by chance. Slots of a closed loop that run
 //! in step answer in waves, and blocks of a whole number of waves do not see them: whether a half holds one wave more is
-//! chance too, so a closed loop's halves may always differ by one. With fewer blocks the factor of METRICS, 3 standard errors, grows
+//! chance too, so a closed loop's halves may always differ by one. Where users think, a wave comes once a round, and a
+//! round is taken for the length of a request. With fewer blocks the factor of METRICS, 3 standard errors, grows
 //! as Student's t asks, so that a false alarm stays as rare as with ten.
 
 use crate::plan::Percentile;
@@ -115,7 +116,8 @@ fn halves(rows: &[RequestRow], facts: &Facts) -> Result<[Half; 2], String> {
         .filter_map(|row| window::request(row, facts).observe(Metric::E2eFromSchedule).value())
         .collect();
     latencies.sort_unstable_by(f64::total_cmp);
-    let typical = latencies.get(latencies.len() / 2).ok_or("no request of the window completed")?;
+    let typical = *latencies.get(latencies.len() / 2).ok_or("no request of the window completed")?;
+    let typical = typical.max(cycle(rows, facts).unwrap_or(0.0));
     let half_ns = (windows.measure_end_ns - windows.measure_start_ns) / 2;
     let blocks = ((half_ns as f64 / (typical * 1e6)) as usize).min(MOST_BLOCKS);
     if blocks < FEWEST_BLOCKS {
@@ -128,6 +130,14 @@ fn halves(rows: &[RequestRow], facts: &Facts) -> Result<[Half; 2], String> {
     let wave = typical * 1e6 / half_ns as f64;
     let half = |from| Half { from, block_ns: half_ns as f64 / blocks as f64, blocks, wave };
     Ok([half(windows.measure_start_ns), half(windows.measure_start_ns + half_ns)])
+}
+
+/// How long a slot of a closed loop takes for a request and the thinking after it, on average, in ms; none where nobody
+/// thinks. By Little's law: the number in a loop is its rate times the length of a round.
+fn cycle(rows: &[RequestRow], facts: &Facts) -> Option<f64> {
+    let slots = facts.batch_size.filter(|_| facts.thinks && !facts.open_loop)?;
+    let requests = window::members(rows, facts).count();
+    (requests > 0).then(|| f64::from(slots) * facts.windows.measure_secs() * 1e3 / requests as f64)
 }
 
 /// Tokens that came out of each block, and what is expected to be proportional to them.

@@ -172,6 +172,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         stream: true,
         ignore_eos: true,
         gpus: None,
+        thinks: false,
         scheduled: records.len() as u64,
         scheduled_in_window: records.iter().filter(inside).count() as u64,
         never_sent: 0,

@@ -150,8 +150,8 @@ impl Evidence<'_> {
     }
 
     fn rate_missed(&self) -> Finding {
-        let Facts { never_sent, scheduled_in_window, .. } = *self.facts;
-        let missed = self.facts.open_loop && never_sent > 0;
+        let Facts { open_loop, thinks, never_sent, scheduled_in_window, .. } = *self.facts;
+        let missed = (open_loop || thinks) && never_sent > 0;
         let text = || format!("{never_sent} of {scheduled_in_window} scheduled requests were never sent");
         Ok(missed.then(|| (State::Invalid, text())))
     }

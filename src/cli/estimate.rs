@@ -17,7 +17,8 @@ use super::workspace::Workspace;
 
 /// How requests are counted.
 pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
-                                 profile as much as its rates come to; a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
+                                 profile as much as its rates come to, and times the turns where conversations arrive; \
+                                 a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
 pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
@@ -121,7 +122,8 @@ impl<'a> Estimator<'a> {
         let phases = &spec.phases;
         let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
         if let Some(course) = Course::new(&spec.load, phases) {
-            let requests = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
+            let arrivals = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
+            let requests = arrivals * f64::from(spec.scenario.requests_per_arrival());
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;

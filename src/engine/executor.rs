@@ -212,7 +212,7 @@ impl Executor {
 
     async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
         let phase = self.phases.enter(start.scheduled);
-        let (content, ticket) = self.feed.next(start.slot, self.common.clock).await.ok_or(EngineError::Content)?;
+        let (content, ticket) = self.feed.next(&start, self.common.clock).await.ok_or(EngineError::Content)?;
         let row = RequestRow {
             class: content.class.map(|class| class.to_string()),
             conversation: content.conversation,
@@ -254,7 +254,7 @@ impl Executor {
         let outcome = ended.entry.row().outcome;
         let refusal = if outcome == Outcome::Connect { ended.entry.row().error.clone() } else { None };
         let ok = self.keep(ended.entry)?;
-        self.feed.give_back(ticket, ok.then_some(ended.answer));
+        let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
         if outcome == Outcome::ServerDied {
             return Err(EngineError::ServerDied);
         }
@@ -265,7 +265,7 @@ impl Executor {
         if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
-        if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot) {
+        if let Some(start) = self.pacer.ended(ended.freed, ended.start.slot, think) {
             self.launch(start).await?;
         }
         Ok(())

@@ -4,27 +4,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::expand::{RunSpec, Shaping};
 use crate::plan::scenario::{self, Reuse};
 use crate::workload::tokenizer::TokenizerError;
-use crate::workload::{Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
+use crate::workload::{Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
 use super::EngineError;
+use super::ahead::Ahead;
 use super::clock::Clock;
+use super::conversations::{Conversations, Turn};
 use super::observe::Observer;
-use super::talks::{Talks, Turn};
-use super::threads;
+use super::pacer::Start;
 use super::waits::Waits;
-
-/// Bytes that may be made ahead.
-const AHEAD_BYTES: usize = 16 << 20;
-/// Contents that change hands at once: each hand-over may wake the thread that makes them.
-const MOST_IN_BATCH: usize = 16;
-/// Batches made ahead.
-const AHEAD: usize = 64;
 
 /// What one request carries.
 pub struct Content {
@@ -49,50 +41,22 @@ pub struct Ticket(Option<(usize, Turn)>);
 
 /// How requests of one class are made. A run that is no mix has one class without a name.
 #[derive(Clone)]
-struct Lane {
-    class: Option<Arc<str>>,
-    generator: Generator,
-    shape: Shape,
+pub(super) struct Lane {
+    pub class: Option<Arc<str>>,
+    pub generator: Generator,
+    pub shape: Shape,
 }
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
     lanes: Vec<Lane>,
     /// The conversations of each lane that has some.
-    talks: Vec<Option<Talks>>,
+    talks: Vec<Option<Conversations>>,
     /// The lane of each request.
     lineup: Lineup,
     /// What is made ahead: requests of the lanes without conversations, in their order.
-    ahead: Option<Ahead>,
+    ahead: Option<Ahead<Content>>,
     waits: Waits,
-}
-
-struct Ahead {
-    /// What is at hand.
-    batch: std::vec::IntoIter<Content>,
-    /// What comes next.
-    batches: Receiver<Vec<Content>>,
-}
-
-impl Ahead {
-    /// What the next request carries. None when the thread that makes it is gone.
-    async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<Content> {
-        loop {
-            if let Some(content) = self.batch.next() {
-                return Some(content);
-            }
-            self.batch = match self.batches.try_recv() {
-                Ok(batch) => batch.into_iter(),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => {
-                    let from = clock.now();
-                    let batch = self.batches.recv().await?.into_iter();
-                    waits.add(from, clock.now());
-                    batch
-                }
-            };
-        }
-    }
 }
 
 impl Feed {
@@ -107,12 +71,14 @@ impl Feed {
         let weights = spec.mix.iter().map(|class| class.weight);
         let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
         let lineup = Lineup::new(mix);
-        let talks: Vec<Option<Talks>> = lanes.iter().map(|lane| lane.shape.conversation.then(Talks::default)).collect();
+        let start =
+            |lane: &Lane| lane.shape.conversation.then(|| Conversations::start(lane.clone(), observer)).transpose();
+        let talks: Vec<Option<Conversations>> =
+            lanes.iter().map(start).collect::<std::io::Result<_>>().map_err(EngineError::Setup)?;
         let ahead = match talks.iter().any(Option::is_none) {
             true => Some(make_ahead(&lanes, lineup.clone(), observer.clone()).map_err(EngineError::Setup)?),
             false => None,
         };
-        let ahead = ahead.map(|batches| Ahead { batch: Vec::new().into_iter(), batches });
         Ok(Feed { lanes, talks, lineup, ahead, waits: Waits::default() })
     }
 
@@ -125,14 +91,13 @@ impl Feed {
         (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
     }
 
-    /// The content of the next request, waited for by the run's clock. None when the thread that makes them is gone.
-    pub async fn next(&mut self, slot: Option<u32>, clock: Clock) -> Option<(Content, Ticket)> {
+    /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
+    /// them is gone.
+    pub async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         let (lane, _) = self.lineup.step();
         match (&mut self.talks[lane], &mut self.ahead) {
             (Some(talks), _) => {
-                let from = clock.now();
-                let (content, turn) = self.lanes[lane].turn(talks, slot);
-                self.waits.add(from, clock.now());
+                let (content, turn) = talks.next(start, clock, &mut self.waits).await?;
                 Some((content, Ticket(Some((lane, turn)))))
             }
             (None, Some(ahead)) => Some((ahead.next(clock, &mut self.waits).await?, Ticket(None))),
@@ -145,13 +110,11 @@ impl Feed {
         self.waits.since(instant)
     }
 
-    /// The request has ended: with its answer, its conversation goes on; without one, the conversation is over.
-    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>) {
-        if let (Ticket(Some((lane, turn))), Some(answer)) = (ticket, answer)
-            && let Some(talks) = &mut self.talks[lane]
-        {
-            talks.give_back(turn, answer, &self.lanes[lane].generator);
-        }
+    /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
+    /// before its next turn, in nanoseconds.
+    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>, at: u64) -> Option<u64> {
+        let (lane, turn) = ticket.0?;
+        self.talks[lane].as_mut()?.give_back(turn, answer, at)
     }
 }
 
@@ -174,15 +137,14 @@ impl Lane {
         self.content(&prompt, body(&self.shape, &[], &prompt))
     }
 
-    /// The next turn of a conversation, and what must be given back of it.
-    fn turn(&self, talks: &mut Talks, slot: Option<u32>) -> (Content, Turn) {
-        let (conversation, prompt) = talks.next(slot, &self.generator);
-        let content = Content {
+    /// The next turn of a conversation; none after its last.
+    pub fn turn(&self, conversation: &Conversation) -> Option<Content> {
+        let prompt = conversation.prompt()?;
+        Some(Content {
             conversation: Some(conversation.number()),
             turn: Some(conversation.turn()),
-            ..self.content(&prompt, body(&self.shape, conversation.history(), &prompt))
-        };
-        (content, Turn { conversation, slot, said: prompt.user })
+            ..self.content(prompt, body(&self.shape, conversation.history(), prompt))
+        })
     }
 }
 
@@ -204,26 +166,14 @@ fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -
     classes.map(|(at, class)| lane(Some(class.name.clone()), &class.scenario, &class.shaping, key(at))).collect()
 }
 
-fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Receiver<Vec<Content>>> {
-    // A turn of a conversation carries the answers before it, and is made when it starts.
+fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
+    // A turn of a conversation carries the answers before it, and is made elsewhere.
     let lanes: Vec<Option<Lane>> = lanes.iter().map(|lane| (!lane.shape.conversation).then(|| lane.clone())).collect();
     // Four bytes of text to a token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
-    let mut contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
-    let first: Vec<Content> = contents.by_ref().take(1).collect();
-    // Short prompts in large batches, long ones one by one; where they differ, as if all were the longest.
-    let size = first.iter().map(|content| content.body.len()).max().unwrap_or(0).max(most.saturating_mul(4)).max(1);
-    let in_batch = (AHEAD_BYTES / AHEAD / size).clamp(1, MOST_IN_BATCH);
-    // One that is itself a large part of what may be made ahead leaves room for fewer.
-    let (sender, receiver) = channel((AHEAD_BYTES / size).clamp(1, AHEAD));
-    std::thread::Builder::new().name("content".to_owned()).spawn(move || {
-        let _member = observer.enlist("content");
-        threads::step_back();
-        // The run is over when nobody takes contents any longer.
-        let _ = sender.blocking_send(first);
-        while sender.blocking_send(contents.by_ref().take(in_batch).collect()).is_ok() {}
-    })?;
-    Ok(receiver)
+    let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
+    // Where requests differ in length, as if all were the longest.
+    Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }
 
 fn shape(spec: &RunSpec, content: &scenario::Content, shaping: &Shaping) -> Shape {

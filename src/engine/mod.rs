@@ -3,12 +3,14 @@
 //! What this module does not know: plans, tables, terminals, files. It takes a `RunSpec`, sends what `workload`
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
+mod ahead;
 mod answer;
 mod canary;
 mod client;
 mod clock;
 mod connection;
 mod connector;
+mod conversations;
 mod demand;
 mod executor;
 mod feed;
@@ -26,11 +28,11 @@ mod pool;
 mod progress;
 mod recorder;
 mod schedule;
+mod sessions;
 mod sse;
 mod stamp;
 #[doc(hidden)]
 pub mod steps;
-mod talks;
 mod tally;
 mod target;
 mod template;
@@ -51,7 +53,8 @@ use tokio::sync::watch;
 
 use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
-use crate::plan::{Cache, Timer};
+use crate::plan::talk::Talk;
+use crate::plan::{Cache, Sessions, Timer};
 use crate::rows::{Facts, PromptCount, Windows};
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
@@ -220,7 +223,11 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
     match (&spec.load, Course::new(&spec.load, &spec.phases)) {
         (Load::Open { arrivals, cap, .. }, Some(course)) => {
             let drawn = || Schedule::drawn(arrivals.process, course, timing_seed(spec));
-            Pacer::open(trace.map_or_else(drawn, Schedule::given), *cap)
+            let schedule = trace.map_or_else(drawn, Schedule::given);
+            match spec.scenario.talk.sessions {
+                Sessions::Pooled => Pacer::open(schedule, *cap),
+                Sessions::Open => Pacer::sessions(schedule, *cap),
+            }
         }
         (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0),
     }
@@ -229,8 +236,8 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
 /// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
 /// apart from the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // A cold twin's requests arrive when its warm twin's do.
-    let scenario = Content { cache: Cache::Warm, ..spec.scenario.clone() };
+    // A cold twin's requests arrive when its warm twin's do, and how conversations go on moves no arrival.
+    let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
     Sha256::new()
         .chain_update(b"sweepline arrival times 1\0")
@@ -264,6 +271,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         ignore_eos: spec.shaping.ignore_eos,
         idle_ns: spec.phases.idle.map(|idle| idle.0),
         gpus: spec.endpoint.gpus,
+        thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,
         scheduled_in_window: done.counts.scheduled_in_window,
         never_sent: done.counts.never_sent,

@@ -1,6 +1,10 @@
 //! When does request k start? The only thing in which closed and open loops differ.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::schedule::Schedule;
+use super::sessions::Sessions;
 
 /// The start of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +15,7 @@ pub struct Start {
     pub scheduled: u64,
     /// When the cap let it through.
     pub released: u64,
-    /// The slot of a closed loop.
+    /// The slot of a closed loop; where conversations arrive, the conversation's number.
     pub slot: Option<u32>,
 }
 
@@ -22,15 +26,19 @@ pub enum Pacer {
     Closed(Closed),
     /// Arrivals, whatever the server does.
     Open(Box<Open>),
+    /// Arrivals of conversations, whose later turns follow their answers.
+    Sessions(Box<Sessions>),
 }
 
-/// Slots that join evenly over fill and then redispatch at once.
+/// Slots that join evenly over fill and then redispatch at once, or when their users have thought.
 #[derive(Debug)]
 pub struct Closed {
     slots: u32,
     fill: u64,
     joined: u32,
     next: u64,
+    /// Slots whose users think: when their next request is wanted.
+    thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// Arrivals by schedule, with or without an in-flight cap.
@@ -49,7 +57,7 @@ pub struct Open {
 impl Pacer {
     /// A closed loop of `slots` that join evenly over `fill` nanoseconds.
     pub fn closed(slots: u32, fill: u64) -> Pacer {
-        Pacer::Closed(Closed { slots, fill, joined: 0, next: 0 })
+        Pacer::Closed(Closed { slots, fill, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
     /// An open loop.
@@ -64,22 +72,24 @@ impl Pacer {
         }))
     }
 
+    /// An open loop of conversations.
+    pub fn sessions(schedule: Schedule, cap: Option<u32>) -> Pacer {
+        Pacer::Sessions(Box::new(Sessions::new(schedule, cap)))
+    }
+
     /// The next instant at which the clock alone makes a request start (or start to wait); none when that is over.
     pub fn next_due(&self) -> Option<u64> {
         match self {
-            Pacer::Closed(closed) => (closed.joined < closed.slots).then(|| closed.join_instant()),
+            Pacer::Closed(closed) => closed.next_due(),
             Pacer::Open(open) => open.arriving.peek(),
+            Pacer::Sessions(sessions) => sessions.next_due(),
         }
     }
 
     /// Takes one start that is due by the clock at `now`. Call until it gives none.
     pub fn take_due(&mut self, now: u64) -> Option<Start> {
         match self {
-            Pacer::Closed(closed) => {
-                let at = (closed.joined < closed.slots).then(|| closed.join_instant()).filter(|at| *at <= now)?;
-                closed.joined += 1;
-                Some(closed.start(at, closed.joined - 1))
-            }
+            Pacer::Closed(closed) => closed.take_due(now),
             Pacer::Open(open) => {
                 while open.arriving.peek().is_some_and(|at| at <= now) {
                     open.arriving.take();
@@ -90,13 +100,17 @@ impl Pacer {
                 }
                 None
             }
+            Pacer::Sessions(sessions) => sessions.take_due(now),
         }
     }
 
-    /// A request ended at `at` and freed what it held; gives the start that this lets through.
-    pub fn ended(&mut self, at: u64, slot: Option<u32>) -> Option<Start> {
+    /// A request ended at `at` and freed what it held; `think` says for how many nanoseconds the user of its conversation
+    /// thinks before the next turn, and is none where there is no next turn. Gives the start that this lets through.
+    pub fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
+        const SLOT: &str = "requests of slots and of conversations that arrive have a slot";
         match self {
-            Pacer::Closed(closed) => Some(closed.start(at, slot.expect("a closed loop's requests have slots"))),
+            Pacer::Closed(closed) => closed.ended(at, slot.expect(SLOT), think.unwrap_or(0)),
+            Pacer::Sessions(sessions) => sessions.ended(at, slot.expect(SLOT), think),
             Pacer::Open(open) => {
                 open.in_flight -= 1;
                 open.release(Some(at))
@@ -107,7 +121,11 @@ impl Pacer {
     /// Takes one request that was wanted before `end` and never started: the rest of the queue first, then what nobody
     /// took in time.
     pub fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
-        let Pacer::Open(open) = self else { return None };
+        let open = match self {
+            Pacer::Closed(closed) => return closed.take_unstarted(end),
+            Pacer::Sessions(sessions) => return sessions.take_unstarted(end),
+            Pacer::Open(open) => open,
+        };
         let request = open.started;
         // First come, first served: behind a full cap nothing starts, whether its arrival was noticed yet or not.
         let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
@@ -123,6 +141,7 @@ impl Pacer {
         match self {
             Pacer::Closed(_) => false,
             Pacer::Open(open) => open.waiting.peek().is_none(),
+            Pacer::Sessions(sessions) => sessions.is_at_its_end(),
         }
     }
 
@@ -130,6 +149,7 @@ impl Pacer {
     pub fn waiting(&self) -> u64 {
         match self {
             Pacer::Closed(_) => 0,
+            Pacer::Sessions(sessions) => sessions.waiting(),
             Pacer::Open(open) => open.arrived - open.started,
         }
     }
@@ -138,6 +158,7 @@ impl Pacer {
     pub fn oldest_waiting(&self) -> Option<u64> {
         match self {
             Pacer::Open(open) if open.arrived > open.started => open.waiting.peek(),
+            Pacer::Sessions(sessions) => sessions.oldest_waiting(),
             _ => None,
         }
     }
@@ -157,6 +178,44 @@ pub struct Unstarted {
 impl Closed {
     fn join_instant(&self) -> u64 {
         (u128::from(self.fill) * u128::from(self.joined) / u128::from(self.slots)) as u64
+    }
+
+    fn next_join(&self) -> Option<u64> {
+        (self.joined < self.slots).then(|| self.join_instant())
+    }
+
+    fn next_thought(&self) -> Option<u64> {
+        self.thinking.peek().map(|Reverse((due, _))| *due)
+    }
+
+    fn next_due(&self) -> Option<u64> {
+        self.next_join().into_iter().chain(self.next_thought()).min()
+    }
+
+    fn take_due(&mut self, now: u64) -> Option<Start> {
+        let at = self.next_due().filter(|at| *at <= now)?;
+        if self.next_join() == Some(at) {
+            self.joined += 1;
+            return Some(self.start(at, self.joined - 1));
+        }
+        let Reverse((_, slot)) = self.thinking.pop()?;
+        Some(self.start(at, slot))
+    }
+
+    /// A slot without a pause goes on at once.
+    fn ended(&mut self, at: u64, slot: u32, think: u64) -> Option<Start> {
+        if think == 0 {
+            return Some(self.start(at, slot));
+        }
+        self.thinking.push(Reverse((at.saturating_add(think), slot)));
+        None
+    }
+
+    /// Takes one request whose user had thought before `end`, and that nobody started.
+    fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
+        self.next_thought().filter(|due| *due < end)?;
+        let Reverse((scheduled, slot)) = self.thinking.pop()?;
+        Some(Unstarted { request: self.start(scheduled, slot).request, scheduled, held_by_cap: false })
     }
 
     fn start(&mut self, at: u64, slot: u32) -> Start {
@@ -199,10 +258,32 @@ mod tests {
         assert_eq!(pacer.take_due(0).map(|s| (s.request, s.scheduled, s.slot)), Some((0, 0, Some(0))));
         assert_eq!(pacer.take_due(0), None);
         assert_eq!(pacer.next_due(), Some(25));
-        assert_eq!(pacer.ended(7, Some(0)).map(|s| (s.request, s.scheduled, s.slot)), Some((1, 7, Some(0))));
+        assert_eq!(pacer.ended(7, Some(0), None).map(|s| (s.request, s.scheduled, s.slot)), Some((1, 7, Some(0))));
         let late: Vec<u64> = std::iter::from_fn(|| pacer.take_due(1_000)).map(|s| s.scheduled).collect();
         assert_eq!(late, [25, 50, 75], "a late wake-up does not move the instants");
         assert_eq!(pacer.next_due(), None);
+    }
+
+    #[test]
+    fn a_slot_waits_until_its_user_has_thought() {
+        let mut pacer = Pacer::closed(2, 100);
+        let told = |start: Option<Start>| start.map(|s| (s.request, s.scheduled, s.released, s.slot));
+        assert_eq!(told(pacer.take_due(0)), Some((0, 0, 0, Some(0))));
+        assert_eq!((pacer.ended(10, Some(0), Some(80)), pacer.next_due()), (None, Some(50)));
+        // A late wake-up moves neither the slot that joins nor the one that comes back.
+        assert_eq!(told(pacer.take_due(95)), Some((1, 50, 50, Some(1))));
+        assert_eq!(told(pacer.take_due(95)), Some((2, 90, 90, Some(0))));
+        assert_eq!((pacer.take_due(95), pacer.next_due(), pacer.waiting()), (None, None, 0));
+        assert_eq!(
+            told(pacer.ended(99, Some(1), Some(0))),
+            Some((3, 99, 99, Some(1))),
+            "the next conversation, at once"
+        );
+        assert_eq!(pacer.ended(110, Some(0), Some(40)), None);
+        let unstarted =
+            |pacer: &mut Pacer, end| pacer.take_unstarted(end).map(|u| (u.request, u.scheduled, u.held_by_cap));
+        assert_eq!(unstarted(&mut pacer, 150), None);
+        assert_eq!((unstarted(&mut pacer, 151), unstarted(&mut pacer, 151)), (Some((4, 150, false)), None));
     }
 
     #[test]
@@ -211,7 +292,7 @@ mod tests {
         assert_eq!(pacer.take_due(35).map(|s| (s.scheduled, s.released)), Some((10, 10)));
         assert_eq!(pacer.take_due(35), None);
         assert_eq!((pacer.waiting(), pacer.oldest_waiting()), (2, Some(20)));
-        assert_eq!(pacer.ended(33, None).map(|s| (s.request, s.scheduled, s.released)), Some((1, 20, 33)));
+        assert_eq!(pacer.ended(33, None, None).map(|s| (s.request, s.scheduled, s.released)), Some((1, 20, 33)));
         let rest: Vec<(u64, bool)> =
             std::iter::from_fn(|| pacer.take_unstarted(50)).map(|u| (u.scheduled, u.held_by_cap)).collect();
         assert_eq!(rest, [(30, true), (40, true)]);
@@ -239,7 +320,7 @@ mod tests {
         assert_eq!((pacer.next_due(), pacer.is_at_its_end()), (Some(20), false));
         assert_eq!(pacer.take_due(100), None, "both wait for the cap");
         assert_eq!((pacer.next_due(), pacer.waiting(), pacer.is_at_its_end()), (None, 2, false));
-        assert_eq!(pacer.ended(40, None).map(|s| (s.scheduled, s.released)), Some((20, 40)));
+        assert_eq!(pacer.ended(40, None, None).map(|s| (s.scheduled, s.released)), Some((20, 40)));
         assert_eq!(pacer.take_unstarted(100).map(|u| (u.scheduled, u.held_by_cap)), Some((30, true)));
         assert_eq!((pacer.take_unstarted(100), pacer.is_at_its_end()), (None, true));
     }

@@ -18,6 +18,7 @@ use super::feed::Feed;
 use super::http::{Head, Malformed};
 use super::io::Read;
 use super::observe::Observer;
+use super::pacer::Start;
 use super::progress::Progress;
 use super::recorder::{Recorder, Sink, SinkError};
 use super::sse::Parser;
@@ -122,8 +123,9 @@ pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
     let runtime = super::hands::runtime().expect("a runtime");
     runtime.block_on(async {
         let (clock, mut bytes) = (Clock::start(), 0);
-        for _ in 0..requests {
-            let (content, _) = feed.next(None, clock).await.expect("contents do not end");
+        for request in 0..requests {
+            let start = Start { request, scheduled: 0, released: 0, slot: None };
+            let (content, _) = feed.next(&start, clock).await.expect("contents do not end");
             bytes += content.body.len() as u64;
         }
         bytes

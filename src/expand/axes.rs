@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::plan::lengths::{Preset, WrittenLengths};
-use crate::plan::{Arrivals, Cache, Connections, Process, Scalar, Scenario, is_axis};
-use crate::units::Decimal;
+use crate::plan::{
+    Arrivals, Cache, Connections, ContextCut, History, Process, Scalar, Scenario, Sessions, Think, is_axis,
+};
+use crate::units::{Decimal, Nanos};
 
 use super::{Cell, Mistake};
 
@@ -67,6 +69,25 @@ pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
         .ok_or_else(|| wrong("connections", value, "warm, cold or per_request"))
 }
 
+/// The axis as a duration.
+fn duration(cell: &Cell, axis: &str) -> Result<Option<Nanos>, Mistake> {
+    let Some(value) = cell.get(axis) else { return Ok(None) };
+    let read = if let Scalar::Text(text) = value { text.parse().ok() } else { None };
+    read.map(Some).ok_or_else(|| wrong(axis, value, "a duration like 5s"))
+}
+
+/// The axis as one of several choices, which are told with their names.
+fn choice<T: Copy>(
+    cell: &Cell,
+    axis: &str,
+    (all, name): (&[T], fn(T) -> &'static str),
+    expected: &'static str,
+) -> Result<Option<T>, Mistake> {
+    let Some(value) = cell.get(axis) else { return Ok(None) };
+    let found = all.iter().copied().find(|one| *value == Scalar::Text(name(*one).to_owned()));
+    found.map(Some).ok_or_else(|| wrong(axis, value, expected))
+}
+
 /// Whether prompts share anything, where an axis says so.
 fn cache(cell: &Cell) -> Result<Option<Cache>, Mistake> {
     let Some(value) = cell.get("cache") else { return Ok(None) };
@@ -88,6 +109,11 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,
+        think: duration(cell, "think")?.map(Think::Constant),
+        history: choice(cell, "history", (History::ALL, History::name), "real or scripted")?,
+        sessions: choice(cell, "sessions", (Sessions::ALL, Sessions::name), "pooled or open")?,
+        context_limit: whole(cell, "context_limit")?,
+        context_cut: choice(cell, "context_cut", (ContextCut::ALL, ContextCut::name), "oldest_turns or end")?,
         trace: None,
         prefix: None,
         cache: cache(cell)?,

@@ -11,8 +11,10 @@ use std::io::Write;
 use crate::plan::lengths::Lengths;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
+use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Drain, Gamma, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Timeouts,
+    Arrivals, Between, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Sessions,
+    Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -257,7 +259,9 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, trace, prefix, cache } = content;
+    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, trace, prefix, cache } =
+        content;
+    let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
         Reuse::None => "none",
@@ -266,6 +270,13 @@ fn each_of_scenario(content: &Content, put: Put) {
     };
     if !cache.is_warm() {
         put("scenario.", "cache", text(cache.name()));
+    }
+    if let Some(limit) = context_limit {
+        put("scenario.", "context_cut", text(context_cut.name()));
+        put("scenario.", "context_limit", int(*limit));
+    }
+    if *history != History::default() {
+        put("scenario.", "history", text(history.name()));
     }
     match lengths {
         Some(Lengths::Each { prompt, output }) => {
@@ -284,7 +295,13 @@ fn each_of_scenario(content: &Content, put: Put) {
     }
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
     put("scenario.", "reuse", text(reuse));
+    if *sessions != Sessions::default() {
+        put("scenario.", "sessions", text(sessions.name()));
+    }
     put("scenario.", "system_tokens", int(*system_tokens));
+    some(think, |think| {
+        put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
+    });
     if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
         some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
         put("scenario.trace.", "reading", text(reading));

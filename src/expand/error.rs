@@ -92,6 +92,17 @@ pub enum Mistake {
     /// Two server facts with one flattened name.
     #[error("the server fact `{0}` is given twice: once as a dotted key, once in a table")]
     SameFact(String),
+    /// A context that holds no first turn.
+    #[error(
+        "`context_limit: {limit}` is shorter than the first turn: {needs} tokens, the output asked for counted; write \
+         {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens"
+    )]
+    ContextTooShort {
+        /// The limit.
+        limit: u32,
+        /// Tokens of a first turn and its output.
+        needs: u64,
+    },
     /// A fill that no duration can hold.
     #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
     FillTooLong {

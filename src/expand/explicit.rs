@@ -71,6 +71,11 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     scenario.system_tokens.get_or_insert(content.system_tokens);
     if content.reuse == Reuse::Conversation {
         scenario.turns.get_or_insert(content.turns);
+        scenario.history.get_or_insert(content.talk.history);
+        scenario.sessions.get_or_insert(content.talk.sessions);
+        if content.talk.context_limit.is_some() {
+            scenario.context_cut.get_or_insert(content.talk.context_cut);
+        }
     }
     scenario.prefix = scenario.prefix.or(content.prefix);
     scenario.cache.get_or_insert(content.cache);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::plan::extra;
-use crate::plan::scenario::{Member, Resolved, resolve as resolve_scenario};
+use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
     Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Replay, Scalar,
@@ -62,6 +62,7 @@ impl<'p> Resolver<'p> {
         let (model_name, model) = self.model(cell, endpoint.engine)?;
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
+        has_room(&scenario.content)?;
         let load = load(sweep, cell, scenario.content.trace.as_ref())?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
@@ -142,6 +143,15 @@ impl<'p> Resolver<'p> {
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
             nonce: self.plan.nonce.is_on(),
         }
+    }
+}
+
+/// Whether a first turn fits into the context.
+fn has_room(content: &Content) -> Result<(), Mistake> {
+    let needs = content.least_context();
+    match content.talk.context_limit {
+        Some(limit) if needs > u64::from(limit) => Err(Mistake::ContextTooShort { limit, needs }),
+        _ => Ok(()),
     }
 }
 

@@ -24,6 +24,10 @@ pub struct Expect {
     slots: f64,
     /// Whether the time of a request is an assumption.
     assumed: bool,
+    /// Requests that an arrival brings, at least.
+    per_arrival: f64,
+    /// How long a user thinks after an answer, in seconds, at most.
+    think_secs: f64,
 }
 
 impl Expect {
@@ -33,15 +37,23 @@ impl Expect {
             sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
         let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| expected(&scenario.content).prompt as u32);
         let (_, system) = sweep.tokens("system_tokens", |scenario| scenario.content.system_tokens);
-        let mut slowest = Expect { request_secs: 0.0, slots: f64::INFINITY, assumed: false };
+        let (per_arrival, _) = sweep.requests_per_arrival();
+        let blank = || Expect {
+            request_secs: 0.0,
+            slots: f64::INFINITY,
+            assumed: false,
+            per_arrival: f64::from(per_arrival),
+            think_secs: sweep.think_secs(),
+        };
+        let mut slowest = blank();
         for (_, endpoint) in &sweep.endpoints {
             let one = match embedded(endpoint) {
                 Some(figures) => Expect {
                     request_secs: mock_secs(&figures, prompt.saturating_add(system), output),
                     slots: f64::from(figures.slots),
-                    assumed: false,
+                    ..blank()
                 },
-                None => Expect { request_secs: f64::from(output) * TOKEN_SECS, slots: f64::INFINITY, assumed: true },
+                None => Expect { request_secs: f64::from(output) * TOKEN_SECS, assumed: true, ..blank() },
             };
             if one.request_secs > slowest.request_secs {
                 slowest = one;
@@ -53,14 +65,19 @@ impl Expect {
     /// Requests per second of a rung in its window.
     pub fn rate(&self, rung: &Rung) -> f64 {
         match &rung.load {
-            Load::Open { qps, .. } => match varying(rung) {
-                None => qps.to_f64(),
-                Some(course) => {
-                    in_window(&course, rung, rung.phases.measure.duration) / rung.phases.measure.duration.secs()
-                }
-            },
-            // An answer in no time still takes its way there and back.
-            Load::Closed { batch_size } => f64::from(*batch_size).min(self.slots) / self.request_secs.max(1e-4),
+            Load::Open { qps, .. } => {
+                let measure = rung.phases.measure.duration;
+                let arrivals = match varying(rung) {
+                    None => qps.to_f64(),
+                    Some(course) => in_window(&course, rung, measure) / measure.secs(),
+                };
+                arrivals * self.per_arrival
+            }
+            Load::Closed { batch_size } => {
+                // An answer in no time still takes its way there and back.
+                let request = self.request_secs.max(1e-4);
+                (f64::from(*batch_size) / (request + self.think_secs)).min(self.slots / request)
+            }
         }
     }
 
@@ -68,7 +85,8 @@ impl Expect {
     pub fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
         let most = measure.at_most.unwrap_or(measure.duration);
-        let longest = varying(rung).map_or(most.secs() * rate, |course| in_window(&course, rung, most));
+        let longest =
+            varying(rung).map_or(most.secs() * rate, |course| in_window(&course, rung, most) * self.per_arrival);
         let wanted = measure.min_requests.unwrap_or(0) as f64;
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
@@ -77,13 +95,13 @@ impl Expect {
     pub fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {
             None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),
-            Some(course) => course.expected(rung.phases.measure_start().secs()),
+            Some(course) => course.expected(rung.phases.measure_start().secs()) * self.per_arrival,
         }
     }
 
     /// Requests per second that fill leads to.
     pub fn settled(&self, rung: &Rung) -> f64 {
-        varying(rung).map_or_else(|| self.rate(rung), |course| course.settled())
+        varying(rung).map_or_else(|| self.rate(rung), |course| course.settled() * self.per_arrival)
     }
 
     /// ` (assuming …)` where what is expected of a rung rests on it.

@@ -5,8 +5,10 @@ use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
-use crate::plan::{Arrivals, Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Step, Sweep};
-use crate::units::Decimal;
+use crate::plan::{
+    Arrivals, Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Sessions, Step, Sweep,
+};
+use crate::units::{Decimal, Nanos};
 
 use super::Calibrated;
 
@@ -145,6 +147,24 @@ impl<'p> SweepView<'p> {
             true => self.with_presets().iter().map(of).collect(),
         };
         (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
+    }
+
+    /// The fewest and the most requests that an arrival of an open loop brings.
+    pub fn requests_per_arrival(&self) -> (u32, u32) {
+        let open = |name: &Scalar| *name == Scalar::Text(Sessions::Open.name().to_owned());
+        let on_axis = self.values("sessions");
+        let arrive = on_axis.iter().any(open)
+            || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| one.content.talk.sessions == Sessions::Open);
+        if arrive { self.tokens("turns", |scenario| scenario.content.requests_per_arrival()) } else { (1, 1) }
+    }
+
+    /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.
+    pub fn think_secs(&self) -> f64 {
+        let think = |(_, one): &(String, Resolved)| one.content.talk.think.map(|think| think.mean().secs());
+        let on_axis = self.values("think");
+        let times = on_axis.iter().filter_map(|time| Some(time.to_string().parse::<Nanos>().ok()?.secs()));
+        let said = self.scenarios.iter().filter_map(think).fold(0.0, f64::max);
+        if on_axis.is_empty() { said } else { times.fold(0.0, f64::max) }
     }
 
     /// The scenarios, those of a preset on the `lengths` axis with each of its presets.

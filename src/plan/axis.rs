@@ -3,7 +3,8 @@
 use super::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, Preset};
 use super::model::{Process, Scalar};
 use super::suggest;
-use crate::units::Decimal;
+use super::talk::{ContextCut, History, Sessions};
+use crate::units::{Decimal, Nanos};
 
 /// What the values of an axis are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,10 +23,12 @@ pub(super) enum Kind {
     Process,
     /// One of these texts.
     Choice(&'static [&'static str]),
+    /// Durations.
+    Time,
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 19] = [
+pub(super) const AXES: [(&str, Kind, &str); 24] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -42,6 +45,11 @@ pub(super) const AXES: [(&str, Kind, &str); 19] = [
     ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
+    ("think", Kind::Time, "How long a user thinks between an answer and the next turn."),
+    ("history", Kind::Choice(History::NAMES), "Whose answers a conversation's history holds."),
+    ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival of an open loop over conversations is."),
+    ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
+    ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
     ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
@@ -90,6 +98,7 @@ impl Kind {
             }
             (Kind::Process, Scalar::Text(text)) => text.parse::<Process>().is_ok(),
             (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
+            (Kind::Time, Scalar::Text(text)) => text.parse::<Nanos>().is_ok(),
             _ => false,
         }
     }
@@ -106,6 +115,7 @@ impl Kind {
             }
             Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
+            Kind::Time => "a duration".to_owned(),
         }
     }
 
@@ -117,6 +127,7 @@ impl Kind {
                 Ok(_) => format!("write {}", self.wanted()),
             },
             (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
+            (Kind::Time, _) => "write a duration with its unit, like 5s or 500ms".to_owned(),
             (Kind::Flag, _) => "write true or false".to_owned(),
             (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
             (_, Scalar::Text(text)) => suggest::meant_range(text)

@@ -25,6 +25,7 @@ pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
+pub use super::talk::{ContextCut, History, Sessions, Think};
 pub use super::tokenizer::TokenizerPath;
 pub use super::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 
@@ -202,6 +203,31 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 5)]
     pub turns: Option<u32>,
+    /// How long a user thinks between an answer and the next turn of the conversation: a duration, or a distribution of
+    /// which each turn draws its own. Default: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"5s")]
+    pub think: Option<Think>,
+    /// Whose answers a conversation's history holds: those that came, or written ones. Default: real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "real"))]
+    pub history: Option<History>,
+    /// What an arrival of an open loop is: one request of any conversation (pooled), or a new conversation whose later
+    /// turns follow by themselves (open); then `qps` counts conversations. Default: pooled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "pooled"))]
+    pub sessions: Option<Sessions>,
+    /// The most tokens that a conversation's prompt, history and all, may have together with the output asked for.
+    /// Default: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 17))]
+    #[schemars(example = 8192)]
+    pub context_limit: Option<u32>,
+    /// What happens where the next turn would be longer than `context_limit`: the oldest turns are left out, or the
+    /// conversation ends. Default: oldest_turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "oldest_turns"))]
+    pub context_cut: Option<ContextCut>,
     /// Requests of a trace in the place of a rate and of lengths: when they came, how long they were, what their prompts share.
     /// No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]

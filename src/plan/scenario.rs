@@ -6,7 +6,8 @@ use super::extra::{Json, lay};
 use super::lengths::{Lengths, WrittenLengths};
 use super::mix::weights;
 use super::model::{Cache, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
-use crate::units::Decimal;
+use super::talk::{Sessions, Talk};
+use crate::units::{Decimal, Nanos};
 
 /// What requests of one scenario have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct Content {
     pub output_tokens: u32,
     /// Turns of a conversation; 1 where there is none.
     pub turns: u32,
+    /// How conversations go on.
+    #[serde(default, skip_serializing_if = "Talk::is_plain")]
+    pub talk: Talk,
     /// Lengths of prompts and answers, where they differ from request to request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
@@ -96,13 +100,38 @@ pub static BUILT_IN: [(&str, Content, &str); 6] = [
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
-    let (lengths, trace, prefix, cache) = (None, None, None, Cache::Warm);
-    Content { reuse, system_tokens, prompt_tokens, output_tokens: 256, turns, lengths, trace, prefix, cache }
+    Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens: 256,
+        turns,
+        talk: Talk::PLAIN,
+        lengths: None,
+        trace: None,
+        prefix: None,
+        cache: Cache::Warm,
+    }
 }
 
 /// The content of a built-in scenario, by name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
+}
+
+impl Content {
+    /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
+    pub fn least_context(&self) -> u64 {
+        let Content { system_tokens, prompt_tokens, output_tokens, prefix, .. } = self;
+        let prefix = prefix.map_or(0, |prefix| prefix.tokens);
+        [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
+    }
+
+    /// Requests that an arrival of an open loop brings: where conversations arrive, their turns, as far as none is cut short.
+    pub fn requests_per_arrival(&self) -> u32 {
+        let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
+        if arrive { self.turns } else { 1 }
+    }
 }
 
 impl Default for Content {
@@ -204,6 +233,11 @@ impl Resolved {
             lengths,
             system_tokens,
             turns,
+            think,
+            history,
+            sessions,
+            context_limit,
+            context_cut,
             trace,
             prefix,
             cache,
@@ -221,6 +255,15 @@ impl Resolved {
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        let talk = &mut self.content.talk;
+        if let Some(think) = think {
+            // No time to think is no think time.
+            talk.think = Some(*think).filter(|think| think.constant() != Some(Nanos::ZERO));
+        }
+        talk.history = history.unwrap_or(talk.history);
+        talk.sessions = sessions.unwrap_or(talk.sessions);
+        talk.context_limit = context_limit.or(talk.context_limit);
+        talk.context_cut = context_cut.unwrap_or(talk.context_cut);
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
             self.content.take_trace(replay);
         }

@@ -49,6 +49,9 @@ pub struct Facts {
     pub idle_ns: Option<u64>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
+    /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thinks: bool,
     /// Requests the schedule wanted from start to the end of drain, and of these in the window.
     pub scheduled: u64,
     /// Requests of the window that the schedule wanted.

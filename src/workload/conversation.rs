@@ -1,4 +1,7 @@
-//! A conversation: what the user says is known beforehand, the history is what the server really answered.
+//! A conversation: what the user says is known beforehand, the history is what the server really answered, or what was
+//! written in its place.
+
+use crate::plan::ContextCut;
 
 use super::generator::{Generator, Prompt};
 use super::tokens::estimate;
@@ -10,21 +13,29 @@ pub struct Exchange {
     pub user: String,
     /// What the server answered.
     pub answer: String,
+    /// Tokens of both.
+    pub tokens: u32,
 }
 
 /// A conversation under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
     number: u64,
-    turns: u32,
+    turn: u32,
     history: Vec<Exchange>,
-    history_tokens: u32,
+    /// Tokens of the history.
+    tokens: u32,
+    /// Of these, the leading ones that the server has seen: sent to it, or written by it.
+    seen: u32,
+    /// What the user says next, with the history in its counts.
+    next: Option<Prompt>,
 }
 
 impl Conversation {
     /// Conversation `number` (from 0) of `generator`'s run, before its first turn.
     pub fn new(generator: &Generator, number: u64) -> Conversation {
-        Conversation { number, turns: generator.turns(), history: Vec::new(), history_tokens: 0 }
+        let next = Some(generator.turn(number, 0));
+        Conversation { number, turn: 0, history: Vec::new(), tokens: 0, seen: 0, next }
     }
 
     /// Its number, from 0.
@@ -34,29 +45,78 @@ impl Conversation {
 
     /// The turn that is next, from 0.
     pub fn turn(&self) -> u32 {
-        self.history.len() as u32
+        self.turn
     }
 
-    /// The turns that are over: send them before the next prompt.
+    /// The turns that are over: send them before the next prompt. Without the oldest, where they were cut.
     pub fn history(&self) -> &[Exchange] {
         &self.history
     }
 
     /// What the user says next; `None` after the last turn. Its intended tokens include the history.
-    pub fn prompt(&self, generator: &Generator) -> Option<Prompt> {
-        (self.turn() < self.turns).then(|| {
-            let mut prompt = generator.turn(self.number, self.turn());
-            prompt.intended_prompt_tokens = prompt.intended_prompt_tokens.saturating_add(self.history_tokens);
-            if prompt.own_nonce.is_none() {
-                prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.history_tokens);
-            }
-            prompt
-        })
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.next.as_ref()
     }
 
-    /// Ends a turn: `answer` is what the server said to `user`.
-    pub fn answered(&mut self, user: String, answer: String) {
-        self.history_tokens = self.history_tokens.saturating_add(estimate(&user)).saturating_add(estimate(&answer));
-        self.history.push(Exchange { user, answer });
+    /// Ends a turn: `answer` is what the server said.
+    pub fn answered(&mut self, generator: &Generator, answer: String) {
+        let tokens = estimate(&answer);
+        self.goes_on(generator, answer, tokens);
+        // The server holds what it wrote itself.
+        self.seen = self.tokens;
+        self.prepare(generator);
+    }
+
+    /// Ends a turn whose answer was written beforehand.
+    pub fn scripted(&mut self, generator: &Generator) {
+        let (answer, tokens) = generator.answer(self.number, self.turn);
+        self.goes_on(generator, answer, tokens);
+        self.seen = self.tokens.saturating_sub(tokens);
+        self.prepare(generator);
+    }
+
+    fn goes_on(&mut self, generator: &Generator, answer: String, answer_tokens: u32) {
+        let Some(prompt) = self.next.take() else { return };
+        let before = generator.lead_tokens().saturating_add(self.tokens);
+        let tokens = prompt.intended_prompt_tokens.saturating_sub(before).saturating_add(answer_tokens);
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.history.push(Exchange { user: prompt.user, answer, tokens });
+        self.turn += 1;
+    }
+
+    /// Makes the next prompt, and room for it within the context.
+    fn prepare(&mut self, generator: &Generator) {
+        if self.turn >= generator.turns() {
+            return;
+        }
+        let mut prompt = generator.turn(self.number, self.turn);
+        let talk = generator.talk();
+        if let Some(limit) = talk.context_limit {
+            let alone = prompt.intended_prompt_tokens.saturating_add(prompt.output_tokens);
+            let room = limit.saturating_sub(alone);
+            if self.tokens > room && talk.context_cut == ContextCut::End {
+                return;
+            }
+            self.cut_to(room);
+        }
+        prompt.intended_prompt_tokens = prompt.intended_prompt_tokens.saturating_add(self.tokens);
+        if prompt.own_nonce.is_none() {
+            prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.seen);
+        }
+        self.next = Some(prompt);
+    }
+
+    /// Leaves out the oldest turns until the history has at most `room` tokens. What is left then stands at another place
+    /// in the prompt than the server has seen it.
+    fn cut_to(&mut self, room: u32) {
+        let mut dropped = 0;
+        while self.tokens > room && dropped < self.history.len() {
+            self.tokens -= self.history[dropped].tokens;
+            dropped += 1;
+        }
+        if dropped > 0 {
+            self.history.drain(..dropped);
+            self.seen = 0;
+        }
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
-use crate::plan::{Cache, Prefix, Replay, TraceRequest};
+use crate::plan::talk::Talk;
+use crate::plan::{Cache, ContextCut, History, Prefix, Replay, TraceRequest};
 use crate::units::Seed;
 
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::pauses::Pauses;
 use super::prefix::{Groups, Opening, Texts};
 use super::prose::{self, Dice, Ending};
 use super::replay::Replayed;
@@ -51,13 +53,16 @@ pub struct Lengths {
 ///
 /// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
 /// conversations for each conversation, else for each attempt at the run. A text that prompts share, being the first
-/// of them, has one for the attempt (or for its group), whatever the user's messages have. In a cold scenario each request opens with a nonce
-/// of its own, whatever its texts share.
+/// of them, has one for the attempt (or for its group), whatever the user's messages have. Where a conversation's oldest
+/// turns may be left out and nothing stands before them, each turn may come to open a prompt and has a nonce. In a cold
+/// scenario each request opens with a nonce of its own, whatever its texts share.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
     digest: [u8; 32],
     user_key: [u8; 32],
+    answer_key: [u8; 32],
+    think: Option<Pauses>,
     nonce: Option<NonceKey>,
     system: Option<System>,
     /// Where requests differ in length.
@@ -120,6 +125,8 @@ impl Generator {
     ) -> Generator {
         let digest = digest(content, seed, repeat);
         let user_key = derived(&digest, b"user");
+        let answer_key = derived(&digest, b"answer");
+        let think = content.talk.think.map(|think| Pauses::new(&think, derived(&digest, b"think")));
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
         let group_texts = RefCell::default();
         let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
@@ -130,6 +137,8 @@ impl Generator {
             content,
             digest,
             user_key,
+            answer_key,
+            think,
             nonce,
             system: None,
             sampler,
@@ -202,6 +211,23 @@ impl Generator {
             reusable_tokens: if is_first || is_cold { 0 } else { shared },
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
+    }
+
+    /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
+    pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
+        let mut dice = Dice::new(&self.answer_key, conversation, turn);
+        let topic = self.topic(conversation);
+        self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
+    }
+
+    /// How long the user thinks before turn `turn`, from 1, of conversation `conversation`, in nanoseconds.
+    pub fn think(&self, conversation: u64, turn: u32) -> u64 {
+        self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
+    }
+
+    /// How conversations go on.
+    pub fn talk(&self) -> &Talk {
+        &self.content.talk
     }
 
     /// Request `k` of a trace.
@@ -300,7 +326,20 @@ impl Generator {
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
     /// say the same.
     pub fn digest(&self) -> String {
-        self.digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        let Talk { think: _, history, sessions: _, context_limit, context_cut } = self.content.talk;
+        let mut digest = self.digest;
+        if history == History::Scripted {
+            digest = derived(&digest, b"scripted");
+        }
+        if let Some(limit) = context_limit {
+            digest = derived(&digest, format!("{} at {limit}", context_cut.name()).as_bytes());
+        }
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What item `item` is about: all turns of a conversation and the answers to them are about one thing.
+    fn topic(&self, item: u64) -> &'static Topic {
+        self.system.as_ref().map_or_else(|| Dice::new(&self.user_key, item, 0).topic(), |system| system.topic)
     }
 
     /// The user's text and its tokens; where they are exact, with all that stands around it and is not told by `lead`.
@@ -308,8 +347,7 @@ impl Generator {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
             Some(system) => system.topic,
-            // All turns of a conversation are about one thing.
-            None if turn > 0 => Dice::new(&self.user_key, item, 0).topic(),
+            None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
         let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
@@ -323,11 +361,18 @@ impl Generator {
         }
     }
 
+    /// Whether later turns of a conversation may stand at the front of a prompt.
+    fn may_open_a_prompt(&self) -> bool {
+        let Talk { context_limit, context_cut, .. } = self.content.talk;
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.lead_tokens() == 0
+    }
+
     /// How far the nonce of a user's message reaches; `None` where the message has none.
     fn user_scope(&self, item: u64, turn: u32) -> Option<Scope> {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
-            Reuse::Conversation => (turn == 0).then_some(Scope::Item(item)),
+            Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
+            Reuse::Conversation => self.may_open_a_prompt().then_some(Scope::Request(item, turn)),
             Reuse::SamePrompt | Reuse::SharedSystem => {
                 (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
             }
@@ -357,8 +402,18 @@ pub(super) fn write(
 
 /// Twins, cold and warm, say the same: only their nonces differ.
 fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, lengths, trace, prefix, cache: _ } =
-        content;
+    let Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens,
+        turns,
+        talk: _,
+        lengths,
+        trace,
+        prefix,
+        cache: _,
+    } = content;
     let reuse: u8 = match reuse {
         Reuse::SamePrompt => 0,
         Reuse::None => 1,

@@ -12,6 +12,7 @@ mod generator;
 pub mod lengths;
 mod mix;
 mod nonce;
+mod pauses;
 mod prefix;
 mod prose;
 mod replay;
@@ -19,6 +20,8 @@ pub mod tokenizer;
 pub mod tokens;
 mod words;
 
+#[cfg(test)]
+mod talk_tests;
 #[cfg(test)]
 mod tests;
 

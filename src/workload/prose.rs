@@ -169,6 +169,8 @@ pub(super) enum Ending {
     Question,
     /// As a system prompt: it says what it is for and how to answer.
     Rule,
+    /// As it comes: an answer.
+    Nothing,
 }
 
 const OPENING: &str = "You answer questions about the notes below. ";
@@ -203,7 +205,7 @@ pub(super) fn ends(
     match ending {
         Ending::Question => ("", question(dice, topic, budget)),
         Ending::Rule if budget > 2 * (OPENING.len() + RULE.len()) => (OPENING, RULE),
-        Ending::Rule => ("", ""),
+        Ending::Rule | Ending::Nothing => ("", ""),
     }
 }
 

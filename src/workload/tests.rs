@@ -184,7 +184,7 @@ proptest! {
 
     #[test]
     fn any_text_survives_the_body(user: String, answer: String) {
-        let turn = super::Exchange { user: user.clone(), answer: answer.clone() };
+        let turn = super::Exchange { user: user.clone(), answer: answer.clone(), tokens: 0 };
         let prompt = Prompt { system: None, user: user.clone(), own_nonce: None, intended_prompt_tokens: 1, reusable_tokens: 0, output_tokens: 128 };
         let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[turn], &prompt)).expect("JSON");
         prop_assert_eq!(&json["messages"][0]["content"], &json!(user));
@@ -200,7 +200,7 @@ fn a_conversation_carries_the_real_answers() {
     let mut before = String::new();
     for turn in 0..5 {
         assert_eq!((conversation.number(), conversation.turn()), (9, turn));
-        let prompt = conversation.prompt(&generator).expect("a turn");
+        let prompt = conversation.prompt().expect("a turn").clone();
         assert_eq!(prompt.user, generator.turn(9, turn).user);
         assert_eq!(prompt.user.starts_with("[ref "), turn == 0);
         let json: Value = serde_json::from_slice(&body(&shape, conversation.history(), &prompt)).expect("JSON");
@@ -209,9 +209,9 @@ fn a_conversation_carries_the_real_answers() {
         assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
         assert_eq!(prompt.reusable_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
         before = format!("{sent} answer {turn}");
-        conversation.answered(prompt.user, format!(" answer {turn}"));
+        conversation.answered(&generator, format!(" answer {turn}"));
     }
-    assert_eq!(conversation.prompt(&generator), None);
+    assert_eq!(conversation.prompt(), None);
     assert_eq!(conversation.history()[4].answer, " answer 4");
 }
 
@@ -335,7 +335,7 @@ fn a_cold_twin_says_the_same_and_shares_nothing() {
         let cold = Content { cache: Cache::Cold, ..warm.clone() };
         let [warm, cold] = [warm, cold].map(|content| Generator::new(&content, Seed(42), 0, Some(key(1))));
         assert_eq!(warm.digest(), cold.digest());
-        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned() }];
+        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned(), tokens: 0 }];
         for shape in [&chat, &completions] {
             let sent = |generator: &Generator, history: &[super::Exchange], turn| {
                 let json: Value = serde_json::from_slice(&body(shape, history, &generator.turn(0, turn))).unwrap();

@@ -42,6 +42,9 @@ scenarios:
     output_tokens: 4
     system_tokens: 20
     turns: 2
+    think: 20ms
+    context_limit: 4096
+    context_cut: end
     prefix:
       share: 50%
       tokens: 16
@@ -306,6 +309,9 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("scenario.output_tokens", "output_tokens: ", "4", "5"),
         ("scenario.system_tokens", "system_tokens: ", "20", "30"),
         ("scenario.turns", "turns: ", "2", "3"),
+        ("scenario.think", "think: ", "20ms", "30ms"),
+        ("scenario.context_limit", "context_limit: ", "4096", "8192"),
+        ("scenario.context_cut", "context_cut: ", "end", "oldest_turns"),
         ("scenario.prefix.share", "share: ", "50%", "60%"),
         ("scenario.prefix.tokens", "share: 50%\n      tokens: ", "16", "32"),
         ("scenario.prefix.groups", "groups: ", "2", "3"),

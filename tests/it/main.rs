@@ -7,6 +7,7 @@ mod broken;
 mod calibrate;
 mod commands;
 mod connections;
+mod conversations;
 mod dataset;
 mod dataset_commands;
 mod defaults;

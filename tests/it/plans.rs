@@ -17,6 +17,7 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
     ("presets", "qps == 4", 5),
+    ("conversations", "batch_size == 8 or qps == 4", 3),
     ("prefix", "qps == 2 and repeat < 1", 3),
     ("mix", "repeat == 0", 2),
     ("trace", "repeat < 1", 2),
@@ -96,6 +97,11 @@ fn the_length_matrix_runs() {
 #[test]
 fn the_presets_run() {
     is_run_at_small_scale("presets");
+}
+
+#[test]
+fn the_conversations_plan_runs() {
+    is_run_at_small_scale("conversations");
 }
 
 #[test]

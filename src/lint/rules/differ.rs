@@ -129,7 +129,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
     // A system prompt or turns are how text is shared.
     let shared = |content: &crate::plan::scenario::Content| {
-        (content.reuse, content.system_tokens, content.turns, content.prefix, content.cache)
+        (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache)
     };
     let differ = [
         (shared(left) != shared(right), "what requests share"),

@@ -109,7 +109,8 @@ fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
         .filter(|held| held.engine == sweep.engine && held.opens_connections == sweep.opens_connections);
     let held: Vec<&Pressure> = built.map(|held| &held.pressure).collect();
     let tokens = if events_are_known(sweep) { least } else { 0 };
-    let shown = |rung: &Rung| held.iter().any(|held| pressure(rung, tokens).is_within(held));
+    let (_, per_arrival) = sweep.requests_per_arrival();
+    let shown = |rung: &Rung| held.iter().any(|held| pressure(rung, tokens, per_arrival).is_within(held));
     let level = |rung: &Rung| match &rung.load {
         Load::Closed { batch_size } => f64::from(*batch_size),
         Load::Open { .. } => peak(rung),
@@ -149,13 +150,13 @@ fn peak(rung: &Rung) -> f64 {
 
 /// What is known of a run's pressure beforehand: what is in flight of a closed loop, arrivals and their tokens of an open
 /// one. What is not known is no reason to speak.
-fn pressure(rung: &Rung, output_tokens: u32) -> Pressure {
+fn pressure(rung: &Rung, output_tokens: u32, per_arrival: u32) -> Pressure {
     match &rung.load {
         Load::Closed { batch_size } => {
             Pressure { in_flight: f64::from(*batch_size), requests_per_second: 0.0, events_per_second: 0.0 }
         }
         Load::Open { .. } => {
-            let rate = peak(rung);
+            let rate = peak(rung) * f64::from(per_arrival);
             let events = rate * f64::from(output_tokens);
             Pressure { in_flight: 0.0, requests_per_second: rate, events_per_second: events }
         }

@@ -5,6 +5,7 @@ use crate::plan::error::{Code, Diagnostic};
 use crate::plan::mix::{MOST_PARTS, MixPart, weights};
 use crate::plan::model::{Plan, Scenario};
 use crate::plan::scenario::{Resolved, resolve};
+use crate::plan::talk::{Sessions, Talk};
 use crate::plan::tree::Step;
 use crate::units::Decimal;
 
@@ -50,6 +51,15 @@ impl Checker<'_> {
                 return self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             base = plan.scenarios.get(base).and_then(|own| own.base.as_deref()).unwrap_or_default();
+        }
+        let talk = resolve(scenario, &plan.scenarios).map_or(Talk::PLAIN, |resolved| resolved.content.talk);
+        if talk.think.is_some() || talk.sessions == Sessions::Open {
+            let field = if talk.think.is_some() { "think" } else { "sessions: open" };
+            let message = format!(
+                "`{scenario}` has `{field}`, which a mix cannot have: which class a request is of is drawn, not who waits"
+            );
+            let remedy = "name a scenario without it, or measure the conversations in a sweep of their own";
+            self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if before.iter().any(|part| part.scenario == scenario) {
             let message = format!("`{scenario}` is in this mix twice");

@@ -15,6 +15,7 @@ mod prefix;
 mod rules;
 mod scenario;
 mod sweep;
+mod talk;
 mod trace;
 mod values;
 

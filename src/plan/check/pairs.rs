@@ -2,19 +2,24 @@
 
 use indexmap::IndexMap;
 
+use super::Checker;
 use super::condition::Asked;
 use super::scenario::has_no_turns;
-use super::{Checker, steps};
+use super::talk::placed;
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::matrix::Want;
-use crate::plan::model::{Engine, Plan, Scalar};
+use crate::plan::model::{ContextCut, Engine, History, Plan, Scalar, Sessions};
 use crate::plan::suggest;
+use crate::units::Nanos;
 
 impl Checker<'_> {
     /// Checks pairs of values that some cell of a sweep has.
     pub(super) fn pairs(&mut self, plan: &Plan, asked: &Asked) {
         self.ids_of_models(plan, asked);
-        self.turns_of_cells(plan, asked);
+        for field in ["turns", "think", "history", "sessions", "context_limit", "context_cut"] {
+            self.turns_of_cells(plan, asked, field);
+        }
+        self.sessions_of_cells(plan, asked);
         self.extra_of_cells(plan, asked);
         for cell in &asked.sweep.add {
             if let (Some(model), Some(endpoint)) = (cell.get("model"), cell.get("endpoint")) {
@@ -62,33 +67,26 @@ impl Checker<'_> {
         }
     }
 
-    /// Turns where there is no conversation.
-    fn turns_of_cells(&mut self, plan: &Plan, asked: &Asked) {
-        let Some(turns) = asked.grid.axes.field("turns") else { return };
+    /// Turns, and what else conversations have, where there is no conversation.
+    fn turns_of_cells(&mut self, plan: &Plan, asked: &Asked, field: &'static str) {
         let without: Vec<&Scalar> = asked
             .grid
             .axes
             .values("scenario")
             .filter(|scenario| has_no_turns(&scenario.to_string(), &plan.scenarios))
             .collect();
-        let axis = asked.grid.axes.given_by[turns];
-        let (key, points) = &asked.grid.axes.axes[axis];
-        for field in points.iter().flat_map(|point| &point.fields).filter(|field| field.name == turns) {
-            let value = &field.value;
-            if matches!(value, Scalar::Number(turns) if *turns <= 1u32.into()) {
-                continue;
-            }
-            let meets = |scenario: &&&Scalar| self.meet(asked, ("scenario", scenario), ("turns", value));
+        for (_, value, place) in placed(asked, field, |value| !is_none(field, value)) {
+            let meets = |scenario: &&&Scalar| self.meet(asked, ("scenario", scenario), (field, value));
             let idle: Vec<String> = without.iter().filter(meets).map(ToString::to_string).collect();
             if !idle.is_empty() {
                 let idle = suggest::choices(idle.iter().map(String::as_str)).replace(" or ", " and ");
+                let what = if field == "turns" { "turns" } else { "it" };
                 let message =
-                    format!("`turns: {value}` does nothing with scenario {idle}: only conversations have turns");
-                let remedy =
-                    "use scenario: [D] or one based on it, or give it a `when`: { value: 3, when: { scenario: D } }";
-                let place = asked.grid.axes.place(axis, field, &asked.sweep.matrix[*key]);
-                let at = [&steps!["sweeps", asked.name][..], &place].concat();
-                self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+                    format!("`{field}: {value}` does nothing with scenario {idle}: only conversations have {what}");
+                let remedy = format!(
+                    "use scenario: [D] or one based on it, or give it a `when`: {{ value: {value}, when: {{ scenario: D }} }}"
+                );
+                self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
         }
     }
@@ -99,5 +97,17 @@ impl Checker<'_> {
         let (Some(first), Some(second)) = (id(one.0), id(other.0)) else { return false };
         let wants = [(first, Want::Is(one.1)), (second, Want::Is(other.1))];
         self.is_there(asked, &wants)
+    }
+}
+
+/// Whether a value of a conversation's field says what holds without it.
+fn is_none(field: &str, value: &Scalar) -> bool {
+    match (field, value) {
+        ("turns", Scalar::Number(turns)) => *turns <= 1u32.into(),
+        ("think", Scalar::Text(time)) => time.parse() == Ok(Nanos::ZERO),
+        ("history", Scalar::Text(name)) => name == History::default().name(),
+        ("sessions", Scalar::Text(name)) => name == Sessions::default().name(),
+        ("context_cut", Scalar::Text(name)) => name == ContextCut::default().name(),
+        _ => false,
     }
 }

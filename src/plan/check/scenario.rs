@@ -25,6 +25,7 @@ impl Checker<'_> {
             self.mix(name, scenario, plan);
             self.lengths(name, scenario, &plan.scenarios);
             self.sharing(name, scenario, plan);
+            self.talk(name, scenario, plan);
             self.trace(name, scenario, plan);
         }
     }
@@ -93,6 +94,12 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         lengths: _,
         system_tokens,
         turns,
+        // Their own checks are in `talk`.
+        think: _,
+        history: _,
+        sessions: _,
+        context_limit,
+        context_cut: _,
         trace: _,
         // Its own checks are in `prefix`.
         prefix: _,
@@ -114,6 +121,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         ("output_tokens", whole(output_tokens)),
         ("system_tokens", whole(system_tokens)),
         ("turns", whole(turns)),
+        ("context_limit", whole(context_limit)),
         ("temperature", *temperature),
         ("top_p", *top_p),
         ("presence_penalty", *presence_penalty),

@@ -189,6 +189,7 @@ impl Kind {
             }
             Kind::Process => crate::plan::process::words_schema().to_value(),
             Kind::Choice(choices) => json!({ "enum": choices }),
+            Kind::Time => json!({ "$ref": "#/$defs/Duration" }),
         }
     }
 
@@ -204,6 +205,7 @@ impl Kind {
             Kind::Within(..) => json!(0.5),
             Kind::Process => json!("poisson"),
             Kind::Choice(choices) => json!(choices.first()),
+            Kind::Time => json!("5s"),
         }
     }
 }

@@ -166,6 +166,8 @@ fn example_of_axis(name: &str) -> Option<Value> {
         "output_tokens" | "max_tokens" => json!([128, 1024]),
         "system_tokens" => json!([0, 2000]),
         "turns" => json!([1, 5]),
+        "think" => json!(["0s", "5s"]),
+        "context_limit" => json!([4096, 8192]),
         "stream" | "ignore_eos" => json!([true, false]),
         "temperature" => json!([0, 0.7]),
         "top_p" => json!([0.95, 1]),

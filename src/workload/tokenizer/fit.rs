@@ -103,31 +103,39 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
 
     /// A text of `budget` tokens by the table; the `variant`-th such, so that a second try is another text.
     fn text(&mut self, budget: i64, variant: usize) -> String {
-        let (head, ending) = self.outer(budget);
+        let outers = self.outers();
+        for (head, ending) in &outers {
+            let room = budget - self.costs.text(head) - self.costs.text(ending);
+            if room >= 0
+                && let Some(body) = self.body(room, variant)
+            {
+                return joined([*head, &body, *ending]);
+            }
+        }
+        // Nothing comes out even: the nearest below.
+        let fits = |draft: &mut Self, (head, ending): &(&str, &str)| {
+            draft.costs.text(head) + draft.costs.text(ending) <= budget
+        };
+        let outer = outers.iter().find(|outer| fits(self, outer)).or(outers.last());
+        let (head, ending) = outer.copied().unwrap_or_default();
         let room = budget - self.costs.text(head) - self.costs.text(ending);
+        let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
+        joined([head, &self.prose[..self.end(words)], ending])
+    }
+
+    /// What may stand around the prose, the best first: the ending goes before any part of the head does.
+    fn outers(&self) -> Vec<(&'a str, &'a str)> {
+        let (heads, ending) = (self.parts.heads, self.parts.ending);
+        let heads: Vec<&str> = if heads.is_empty() { vec![""] } else { heads.iter().map(String::as_str).collect() };
+        heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
+    }
+
+    /// Prose of exactly `room` tokens by the table.
+    fn body(&mut self, room: i64, variant: usize) -> Option<String> {
         self.grow(room);
         let fitting = self.borders.partition_point(|(_, tokens)| *tokens <= room);
         let words = fitting.saturating_sub(variant);
-        let body = self.closed(words, room).or_else(|| self.filled(words, room, variant));
-        let body = body.unwrap_or_else(|| self.prose[..self.end(words)].to_owned());
-        let parts = [head, &body, ending];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join(" ")
-    }
-
-    /// The longest head and the ending that leave room for something between them.
-    fn outer(&mut self, budget: i64) -> (&'a str, &'a str) {
-        let (heads, ending) = (self.parts.heads, self.parts.ending);
-        for head in heads {
-            let left = budget - self.costs.text(head);
-            if left - self.costs.text(ending) >= 0 {
-                return (head, ending);
-            }
-            if left >= 0 {
-                return (head, "");
-            }
-        }
-        (heads.last().map_or("", String::as_str), "")
+        self.closed(words, room).or_else(|| self.filled(words, room, variant))
     }
 
     /// Has enough prose written and counted for `room` tokens, and one word more, to know that it does not fit.
@@ -226,6 +234,12 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         }
         false
     }
+}
+
+/// What there is of the parts, spaces between them.
+fn joined(parts: [&str; 3]) -> String {
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
 }
 
 /// Appends a word.
