@@ -125,12 +125,10 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     lab.write("trace.jsonl", &trace(50));
     lab.write("bad.jsonl", &(trace(3) + "{\"timestamp\": -1}\n"));
     lab.write("text.jsonl", "{\"prompt\": \"No time.\", \"output\": \"None.\"}\n");
-    std::fs::write(lab.path().parent().unwrap().join("outside-of-the-lab.jsonl"), trace(3)).unwrap();
     for (fields, code, told) in [
         ("file: none.jsonl", "E001", "`none.jsonl` cannot be read"),
         ("file: bad.jsonl", "E001", "bad.jsonl:4: there is no `input_length`"),
         ("file: text.jsonl", "E011", "has entries without a time or without lengths"),
-        ("file: ../outside-of-the-lab.jsonl", "E031", "outside of the plan's folder"),
         ("file: trace.jsonl, window: [5m, 6m]", "E011", "fewer than two requests in its window"),
         ("file: trace.jsonl, as: burstgpt", "E001", "there is no `Request tokens`"),
     ] {
@@ -139,8 +137,13 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
         assert_eq!(check.code, Some(2), "{fields}");
         let said = check.stdout + &check.stderr;
         assert!(said.contains(code) && said.contains(told) && said.contains("plan.yaml:"), "{fields}: {said}");
+        assert!(!said.contains("E019"), "the load is there, only not known: {said}");
     }
     lab.write("plan.yaml", &plan("a", "file: bad.jsonl, on_bad: skip"));
     assert_eq!(lab.ok(&["preview", "plan.yaml"]).code, Some(0));
-    std::fs::remove_file(lab.path().parent().unwrap().join("outside-of-the-lab.jsonl")).unwrap();
+    std::fs::create_dir(lab.path().join("inner")).unwrap();
+    lab.write("inner/plan.yaml", &plan("a", "file: ../trace.jsonl"));
+    let outside = lab.run(&["check", "inner/plan.yaml"]);
+    assert!(outside.code == Some(2) && outside.stderr.contains("E031"), "{outside:?}");
+    lab.ok(&["check", "inner/plan.yaml", "--allow-outside"]);
 }

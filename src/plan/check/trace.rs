@@ -3,7 +3,7 @@
 use super::{Checker, out_of_range, steps};
 use crate::dataset::Format;
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scalar, Scenario, Sweep, TraceFile};
+use crate::plan::model::{Plan, Scalar, Scenario, Sweep, Table, TraceFile};
 use crate::plan::scenario::{Reuse, resolve};
 use crate::plan::tree::Step;
 
@@ -71,9 +71,7 @@ impl Checker<'_> {
 
     /// Checks that a sweep over traces leaves the rate to them. Whether every scenario of it is a trace.
     pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) -> bool {
-        let is_trace = |value: &Scalar| {
-            resolve(&value.to_string(), &plan.scenarios).is_some_and(|found| found.content.trace.is_some())
-        };
+        let is_trace = |value: &Scalar| says_trace(&value.to_string(), &plan.scenarios);
         let scenarios = sweep.values("scenario");
         let traces = scenarios.iter().filter(|value| is_trace(value)).count();
         if traces == 0 {
@@ -92,4 +90,17 @@ impl Checker<'_> {
         }
         traces == scenarios.len()
     }
+}
+
+/// Whether a scenario, or one that it is based on, replays a trace, be it one that can be read or not.
+fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
+    let mut at = table.get(name);
+    for _ in 0..=table.len() {
+        match at {
+            Some(own) if own.trace.is_some() => return true,
+            Some(own) => at = own.base.as_deref().and_then(|base| table.get(base)),
+            None => return false,
+        }
+    }
+    false
 }
