@@ -294,10 +294,11 @@ fn words(text: &str) -> BTreeSet<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever a log says, its profile says none of it: no word, no name, no date. Its strings are those of its form.
+    /// Whatever a log says, its profile says none of it: no word, no name, no date. Its strings are those of its form. Numbers
+    /// of the log are longer than any length or count of the profile, which may be the same by chance.
     #[test]
     fn no_word_of_the_input_is_in_a_profile(
-        talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{1,6}", 0u32..3), 3..40),
+        talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log.jsonl");
