@@ -95,14 +95,16 @@ impl Nonce {
         out.push(' ');
     }
 
-    /// The nonce, and what is left of it where there is no room for all its groups, the longest first; no space behind.
+    /// The nonce, and what is left of it where there is no room for all its groups, the longest first and one group's digits
+    /// last; no space behind.
     pub(super) fn shorter_and_shorter(self) -> Vec<String> {
         let text = |groups| {
             let mut text = String::with_capacity(LENGTH);
             self.push_groups(groups, &mut text);
             text
         };
-        (1..=GROUPS).rev().map(text).collect()
+        let digits = format!("{:03}", self.groups[0]);
+        (1..=GROUPS).rev().map(text).chain([digits]).collect()
     }
 
     fn push_groups(self, groups: usize, out: &mut String) {

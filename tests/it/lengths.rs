@@ -161,6 +161,7 @@ fn what_is_sent_is_what_a_run_is() {
     assert_eq!(different.len(), by_group.len(), "{first:?}");
 
     // A frozen plan is whole: it needs no table beside it.
+    lab.write("frozen/empty", "");
     lab.ok(&["freeze", "plan.yaml", "-o", "frozen/plan.lock"]);
     assert_eq!(ids(&lab, "frozen/plan.lock"), first);
     // What the table says is a part of the run, where it lies is not.

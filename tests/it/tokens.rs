@@ -134,7 +134,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer, sma
 fn byte_level_bpe_prompts_are_exact() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = load(&folder(&lab, &library));
-    every_prompt_is_as_long_as_asked(&library, tokenizer, 16);
+    every_prompt_is_as_long_as_asked(&library, tokenizer, 24);
 }
 
 #[test]
@@ -174,7 +174,7 @@ endpoints:
 models: {{ tiny: {{ id: default_model, tokenizer: model }} }}
 scenarios: {{ short: {{ base: B1, output_tokens: 1 }} }}
 phases: {{ fill: 0s, stabilize: 0s, measure: 500ms, drain: 60s }}
-validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }}, client_saturated: {{ suspect: 100% }} }}
+validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }} }}
 sweeps:
   s:
     matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], prompt_tokens: {lengths}, batch_size: [2] }}
@@ -225,10 +225,11 @@ fn a_server_of_another_tokenizer_is_told() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
     let mock = Mock::start(&[]);
-    lab.write("plan.yaml", &on_a_server(mock.port, "[400]"));
+    // Words and the tokens of a small vocabulary differ by little: this plan wants every difference told.
+    let plan = on_a_server(mock.port, "[400]").replace("validity: {", "validity: { prompt_length: { suspect: 0% },");
+    lab.write("plan.yaml", &plan);
     let ended = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("prompt_length"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("prompt_length"), "{}", ended.stderr);
     for run in lab.runs().values() {
         assert!(run.json["facts"]["probe_prompt"]["server"].as_u64().is_some_and(|tokens| tokens > 0));
         assert!(run.records.iter().all(|record| record.row.intended_prompt_tokens == 400));
