@@ -1,6 +1,6 @@
 //! `lengths` of a scenario: how many tokens prompts and answers have, where that differs from request to request.
 //!
-//! What the user writes (here), what runs carry ([`resolved`]), the presets, and tables that stand in files of their own.
+//! What the user writes (here), what runs carry (`resolved`), the presets, and tables that stand in files of their own.
 //! How a length is drawn is not known here: `workload` does it.
 
 mod presets;
