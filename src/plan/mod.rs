@@ -27,6 +27,7 @@ pub mod mix;
 mod mock_figures;
 pub mod model;
 mod objective;
+mod phases;
 mod prefix;
 mod process;
 mod profile;

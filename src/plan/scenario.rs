@@ -158,9 +158,7 @@ impl Content {
         // Requests of one length are what they would be without `lengths`, and the same run.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
-}
 
-impl Content {
     /// Lays a trace over the lengths that are there.
     fn take_trace(&mut self, replay: &Replay) {
         let most = |of: fn(&TraceRequest) -> u32| replay.requests.0.iter().map(of).max().unwrap_or(0);
@@ -219,12 +217,15 @@ impl Resolved {
 
     /// Lays the fields that `patch` gives over this scenario, or over each one of a mix.
     pub fn apply(&mut self, patch: &Scenario) {
-        if !self.mix.is_empty() {
-            self.mix.iter_mut().for_each(|member| member.scenario.apply(patch));
-            let whole = std::mem::replace(self, Resolved::from_content(Content::default()));
-            *self = whole.summed_up();
-            return;
+        if self.mix.is_empty() {
+            return self.apply_to_one(patch);
         }
+        self.mix.iter_mut().for_each(|member| member.scenario.apply(patch));
+        let whole = std::mem::replace(self, Resolved::from_content(Content::default()));
+        *self = whole.summed_up();
+    }
+
+    fn apply_to_one(&mut self, patch: &Scenario) {
         let Scenario {
             base: _,
             description: _,

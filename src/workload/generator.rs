@@ -3,13 +3,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::talk::Talk;
-use crate::plan::{Cache, ContextCut, History, Prefix, Replay, TraceRequest};
+use crate::plan::{Cache, ContextCut, History, TraceRequest};
 use crate::units::Seed;
 
+use super::digest::{derived, digest};
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
 use super::nonce::{self, Nonce, NonceKey, Scope};
@@ -398,48 +397,4 @@ pub(super) fn write(
     // Prose has one quarter of a token for each character, see `tokens`.
     let weight = weight + (out.len() - length) as u32;
     (out, weight.div_ceil(CHARS_PER_TOKEN))
-}
-
-/// Twins, cold and warm, say the same: only their nonces differ.
-fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
-    let Content {
-        reuse,
-        system_tokens,
-        prompt_tokens,
-        output_tokens,
-        turns,
-        talk: _,
-        lengths,
-        trace,
-        prefix,
-        cache: _,
-    } = content;
-    let reuse: u8 = match reuse {
-        Reuse::SamePrompt => 0,
-        Reuse::None => 1,
-        Reuse::SharedSystem => 2,
-        Reuse::Conversation => 3,
-    };
-    let mut hash = Sha256::new();
-    hash.update(b"sweepline text 1\0");
-    hash.update(seed.to_le_bytes());
-    hash.update(repeat.to_le_bytes());
-    hash.update([reuse]);
-    for number in [system_tokens, prompt_tokens, output_tokens, turns] {
-        hash.update(number.to_le_bytes());
-    }
-    if let Some(lengths) = lengths {
-        hash.update(format!("lengths {lengths}\0"));
-    }
-    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
-        hash.update(format!("trace {sha256} {reading} {window:?}\0"));
-    }
-    if let Some(Prefix { share, tokens, groups, order }) = prefix {
-        hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
-    }
-    hash.finalize().into()
-}
-
-fn derived(digest: &[u8; 32], role: &[u8]) -> [u8; 32] {
-    Sha256::new().chain_update(digest).chain_update(role).finalize().into()
 }

@@ -7,6 +7,7 @@
 
 pub mod body;
 mod conversation;
+mod digest;
 mod exact;
 mod generator;
 pub mod lengths;

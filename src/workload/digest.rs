@@ -1,0 +1,52 @@
+//! What the texts of a run derive from, as one digest, and the keys that come from it.
+
+use sha2::{Digest, Sha256};
+
+use crate::plan::scenario::{Content, Reuse};
+use crate::plan::{Prefix, Replay};
+use crate::units::Seed;
+
+/// SHA-256 over what the texts of a run derive from. Twins, cold and warm, say the same: only their nonces differ.
+pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
+    let Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens,
+        turns,
+        talk: _,
+        lengths,
+        trace,
+        prefix,
+        cache: _,
+    } = content;
+    let reuse: u8 = match reuse {
+        Reuse::SamePrompt => 0,
+        Reuse::None => 1,
+        Reuse::SharedSystem => 2,
+        Reuse::Conversation => 3,
+    };
+    let mut hash = Sha256::new();
+    hash.update(b"sweepline text 1\0");
+    hash.update(seed.to_le_bytes());
+    hash.update(repeat.to_le_bytes());
+    hash.update([reuse]);
+    for number in [system_tokens, prompt_tokens, output_tokens, turns] {
+        hash.update(number.to_le_bytes());
+    }
+    if let Some(lengths) = lengths {
+        hash.update(format!("lengths {lengths}\0"));
+    }
+    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
+        hash.update(format!("trace {sha256} {reading} {window:?}\0"));
+    }
+    if let Some(Prefix { share, tokens, groups, order }) = prefix {
+        hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
+    }
+    hash.finalize().into()
+}
+
+/// A key of its own for each `role` that texts or draws have.
+pub(super) fn derived(digest: &[u8; 32], role: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(digest).chain_update(role).finalize().into()
+}
