@@ -48,6 +48,8 @@ mod smoke;
 mod store_errors;
 mod sweeps;
 mod terminal;
+mod texts;
+mod texts_read;
 mod threads;
 mod tokens;
 mod traces;
