@@ -38,7 +38,7 @@ fn text() -> Vec<String> {
 }
 
 /// Byte-level BPE, as the models of GPT's kin have it, with what is sent for a text that is no chat put in front.
-fn bpe() -> Library {
+pub fn bpe() -> Library {
     let mut library = Library::new(BPE::default());
     library.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
     library.with_decoder(Some(ByteLevel::default()));
@@ -62,7 +62,7 @@ fn unigram() -> Library {
 }
 
 /// The folder of a tokenizer with a chat template.
-fn folder(lab: &Lab, library: &Library) -> PathBuf {
+pub fn folder(lab: &Lab, library: &Library) -> PathBuf {
     lab.write("model/tokenizer_config.json", CONFIG);
     lab.write("model/chat_template.jinja", CHATML);
     lab.write("model/tokenizer.json", &library.to_string(false).unwrap()).parent().unwrap().to_owned()

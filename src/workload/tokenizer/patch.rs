@@ -10,8 +10,8 @@ const MOST_TRIES: usize = 600;
 const SPARES: [i64; 4] = [0, 3, 6, 12];
 /// What is put behind the prose. Those without a space are for tokenizers that make a token of every space.
 const PIECES: &[&str] = &[
-    " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".", "!",
-    "?",
+    " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
+    "!", "?",
 ];
 /// So near to the end the smallest piece is taken, further away the first that fits.
 const NEAR: u32 = 4;
