@@ -127,6 +127,17 @@ pub enum EngineError {
     /// The model's tokenizer, or its chat template, is no use.
     #[error("prompts cannot be counted: {0}")]
     Tokenizer(#[from] TokenizerError),
+    /// No prompt can be as short as all are asked to be.
+    #[error(
+        "no prompt has {asked} tokens: what the model is given around a text, and one token of text, have {shortest}; ask \
+         for {shortest} or more"
+    )]
+    TooShort {
+        /// Tokens of the longest prompt that is asked for.
+        asked: u32,
+        /// Tokens of the shortest one that can be made.
+        shortest: u32,
+    },
     /// Nobody listens.
     #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
@@ -166,6 +177,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
+    let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
     leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
@@ -197,7 +209,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let texts = done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
-    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples, texts })
+    Ok(Finished { facts: Facts { observed: seen.window, shortest_prompt, ..facts }, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
@@ -297,5 +309,6 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
             None => PromptCount::Estimate,
         }),
         probe_prompt: None,
+        shortest_prompt: None,
     }
 }

@@ -13,6 +13,7 @@ mod dataset_commands;
 mod defaults;
 mod diff;
 mod editor;
+mod exact;
 mod explain;
 mod extra;
 mod fuzz_smoke;
