@@ -1,219 +1,141 @@
-//! Runs that send a data set's own texts, as the servers' logs tell them, and runs whose lengths are drawn from one.
+//! `record: { text: true }`: what was sent and answered, word by word, against the servers' own logs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-use sweepline::rows::RequestRow;
+use serde_json::Value;
+use sweepline::rows::{TextRow, read_texts};
 
 use super::lab::{Lab, Run};
 use super::mock::Mock;
 
-/// What one server saw: the bodies of its requests, by the request's number.
-type Log = BTreeMap<u64, Value>;
+const CANARY: &str = "canary2b8e61f09d";
 
-/// A run and what its server saw.
-struct Told {
-    run: Run,
-    log: Log,
+/// A plan with one sweep of conversations on `a` (chat) and one of single requests on `b` (completions).
+fn plan(mocks: &[Mock; 2], head: &str, sweep: &str) -> String {
+    let [a, b] = mocks.each_ref().map(|mock| format!("http://127.0.0.1:{}/v1", mock.port));
+    format!(
+        "sweepline: 1\nname: texts\n{head}\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:
+  a: {{ url: '{a}', engine: mock, api_key: {{ secret: 'env:KEY' }} }}
+  b: {{ url: '{b}', engine: mock, api: completions }}
+scenarios: {{ talk: {{ base: D, output_tokens: 12 }}, short: {{ base: C, output_tokens: 12 }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms, min_requests: 20, at_most: 60s }}, drain: 60s }}
+sweeps:
+  talk: {{ matrix: {{ endpoint: a, scenario: talk, batch_size: 2 }} }}
+  short: {{ {sweep} matrix: {{ endpoint: b, scenario: short, batch_size: 2 }} }}
+"
+    )
 }
 
-impl Told {
-    fn rows(&self) -> impl Iterator<Item = &RequestRow> {
-        self.run.records.iter().map(|record| &record.row)
-    }
-
-    /// The first message of each request without its nonce, by number.
-    fn texts(&self) -> Vec<String> {
-        self.log.values().map(|body| bare(&said(body)[0].1).to_owned()).collect()
-    }
-
-    fn spec(&self, path: &str) -> &Value {
-        self.run.json["spec"].pointer(path).unwrap_or(&Value::Null)
-    }
+/// Runs the plan. 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+fn run(lab: &Lab, more: &[&str]) -> String {
+    let ended = lab.command(&[&["run", "plan.yaml"], more].concat()).env("KEY", CANARY).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(matches!(ended.status.code(), Some(0 | 3)), "{said}");
+    said
 }
 
-/// Role and text of each message of a body.
-fn said(body: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    body["messages"].as_array().unwrap().iter().map(|one| (text(&one["role"]), text(&one["content"]))).collect()
+fn start() -> [Mock; 2] {
+    [Mock::start(&["--ttft", "2ms", "--reasoning", "4"]), Mock::start(&["--ttft", "2ms", "--words", "escaped"])]
 }
 
-/// A text behind its nonce.
-fn bare(text: &str) -> &str {
-    let (nonce, rest) = text.split_once("] ").unwrap_or_else(|| panic!("no nonce: {text}"));
-    assert!(nonce.starts_with("[ref ") && nonce.len() == "[ref 482 773 194 205".len(), "{text}");
-    rest
+fn of<'a>(runs: &'a BTreeMap<String, Run>, endpoint: &str) -> &'a Run {
+    runs.values().find(|run| run.json["spec"]["endpoint"]["name"] == endpoint).unwrap()
 }
 
-/// The runs of a plan on two mocks of their own, `a` and `b`; `plan` is what comes after models and endpoints.
-fn told(lab: &Lab, plan: &str) -> Vec<Told> {
-    let mut mocks = ["a", "b"].map(|name| (name, Mock::start(&["--ttft", "1ms", "--itl", "1ms"])));
-    let urls = mocks
-        .each_ref()
-        .map(|(name, mock)| format!("  {name}: {{ url: http://127.0.0.1:{}/v1, engine: mock }}\n", mock.port));
-    let head = "sweepline: 1\nname: texts\nseed: 3\nmodels: { m: { id: tiny } }\n\
-                phases: { fill: 0s, stabilize: 0s, measure: 600ms, drain: 30s }\n";
-    lab.write("plan.yaml", &format!("{head}endpoints:\n{}{plan}", urls.concat()));
-    let ended = lab.run(&["run", "plan.yaml"]);
-    // 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
-    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
-    let lines: BTreeMap<&str, Vec<Value>> = mocks
-        .iter_mut()
-        .map(|(name, mock)| {
-            mock.terminate();
-            (*name, mock.log_now())
-        })
-        .collect();
-    let of = |run: Run| {
-        let endpoint = run.json["spec"]["endpoint"]["name"].as_str().unwrap();
-        let prefix = format!("{}-{}-", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
-        let number = |line: &Value| line["request_id"].as_str()?.strip_prefix(&prefix)?.parse().ok();
-        let body = |line: &Value| serde_json::from_str(line["request"].as_str()?).ok();
-        let log = lines[endpoint].iter().filter_map(|line| Some((number(line)?, body(line)?))).collect();
-        Told { run, log }
-    };
-    lab.runs().into_values().map(of).collect()
+fn texts(run: &Run) -> Vec<TextRow> {
+    read_texts(&run.dir.join("texts.parquet")).unwrap()
 }
 
-/// A ShareGPT file of `count` conversations, the k-th with 1 + k % 3 exchanges and each fourth with a system message.
-fn sharegpt(count: usize) -> String {
-    let one = |k: usize| {
-        let mut said = Vec::new();
-        if k % 4 == 0 {
-            said.push(json!({ "from": "system", "value": format!("You are clerk {k}.") }));
+/// What the log says of a request, by its number: the body, and the answer with its reasoning in front.
+fn logged(mock: &mut Mock, run: &Run) -> BTreeMap<u64, (Value, String)> {
+    mock.terminate();
+    let attempt = format!("{}-{}-", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
+    let lines = mock.log_now().into_iter().filter_map(|line| {
+        let number = line["request_id"].as_str()?.strip_prefix(&attempt)?.parse().unwrap();
+        let body = serde_json::from_str(line["request"].as_str().unwrap()).unwrap();
+        Some((number, (body, line["answer"].as_str().unwrap_or_default().to_owned())))
+    });
+    lines.collect()
+}
+
+/// Each row of the run says what the server's log says; gives how many there are.
+fn agree(run: &Run, mock: &mut Mock) -> usize {
+    let (rows, log) = (texts(run), logged(mock, run));
+    let requests: Vec<_> = run.records.iter().map(|record| &record.row).collect();
+    assert_eq!(rows.len(), requests.len(), "every request was made");
+    for (text, row) in rows.iter().zip(requests) {
+        assert_eq!((text.request, text.conversation, text.turn), (row.request, row.conversation, row.turn));
+        assert_eq!((text.truncated, &text.tool_calls), (false, &None));
+        let (body, answer) = &log[&text.request];
+        match body["messages"].is_array() {
+            true => assert_eq!(text.prompt, body["messages"].to_string()),
+            false => assert_eq!(text.prompt, body["prompt"].as_str().unwrap()),
         }
-        for turn in 0..=k % 3 {
-            said.push(json!({ "from": "human", "value": question(k, turn) }));
-            said.push(json!({ "from": "gpt", "value": answer(k, turn) }));
+        let said = format!("{}{}", text.reasoning.as_deref().unwrap_or(""), text.answer.as_deref().unwrap_or(""));
+        match row.outcome.is_ok() {
+            true => assert_eq!(&said, answer),
+            // What did not come any more was not kept.
+            false => assert!(answer.starts_with(&said), "{said:?} of {answer:?}"),
         }
-        json!({ "id": format!("c{k}"), "conversations": said }).to_string()
-    };
-    format!("[\n{}\n]\n", (0..count).map(one).collect::<Vec<_>>().join(",\n"))
-}
-
-fn question(k: usize, turn: usize) -> String {
-    format!("Question {turn} of visitor {k}: é, \"quotes\" and\nlines?")
-}
-
-/// An answer of 1 + k + turn estimated tokens.
-fn answer(k: usize, turn: usize) -> String {
-    "word".repeat(1 + k + turn)
-}
-
-/// The record that a question belongs to.
-fn number(text: &str) -> usize {
-    let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
-    let rest = text.split_once("visitor ").or_else(|| text.split_once("clerk ")).unwrap_or_else(|| panic!("{text}")).1;
-    digits(rest).parse().unwrap()
+        assert_eq!(text.reasoning.is_some(), body["messages"].is_array() && row.events > 0);
+    }
+    rows.len()
 }
 
 #[test]
-fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
+fn texts_are_those_of_the_servers_logs() {
     let lab = Lab::new();
-    lab.write("data/chats.json", &sharegpt(12));
-    let plan = "scenarios: { chats: { data: { file: data/chats.json } } }\n\
-                sweeps: { s: { matrix: { endpoint: [a, b], scenario: chats, qps: [40, 60] } } }\n";
-    let all = told(&lab, plan);
-    assert_eq!(all.len(), 4);
-    let longest = all.iter().map(Told::texts).max_by_key(Vec::len).unwrap();
-    assert!(longest.len() > 24, "{} requests", longest.len());
-    for one in &all {
-        let texts = one.texts();
-        assert_eq!(texts, longest[..texts.len()], "at every server and load");
-        let rows: BTreeMap<u64, &RequestRow> = one.rows().map(|row| (row.request, row)).collect();
-        for ((at, body), text) in one.log.iter().zip(&texts) {
-            let (k, row) = (number(text), rows[at]);
-            let messages = said(body);
-            assert_eq!(messages.len(), if k % 4 == 0 { 2 } else { 1 });
-            assert_eq!(messages.last().unwrap().0, "user");
-            assert!(messages.last().unwrap().1.ends_with(&question(k, 0)), "{messages:?}");
-            assert_eq!(body["max_tokens"], 1 + k, "as many tokens as the answer has");
-            assert_eq!((row.requested_tokens, row.reusable_tokens), (1 + k as u32, Some(0)));
-        }
-    }
-    // Every record comes once before any comes again, each time in another order.
-    let passes: Vec<Vec<usize>> =
-        longest.chunks(12).map(|pass| pass.iter().map(|text| number(text)).collect()).collect();
-    for pass in passes.iter().filter(|pass| pass.len() == 12) {
-        assert_eq!(pass.iter().copied().collect::<BTreeSet<_>>(), (0..12).collect());
-    }
-    assert!(passes[0] != passes[1] && passes[0] != (0..12).collect::<Vec<_>>(), "{passes:?}");
-    // The same text twice, and nothing that a cache could know: nonces differ.
-    let heads: BTreeSet<String> =
-        all.iter().flat_map(|one| one.log.values().map(|body| said(body)[0].1[..24].to_owned())).collect();
-    assert_eq!(heads.len(), all.iter().map(|one| one.log.len()).sum::<usize>());
-    // No text is stored with the results, but how many there were, and of which file.
-    let stored = std::fs::read_to_string(all[0].run.dir.join("run.json")).unwrap();
-    assert!(!stored.contains("visitor"));
-    assert_eq!(all[0].spec("/scenario/data/records"), 12);
-    let frozen = lab.ok(&["freeze", "plan.yaml"]).stdout;
-    assert!(!frozen.contains("visitor") && frozen.contains("file: data/chats.json"), "{frozen}");
+    let mut mocks = start();
+    lab.write("plan.yaml", &plan(&mocks, "record: { text: true }", ""));
+    run(&lab, &[]);
+    lab.ok(&["verify"]);
+    let runs = lab.runs();
+    let [a, b] = [of(&runs, "a"), of(&runs, "b")];
+    assert!(agree(a, &mut mocks[0]) >= 20 && agree(b, &mut mocks[1]) >= 20);
+    // Conversations stand there with their histories, and no file has the key.
+    let deep = texts(a).into_iter().find(|text| text.turn > Some(1)).expect("a third turn");
+    assert!(serde_json::from_str::<Vec<Value>>(&deep.prompt).unwrap().len() >= 5, "{deep:?}");
+    assert!(texts(a).iter().all(|text| !format!("{text:?}").contains("canary")));
+    // A file that was tampered with is found.
+    let file = a.dir.join("texts.parquet");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let ended = lab.run(&["verify"]);
+    assert!(ended.code != Some(0) && ended.stdout.contains("texts.parquet has another SHA-256"), "{ended:?}");
 }
 
 #[test]
-fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_without_a_nonce() {
+fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
     let lab = Lab::new();
-    lab.write("chats.json", &sharegpt(5));
-    let plan = "nonce: off\nscenarios: { chats: { data: { file: chats.json, order: file }, output_tokens: 3 } }\n\
-                sweeps: { s: { matrix: { endpoint: a, scenario: chats, qps: 40 } } }\n";
-    let all = told(&lab, plan);
-    let one = &all[0];
-    assert!(one.log.len() > 10, "{}", one.log.len());
-    let rows: BTreeMap<u64, &RequestRow> = one.rows().map(|row| (row.request, row)).collect();
-    for (at, body) in &one.log {
-        let k = *at as usize % 5;
-        let messages = said(body);
-        assert_eq!(messages.last().unwrap().1, question(k, 0));
-        assert_eq!(messages.len() == 2, k % 4 == 0);
-        assert_eq!(body["max_tokens"], 3, "as many as the scenario says");
-        let row = rows[at];
-        let again = if *at < 5 { 0 } else { row.intended_prompt_tokens };
-        assert_eq!(row.reusable_tokens, Some(again), "what comes again is known by then");
+    let mocks = start();
+    lab.write("plan.yaml", &plan(&mocks, "", ""));
+    let said = run(&lab, &[]);
+    assert!(!said.contains("without texts"), "{said}");
+    let before = lab.runs();
+    for run in before.values() {
+        assert!(!run.dir.join("texts.parquet").exists() && run.json["files"]["texts.parquet"].is_null());
+        assert!(run.json["spec"]["record"].is_null());
     }
-}
-
-#[test]
-fn conversations_carry_their_own_turns() {
-    let lab = Lab::new();
-    lab.write("chats.json", &sharegpt(7));
-    let plan = "scenarios:\n  real: { base: D, data: { file: chats.json } }\n  scripted: { base: real, history: scripted }\n  \
-                two: { base: scripted, turns: 2 }\n\
-                sweeps: { s: { matrix: { endpoint: a, scenario: [real, scripted, two], batch_size: 3 } } }\n";
-    for one in told(&lab, plan) {
-        let scenario = one.spec("/labels/scenario").as_str().unwrap().to_owned();
-        let mut turns: BTreeMap<u64, u32> = BTreeMap::new();
-        let mut records: BTreeMap<u64, usize> = BTreeMap::new();
-        for row in one.rows() {
-            let Some(body) = one.log.get(&row.request) else { continue };
-            let (conversation, turn) = (row.conversation.unwrap(), row.turn.unwrap());
-            let mut messages = said(body);
-            let first = bare(&messages[0].1).to_owned();
-            let k = number(&first);
-            assert_eq!(*records.entry(conversation).or_insert(k), k, "one conversation is of one record");
-            messages[0].1 = first;
-            if k % 4 == 0 {
-                assert_eq!(messages.remove(0), ("system".to_owned(), format!("You are clerk {k}.")));
-            }
-            assert_eq!(messages.len(), 2 * turn as usize + 1, "{scenario}: {messages:?}");
-            for (at, (role, text)) in messages.iter().enumerate() {
-                let (own, is_user) = (at / 2, at % 2 == 0);
-                assert_eq!(role, if is_user { "user" } else { "assistant" });
-                match (is_user, scenario.as_str()) {
-                    (true, _) => assert_eq!(*text, question(k, own)),
-                    (false, "real") => assert_ne!(*text, answer(k, own), "what the server said"),
-                    (false, _) => assert_eq!(*text, answer(k, own), "what was recorded"),
-                }
-            }
-            assert_eq!(body["max_tokens"], 1 + k + turn as usize);
-            let most = turns.entry(conversation).or_default();
-            *most = turn.max(*most);
-        }
-        // A conversation has as many turns as its record, where it was not still under way at the end.
-        let most = if scenario == "two" { 1 } else { 2 };
-        let whole =
-            turns.iter().filter(|(conversation, last)| **last as usize == (records[conversation] % 3).min(most));
-        assert!(whole.count() + 3 >= turns.len() && turns.len() > 6, "{scenario}: {turns:?}");
-        assert!(turns.iter().all(|(conversation, last)| *last as usize <= (records[conversation] % 3).min(most)));
-        assert_eq!(turns.values().max(), Some(&(most as u32)));
-    }
+    // A sweep asks for its own; the results stay, and what to type is said.
+    lab.write("plan.yaml", &plan(&mocks, "", "record: { text: true },"));
+    let said = run(&lab, &[]);
+    assert!(said.contains("nothing to do"), "{said}");
+    let line = said.lines().find(|line| line.contains("without texts")).expect(&said);
+    let short = &of(&before, "b").json["id"].as_str().unwrap()[..8];
+    let typed = line.split_once("to measure again: ").unwrap().1;
+    assert_eq!(typed, format!("--force --only \"id[:8] in ['{short}']\""), "{line}");
+    assert_eq!(before.keys().collect::<Vec<_>>(), lab.runs().keys().collect::<Vec<_>>());
+    let said = run(&lab, &["--force", "--only", &format!("id[:8] in ['{short}']")]);
+    assert!(!said.contains("without texts"), "{said}");
+    let runs = lab.runs();
+    assert!(!of(&runs, "a").dir.join("texts.parquet").exists());
+    let kept = of(&runs, "b");
+    assert_eq!(kept.json["files"]["texts.parquet"]["rows"], texts(kept).len());
+    assert!(!texts(kept).is_empty());
+    // A sweep that wants none says so over its plan.
+    lab.write("plan.yaml", &plan(&mocks, "record: { text: true }", "record: { text: false },"));
+    let said = run(&lab, &["--only", "sweep == 'short'"]);
+    assert!(!said.contains("without texts"), "{said}");
 }

@@ -4,14 +4,13 @@ use super::{Checker, steps};
 use crate::dataset::Format;
 use crate::plan::data::TableOf;
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scenario};
-use crate::plan::scenario::{Content, Reuse, resolve};
+use crate::plan::model::{Plan, Scenario, Sweep};
+use crate::plan::scenario::{Content, Resolved, Reuse, resolve};
 use crate::plan::tree::Step;
 
 impl Checker<'_> {
     /// Checks `data` of a scenario. What its file holds was looked at when the plan was loaded.
     pub(super) fn data(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
-        let resolved = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
         if let Some(data) = &scenario.data {
             self.table_of_data(&steps!["scenarios", name, "data"], &data.table());
             if !scenario.mix.is_empty() {
@@ -20,14 +19,31 @@ impl Checker<'_> {
                 let at = steps!["scenarios", name, "data"];
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
-        } else if !resolved.as_ref().is_some_and(|content| content.data.is_some()) {
+        }
+        let resolved = resolve(name, &plan.scenarios);
+        if scenario.data.is_none() && !resolved.as_ref().is_some_and(sends_data) {
             return;
         }
-        if !self.beside_data(name, scenario) && resolved.is_some_and(|content| shares(&content)) {
+        if !self.beside_data(name, scenario) && resolved.is_some_and(|resolved| shares(&resolved.content)) {
             let message = format!("scenario `{name}` sends a data set, and its base says what prompts share");
             let remedy = "start from B1 for first questions, or from D for whole conversations";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    /// Checks that no axis of a sweep says what a data set says.
+    pub(super) fn data_of_sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
+        let scenarios = sweep.values("scenario").into_iter().map(|value| value.to_string());
+        let sends = |scenario: &String| resolve(scenario, &plan.scenarios).as_ref().is_some_and(sends_data);
+        let Some(scenario) = scenarios.into_iter().find(sends) else { return };
+        for field in ["prompt_tokens", "system_tokens", "lengths"] {
+            let Some((_, place)) = sweep.written(field).into_iter().next() else { continue };
+            let message =
+                format!("scenario `{scenario}` of sweep `{name}` sends a data set, which says what `{field}` would");
+            let remedy = "remove the axis, or give the other scenarios a sweep of their own";
+            let at = [steps!["sweeps", name].as_slice(), &place].concat();
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
@@ -82,6 +98,11 @@ impl Checker<'_> {
             self.report_key(&inside(&steps!["filter", name]), diagnostic);
         }
     }
+}
+
+/// Whether a scenario, or one of a mix, sends a data set.
+fn sends_data(scenario: &Resolved) -> bool {
+    scenario.content.data.is_some() || scenario.mix.iter().any(|member| sends_data(&member.scenario))
 }
 
 /// Whether a scenario says that its prompts share more than a conversation's history.

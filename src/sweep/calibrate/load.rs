@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expand::{Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use crate::expand::{
+    Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
+};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
@@ -105,7 +107,8 @@ fn at_peak(spec: &RunSpec) -> Load {
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
-    Content { prompt_tokens, output_tokens, lengths: None, trace: None, ..content.clone() }
+    let turns = content.mean_turns().round().max(1.0) as u32;
+    Content { prompt_tokens, output_tokens, turns, lengths: None, trace: None, data: None, ..content.clone() }
 }
 
 /// One load of short prompts that differ.
@@ -225,6 +228,7 @@ impl CalibrationLoad {
             timeouts: Timeouts::default(),
             connections: self.connections,
             engine: self.engine,
+            record: Recording::default(),
             seed: Seed(0),
             repeat: 0,
         }
