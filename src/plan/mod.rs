@@ -33,6 +33,7 @@ mod price;
 mod process;
 mod profile;
 mod read;
+mod record;
 mod recover;
 mod remedy;
 mod report;
