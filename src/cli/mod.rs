@@ -99,11 +99,11 @@ pub enum Command {
     List(list::ListArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
-    /// Show what each load brings and costs, where curves bend, and what the objective allows
+    /// Show what each load brings and costs, and where curves bend
     Curves(curves::CurvesArgs),
-    /// Say how many instances a load takes under the objective, and what they cost
+    /// Say how many instances a load takes, and what they cost
     Capacity(capacity::CapacityArgs),
-    /// Compare decoding with what memory bandwidth allows, and look for symptoms
+    /// Compare decoding with memory bandwidth, and look for symptoms
     Diagnose(diagnose::DiagnoseArgs),
     /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
     Dataset(dataset::DatasetArgs),

@@ -23,15 +23,19 @@ pub fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
         let text = "bandwidth allows: bytes per second over the bytes that one step reads: all weights, and with `shape` the KV \
                     cache of all streams. measured: 1 / p50 TPOT.";
         out.push_str(&format::fill(" ", 2, text));
+        if bound.predicted.iter().filter_map(Predicted::ratio).any(|ratio| ratio > 1.0) {
+            let text = "above 100 %: what is declared is not what runs there, or a step makes several tokens (speculative decoding).";
+            out.push_str(&format::fill(" ", 2, text));
+        }
     }
     for reason in bound.unpredicted {
-        out.push_str(&format::fill("  not computed:", 4, reason));
+        out.push_str(&format::fill("  not computed: ", 4, reason));
     }
     out.push_str("\nsymptoms\n");
     for diagnosis in diagnoses {
         out.push_str(&symptom(diagnosis));
     }
-    out.push_str(&format::fill("\nnot measured:", 2, NOT_MEASURED));
+    out.push_str(&format::fill("\nnot measured: ", 2, NOT_MEASURED));
     out
 }
 
@@ -73,11 +77,11 @@ fn symptom(diagnosis: &Diagnosis) -> String {
         Finding::Seen(evidence) => {
             let mut out = format!("\n  seen: {}\n", symptom.title);
             for Evidence { text, .. } in evidence {
-                out.push_str(&format::fill("    where:", 6, &plain(text)));
+                out.push_str(&format::fill("    where: ", 6, &plain(text)));
             }
-            out.push_str(&format::fill("    likely:", 6, symptom.regime));
-            out.push_str(&format::fill("    confirm with:", 6, symptom.confirm));
-            out.push_str(&format::fill("    try first:", 6, symptom.response));
+            out.push_str(&format::fill("    likely: ", 6, symptom.regime));
+            out.push_str(&format::fill("    confirm with: ", 6, symptom.confirm));
+            out.push_str(&format::fill("    try first: ", 6, symptom.response));
             out
         }
         Finding::NotSeen(why) => format!("\n  not seen: {}\n{}", symptom.title, format::fill("   ", 4, why)),

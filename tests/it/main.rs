@@ -5,6 +5,7 @@ mod arrivals;
 mod bad;
 mod broken;
 mod calibrate;
+mod capacity;
 mod commands;
 mod connections;
 mod conversations;
