@@ -204,7 +204,7 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
 }
 
 /// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
-fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
+pub fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
     sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
     sorted

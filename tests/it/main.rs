@@ -14,6 +14,7 @@ mod defaults;
 mod diff;
 mod editor;
 mod explain;
+mod export;
 mod extra;
 mod fuzz_smoke;
 mod hostile_matrices;
