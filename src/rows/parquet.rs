@@ -147,7 +147,7 @@ fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Resul
 fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
     let path = path.to_owned();
     let mut reader = guarded(&path, || open(&path))?;
-    let mut next = move || {
+    let next = move || {
         let batch = || reader.next().transpose().map_err(|error| RowsError::damaged(&path, error));
         guarded(&path, batch).transpose()
     };
