@@ -1,11 +1,11 @@
 //! A text that makes a prompt exactly as long as asked.
 //!
 //! The words of a text are counted from a table, cut where the sum is right, and the whole prompt is encoded to see
-//! whether it holds; where it does not, the cut moves by the difference and the whole is encoded again. Ids are never made
-//! up and decoded: such texts do not encode to the same ids again.
+//! whether it holds; where it does not, the cut moves by the difference and the whole is encoded again; where that leads
+//! nowhere, `patch` looks on. Ids are never made up and decoded: such texts do not encode to the same ids again.
 
 use super::words::Costs;
-use super::{Tokenizer, TokenizerError};
+use super::{Tokenizer, TokenizerError, patch};
 
 /// How often a whole prompt is encoded before the nearest one is taken.
 const MOST_TRIES: usize = 16;
@@ -83,12 +83,13 @@ impl Tokenizer {
             }
             budget += off;
         }
-        Ok(best.expect("at least one text was tried"))
+        let best = best.expect("at least one text was tried");
+        if best.tokens == target { Ok(best) } else { patch::search(&mut draft, whole, (frame, target), best) }
     }
 }
 
 /// A text under way: prose that grows as needed, and what its words cost.
-struct Draft<'c, 'a, 'p> {
+pub(super) struct Draft<'c, 'a, 'p> {
     costs: Costs<'c>,
     parts: Parts<'a, 'p>,
     prose: String,
@@ -123,8 +124,20 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         joined([head, &self.prose[..self.end(words)], ending])
     }
 
+    /// Tokens of a text by the table.
+    pub(super) fn cost(&mut self, text: &str) -> i64 {
+        self.costs.text(text)
+    }
+
+    /// As much prose as has at most `room` tokens by the table.
+    pub(super) fn prose_below(&mut self, room: i64) -> String {
+        self.grow(room);
+        let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
+        self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned()
+    }
+
     /// What may stand around the prose, the best first: the ending goes before any part of the head does.
-    fn outers(&self) -> Vec<(&'a str, &'a str)> {
+    pub(super) fn outers(&self) -> Vec<(&'a str, &'a str)> {
         let (heads, ending) = (self.parts.heads, self.parts.ending);
         let heads: Vec<&str> = if heads.is_empty() { vec![""] } else { heads.iter().map(String::as_str).collect() };
         heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
@@ -237,7 +250,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
 }
 
 /// What there is of the parts, spaces between them.
-fn joined(parts: [&str; 3]) -> String {
+pub(super) fn joined(parts: [&str; 3]) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" ")
 }

@@ -5,6 +5,7 @@
 
 mod config;
 pub(super) mod fit;
+mod patch;
 mod python;
 mod template;
 mod words;
