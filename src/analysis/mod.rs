@@ -15,16 +15,23 @@ mod idle;
 pub mod lengths;
 pub mod measure;
 pub mod metric;
+pub mod paired;
 mod prompts;
 pub mod quantile;
+pub mod replicates;
 pub mod request;
 mod reuse;
 pub mod slo;
 pub mod stats;
 mod steady;
+pub mod student;
 pub mod verdict;
 pub mod window;
 
+#[cfg(test)]
+mod known_answers;
+#[cfg(test)]
+mod simulations;
 #[cfg(test)]
 pub mod synthetic;
 

@@ -33,6 +33,7 @@ mod run;
 mod schema;
 mod selection;
 mod show;
+mod texts;
 mod verify;
 mod why;
 mod workspace;

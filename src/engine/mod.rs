@@ -36,6 +36,7 @@ pub mod steps;
 mod tally;
 mod target;
 mod template;
+mod texts;
 mod threads;
 mod timer;
 mod tls;
@@ -64,6 +65,7 @@ pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
+pub use texts::TextSink;
 pub use trace::Trace;
 
 use client::{Common, Cut};
@@ -78,6 +80,7 @@ use pattern::Pattern;
 use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
+use texts::Texts;
 
 /// One run to execute.
 pub struct Job {
@@ -97,6 +100,8 @@ pub struct Job {
     pub sink: Box<dyn Sink>,
     /// Where time series go.
     pub samples: Box<dyn SampleSink>,
+    /// Where what is sent and answered goes, word by word; none where that is not kept.
+    pub texts: Option<Box<dyn TextSink>>,
 }
 
 /// A run that came to its end.
@@ -106,6 +111,8 @@ pub struct Finished {
     pub facts: Facts,
     /// How many samples its time series have.
     pub samples: u64,
+    /// Of how many requests texts are kept, where they are.
+    pub texts: Option<u64>,
 }
 
 /// Why a run did not come to its end.
@@ -164,7 +171,7 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts } = job;
     let observer = Observer::new(Arc::clone(&progress));
     // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
     let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
@@ -181,7 +188,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
-    let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
+    let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
+    let recorder = Recorder::start(sink, texts, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
         pattern: Pattern::new(&spec, &target, &id_prefix),
@@ -203,11 +211,11 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     });
     let done = executor.run(stop).await?;
     let facts = facts(&spec, &done, clock);
-    done.recorder.finish().map_err(EngineError::Sink)?;
+    let texts = done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
     let prompt_count = Some(prompt_count);
-    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples })
+    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.

@@ -1,5 +1,6 @@
 //! What is known of one request so far, event by event; becomes its row whenever it ends.
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::rows::{Outcome, Record, RequestRow, Stamp, TokenSource};
@@ -9,6 +10,7 @@ use super::gaps::Gaps;
 use super::io::Read;
 use super::sse::Event;
 use super::template::Template;
+use super::texts::Words;
 
 /// Bytes of text that a token has in most languages: what the room for an answer is guessed from.
 const TOKEN_BYTES: usize = 5;
@@ -56,6 +58,8 @@ pub struct Tally {
     marked_done: bool,
     /// When the last byte of the body came: the place that the request held is free.
     freed: Option<u64>,
+    /// What is kept word by word, where the run does.
+    words: Option<Box<Words>>,
 }
 
 /// A request that is over. Boxed, for it passes through many hands.
@@ -71,8 +75,8 @@ impl Entry {
     /// For the writer's thread. The box stays with the thread that made it: an allocator is slow where one thread frees
     /// what another has allocated.
     pub fn unbox(self) -> Unwritten {
-        let Tally { row, gaps, digest, .. } = *self.0;
-        Unwritten { row, gaps, digest }
+        let Tally { row, gaps, digest, words, .. } = *self.0;
+        Unwritten { row, gaps, digest, words }
     }
 }
 
@@ -82,19 +86,20 @@ pub struct Unwritten {
     row: RequestRow,
     gaps: Gaps,
     digest: Option<[u8; 8]>,
+    words: Option<Box<Words>>,
 }
 
 impl Unwritten {
-    /// Bytes that its gaps take.
+    /// Bytes that its gaps and its texts take.
     pub fn size(&self) -> usize {
-        self.gaps.size()
+        self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
-    /// As it is written.
-    pub fn into_record(self) -> Record {
-        let Unwritten { mut row, gaps, digest } = self;
+    /// As it is written, and its texts where they are kept.
+    pub fn into_record(self) -> (Record, Option<Box<Words>>) {
+        let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
-        Record { row, gaps_ns: gaps.to_vec() }
+        (Record { row, gaps_ns: gaps.to_vec() }, words)
     }
 }
 
@@ -112,7 +117,13 @@ impl Tally {
             digest: None,
             marked_done: false,
             freed: None,
+            words: None,
         })
+    }
+
+    /// Keeps what the request says, which is `body`, and what it is answered.
+    pub fn keep_texts(&mut self, body: Bytes) {
+        self.words = Some(Box::new(Words::new(body)));
     }
 
     /// Takes one event of the stream, which came with `read`. True when it carried text.
@@ -156,6 +167,9 @@ impl Tally {
         if let Some((text, channel)) = body.only_text() {
             self.template.learn(data, text, channel);
         }
+        if let Some(words) = &mut self.words {
+            words.take_calls(data);
+        }
         let (content, reasoning) = (body.content(), body.reasoning());
         let is_output = !content.is_empty() || body.has_tool_call();
         if !is_output && reasoning.is_empty() {
@@ -173,6 +187,9 @@ impl Tally {
         self.note(&body);
         self.content.push_str(body.content());
         self.reasoning.push_str(body.reasoning());
+        if let Some(words) = &mut self.words {
+            words.take_calls(data);
+        }
         self.row.done_ns = Some(at);
         self.freed = Some(at);
         if self.content.is_empty() && self.reasoning.is_empty() && !body.has_tool_call() {
@@ -247,6 +264,9 @@ impl Tally {
         }
         self.count_tokens();
         self.digest = self.digest();
+        if let Some(words) = &mut self.words {
+            words.answered(&self.content, std::mem::take(&mut self.reasoning));
+        }
         let answer = std::mem::take(&mut self.content);
         (Entry(self), answer)
     }

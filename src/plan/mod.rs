@@ -32,6 +32,7 @@ mod prefix;
 mod process;
 mod profile;
 mod read;
+mod record;
 mod recover;
 mod remedy;
 mod report;

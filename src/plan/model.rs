@@ -24,6 +24,7 @@ pub use super::phases::{Between, PhasesPatch};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
 pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
+pub use super::record::RecordPatch;
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
 pub use super::talk::{ContextCut, History, Sessions, Think};
@@ -91,6 +92,9 @@ pub struct Plan {
     /// How the load generator is built; decides how much load this machine can make, not what a run is.
     #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
     pub engine: LoadEnginePatch,
+    /// What runs keep besides their numbers. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    pub record: RecordPatch,
     /// Ask for answers token by token. Also per scenario, or an axis.
     #[serde(default = "yes")]
     pub stream: bool,
@@ -356,6 +360,9 @@ pub struct Sweep {
     /// How the load generator is built, merged field by field over the plan's.
     #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
     pub engine: LoadEnginePatch,
+    /// What runs keep besides their numbers, merged field by field over the plan's.
+    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    pub record: RecordPatch,
     /// Ask for answers token by token; default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]

@@ -80,7 +80,7 @@ fn report(listed: Listed) -> Result<RunReport, StoreError> {
         return Ok(RunReport { id, files });
     };
     files.push(FileReport { name: RUN_JSON.to_owned(), problem: None });
-    for table in Table::ALL {
+    for table in record.tables() {
         let mut problem = digest_problem(&dir, &record, table)?;
         if problem.is_none() {
             problem = page_problem(&dir, &record, table);

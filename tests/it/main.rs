@@ -49,6 +49,7 @@ mod smoke;
 mod store_errors;
 mod sweeps;
 mod terminal;
+mod texts;
 mod threads;
 mod tokens;
 mod traces;

@@ -6,7 +6,7 @@ use super::Mock;
 
 fn usage(mock: &Mock, path: &str, body: &Value) -> Value {
     let answer = mock.post(path, body);
-    assert_eq!(answer.status(), 200, "{}", answer.body);
+    assert_eq!(answer.status(), 200, "{}", answer.text());
     answer.json()["usage"]["prompt_tokens"].clone()
 }
 
@@ -30,7 +30,8 @@ fn counts_ahead_are_those_of_usage() {
                 assert_eq!(mock.post("/tokenize", &chat).status(), 400, "it counts no chats");
             }
             _ => {
-                let tokens = |text: &Value| json!(count(json!({ "content": text }))["tokens"].as_array().unwrap().len());
+                let tokens =
+                    |text: &Value| json!(count(json!({ "content": text }))["tokens"].as_array().unwrap().len());
                 assert_eq!(tokens(&text["prompt"]), of_text);
                 assert_eq!(tokens(&mock.post("/apply-template", &chat).json()["prompt"]), of_chat);
             }
