@@ -172,9 +172,11 @@ pub struct Model {
     pub precision: Option<String>,
     /// The model's tokenizer: its tokenizer.json, or a folder that has it with tokenizer_config.json and
     /// chat_template.jinja. Relative to the plan's file. Prompts then have exactly the asked number of tokens, those of the
-    /// chat template among them; without it lengths are estimates.
+    /// chat template among them; without it lengths are estimates. `server`: the server counts by its /tokenize, where it has
+    /// one (vLLM, SGLang, llama.cpp).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"tokenizers/llama-3.1")]
+    #[schemars(example = &"server")]
     pub tokenizer: Option<TokenizerPath>,
 }
 

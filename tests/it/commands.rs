@@ -136,6 +136,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("export", "exports_have_a_row_for_each_run_or_request"),
     ("export --format", "exports_have_a_row_for_each_run_or_request"),
     ("export --rows", "exports_have_a_row_for_each_run_or_request"),
+    ("export --columns", "columns_are_chosen_by_name_and_pattern"),
+    ("export --wide", "a_pivot_has_loads_across_and_metrics_down"),
     ("export --output", "exports_have_a_row_for_each_run_or_request"),
     ("export --results", "results_go_where_they_are_told_to"),
     ("export --set", "every_command_with_a_plan_takes_values"),
@@ -841,7 +843,9 @@ fn exports_have_a_row_for_each_run_or_request() {
     }
     let refused = lab.run(&["export", "--format", "parquet", "--rows", "requests"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("results/runs/*/requests.parquet"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("-o FILE"), "{}", refused.stderr);
+    lab.ok(&["export", "--rows", "requests", "-o", "requests.parquet"]);
+    assert!(std::fs::read(lab.path().join("requests.parquet")).unwrap().starts_with(b"PAR1"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod diff;
 mod editor;
 mod exact;
 mod explain;
+mod export;
 mod extra;
 mod fuzz_smoke;
 mod hostile_matrices;
