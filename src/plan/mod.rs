@@ -30,6 +30,7 @@ pub mod model;
 mod objective;
 mod phases;
 mod prefix;
+mod price;
 mod process;
 mod profile;
 mod read;
