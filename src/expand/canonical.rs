@@ -13,8 +13,8 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Sessions,
-    Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar,
+    Sessions, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -261,8 +261,19 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, trace, prefix, cache } =
-        content;
+    let Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens,
+        turns,
+        talk,
+        lengths,
+        trace,
+        data,
+        prefix,
+        cache,
+    } = content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
@@ -276,6 +287,12 @@ fn each_of_scenario(content: &Content, put: Put) {
     if let Some(limit) = context_limit {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
+    }
+    // The digest of the texts stands for them, wherever they came from and however they were read.
+    if let Some(Corpus { order, output_tokens, source }) = data {
+        put("scenario.data.", "order", text(order.name()));
+        some(output_tokens, |tokens| put("scenario.data.", "output_tokens", int(*tokens)));
+        put("scenario.data.", "texts", text(&source.texts));
     }
     if *history != History::default() {
         put("scenario.", "history", text(history.name()));

@@ -131,7 +131,7 @@ impl Place<'_> {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
             "lengths.joint" => &["lengths"],
-            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace", "data"],
             _ => &[field],
         };
         if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
@@ -191,7 +191,8 @@ impl Place<'_> {
         let field = match (table, field) {
             ("trace", "from" | "to") => "window",
             ("trace", "reading") => "as",
-            ("trace", "sha256") => "file",
+            ("trace", "sha256") | ("data", "texts") => "file",
+            ("data", "output_tokens") => return self.request_field("output_tokens"),
             _ => field,
         };
         steps.extend(keys(&[field]));
@@ -262,6 +263,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "output_tokens" => scenario.output_tokens.is_some(),
         "lengths" => scenario.lengths.is_some(),
         "trace" => scenario.trace.is_some(),
+        "data" => scenario.data.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
         "think" => scenario.think.is_some(),

@@ -155,7 +155,11 @@ impl<'p> SweepView<'p> {
         let on_axis = self.values("sessions");
         let arrive = on_axis.iter().any(open)
             || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| one.content.talk.sessions == Sessions::Open);
-        if arrive { self.tokens("turns", |scenario| scenario.content.requests_per_arrival()) } else { (1, 1) }
+        if arrive {
+            self.tokens("turns", |scenario| scenario.content.requests_per_arrival().round() as u32)
+        } else {
+            (1, 1)
+        }
     }
 
     /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.
@@ -188,7 +192,8 @@ impl<'p> SweepView<'p> {
     pub fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
-            .any(|scenario| scenario.content.lengths.is_some() || scenario.content.trace.is_some())
+            .map(|scenario| &scenario.content)
+            .any(|content| content.lengths.is_some() || content.trace.is_some() || content.data.is_some())
     }
 
     /// The endpoints that are no mocks.

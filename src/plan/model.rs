@@ -15,6 +15,9 @@ pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
+pub use super::data::{
+    Corpus, DataFile, DataNote, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource, data_notes,
+};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
 pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
@@ -269,6 +272,10 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
     pub trace: Option<TraceFile>,
+    /// A data set whose texts are sent: each record's first question, or with `base: D` its whole conversation. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json", "filter": { "prompt_tokens": { "max": 4000 } } }))]
+    pub data: Option<DataFile>,
     /// Texts that prompts share. No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]

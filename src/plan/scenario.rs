@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::extra::{Json, lay};
 use super::lengths::{Lengths, WrittenLengths};
 use super::mix::weights;
-use super::model::{Cache, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::model::{Cache, Corpus, DataFile, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
 
@@ -45,6 +45,9 @@ pub struct Content {
     /// The trace that gives lengths and arrivals, and what prompts share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Replay>,
+    /// The data set whose texts are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Corpus>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
@@ -109,6 +112,7 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
         talk: Talk::PLAIN,
         lengths: None,
         trace: None,
+        data: None,
         prefix: None,
         cache: Cache::Warm,
     }
@@ -122,15 +126,24 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 impl Content {
     /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
     pub fn least_context(&self) -> u64 {
-        let Content { system_tokens, prompt_tokens, output_tokens, prefix, .. } = self;
+        let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
+        if let Some(data) = data {
+            return data.most_tokens(1)[2].into();
+        }
         let prefix = prefix.map_or(0, |prefix| prefix.tokens);
         [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
     }
 
-    /// Requests that an arrival of an open loop brings: where conversations arrive, their turns, as far as none is cut short.
-    pub fn requests_per_arrival(&self) -> u32 {
+    /// Requests that an arrival of an open loop brings, on average: where conversations arrive, their turns, as far as none
+    /// is cut short.
+    pub fn requests_per_arrival(&self) -> f64 {
         let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
-        if arrive { self.turns } else { 1 }
+        if arrive { self.mean_turns() } else { 1.0 }
+    }
+
+    /// Turns of a conversation on average; 1 where there is none.
+    pub fn mean_turns(&self) -> f64 {
+        self.data.as_ref().map_or(f64::from(self.turns), |data| data.means(self.turns).turns)
     }
 }
 
@@ -166,6 +179,21 @@ impl Content {
         self.output_tokens = most(|request| request.output_tokens);
         self.lengths = None;
         self.trace = Some(replay.clone());
+    }
+
+    /// Lays a data set over the lengths that are there; of a conversation all its turns are sent.
+    fn take_data(&mut self, corpus: Corpus) {
+        self.turns = if self.reuse == Reuse::Conversation { corpus.most_turns() } else { 1 };
+        self.lengths = None;
+        self.data = Some(corpus);
+    }
+
+    /// Lays over a data set what its requests are to have of their own: turns and tokens asked for.
+    fn adjust_data(&mut self, turns: Option<u32>, output: Option<u32>) {
+        let Some(corpus) = &mut self.data else { return };
+        corpus.output_tokens = output.or(corpus.output_tokens);
+        self.turns = turns.unwrap_or(self.turns).min(corpus.most_turns());
+        [self.prompt_tokens, self.output_tokens, _] = corpus.most_tokens(self.turns);
     }
 }
 
@@ -240,6 +268,7 @@ impl Resolved {
             context_limit,
             context_cut,
             trace,
+            data,
             prefix,
             cache,
             stream,
@@ -268,6 +297,10 @@ impl Resolved {
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
             self.content.take_trace(replay);
         }
+        if let Some(corpus) = data.as_ref().and_then(DataFile::corpus) {
+            self.content.take_data(corpus);
+        }
+        self.content.adjust_data(*turns, *output_tokens);
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);

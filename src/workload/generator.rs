@@ -1,5 +1,7 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
+mod data;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -16,38 +18,13 @@ use super::lengths::Sampler;
 use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Opening, Texts};
+use super::prompt::{Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
 use super::tokenizer::TokenizerError;
 use super::words::Topic;
 
-/// What one request says anew; in a conversation the history comes on top.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// The system message, where the scenario has one.
-    pub system: Option<Arc<str>>,
-    /// The user's message.
-    pub user: String,
-    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
-    pub own_nonce: Option<String>,
-    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
-    pub intended_prompt_tokens: u32,
-    /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
-    /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
-    pub reusable_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
-
-/// How long a request is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
-    /// Tokens of the user's text.
-    pub prompt_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
+use data::Drawn;
 
 /// Writes the prompts of one run.
 ///
@@ -69,6 +46,8 @@ pub struct Generator {
     sampler: Option<Sampler>,
     /// Where a trace says how long prompts are and what they share.
     replayed: Option<Replayed>,
+    /// Where a data set says what users say.
+    drawn: Option<Drawn>,
     groups: Option<Groups>,
     group_texts: RefCell<Texts>,
     /// The user's text and its tokens, where all requests carry the same.
@@ -132,6 +111,7 @@ impl Generator {
         let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
         let keys = [b"trace blocks".as_slice(), b"trace texts"].map(|role| derived(&digest, role));
         let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
+        let drawn = content.data.as_ref().map(|data| Drawn::new(data, &derived(&digest, b"data order")));
         let content = content.clone();
         let mut generator = Generator {
             content,
@@ -143,6 +123,7 @@ impl Generator {
             system: None,
             sampler,
             replayed,
+            drawn,
             groups,
             group_texts,
             same: None,
@@ -190,6 +171,9 @@ impl Generator {
         if let Some(replayed) = &self.replayed {
             return self.replay(replayed, conversation);
         }
+        if let Some(drawn) = &self.drawn {
+            return self.said(drawn, conversation, turn);
+        }
         let lead = self.lead(conversation);
         let is_cold = self.content.cache == Cache::Cold;
         let own_nonce = if is_cold { self.own_nonce(conversation, turn) } else { None };
@@ -215,6 +199,9 @@ impl Generator {
 
     /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
+        if let Some(drawn) = &self.drawn {
+            return self.answered(drawn, conversation, turn);
+        }
         let mut dice = Dice::new(&self.answer_key, conversation, turn);
         let topic = self.topic(conversation);
         self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
@@ -303,17 +290,25 @@ impl Generator {
             let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
             return Lengths { prompt_tokens, output_tokens };
         }
+        if let Some(drawn) = &self.drawn {
+            return self.lengths_of_data(drawn, item, turn);
+        }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
     }
 
     /// The most tokens that a prompt has, history left out.
     pub fn most_prompt_tokens(&self) -> u32 {
-        self.content.prompt_tokens.saturating_add(self.lead_tokens())
+        // What is read has its system message in this.
+        let lead = if self.drawn.is_some() { 0 } else { self.lead_tokens(0) };
+        self.content.prompt_tokens.saturating_add(lead)
     }
 
-    /// Tokens of what stands before the user's first message: system message and shared text.
-    pub fn lead_tokens(&self) -> u32 {
+    /// Tokens of what stands before the first message of item `item`'s user: system message and shared text.
+    pub fn lead_tokens(&self, item: u64) -> u32 {
+        if let Some(drawn) = &self.drawn {
+            return self.lead_of_data(drawn, item);
+        }
         let groups = self.groups.as_ref().map_or(0, Groups::tokens);
         self.system.as_ref().map_or(0, |system| system.tokens) + groups
     }
@@ -321,7 +316,9 @@ impl Generator {
     /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
     /// exact, a chat template leaves no room for less.
     pub fn shortest_prompt(&self) -> Option<u32> {
-        Some(self.exact.as_ref()?.shortest(self.lead_tokens() > 0))
+        // A text of a data set is as long as it is.
+        let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
+        Some(exact.shortest(self.lead_tokens(0) > 0))
     }
 
     /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
@@ -331,8 +328,9 @@ impl Generator {
     }
 
     /// Turns of a conversation; 1 in the other scenarios.
-    pub fn turns(&self) -> u32 {
-        if self.content.reuse == Reuse::Conversation { self.content.turns } else { 1 }
+    pub fn turns(&self, conversation: u64) -> u32 {
+        let turns = if self.content.reuse == Reuse::Conversation { self.content.turns } else { 1 };
+        self.drawn.as_ref().map_or(turns, |drawn| turns.min(drawn.turns(conversation)))
     }
 
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
@@ -374,9 +372,9 @@ impl Generator {
     }
 
     /// Whether later turns of a conversation may stand at the front of a prompt.
-    fn may_open_a_prompt(&self) -> bool {
+    fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
-        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.lead_tokens() == 0
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.lead_tokens(item) == 0
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.
@@ -384,7 +382,7 @@ impl Generator {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
-            Reuse::Conversation => self.may_open_a_prompt().then_some(Scope::Request(item, turn)),
+            Reuse::Conversation => self.may_open_a_prompt(item).then_some(Scope::Request(item, turn)),
             Reuse::SamePrompt | Reuse::SharedSystem => {
                 (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
             }

@@ -27,6 +27,7 @@ impl Checker<'_> {
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(&name, &mut sweep, lacks_axes);
             let replays = self.replays(plan, &name, &sweep);
+            self.data_of_sweep(plan, &name, &sweep);
             self.load(&name, &sweep, lacks_axes, replays);
             self.grid(plan, &name, &sweep, lacks_axes);
             self.rest(&name, &sweep);
