@@ -123,7 +123,7 @@ impl<'a> Estimator<'a> {
         let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
         if let Some(course) = Course::new(&spec.load, phases) {
             let arrivals = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
-            let requests = arrivals * f64::from(spec.scenario.requests_per_arrival());
+            let requests = arrivals * spec.scenario.requests_per_arrival();
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;
@@ -182,7 +182,7 @@ fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
     let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
     let earlier = match content.reuse {
-        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        Reuse::Conversation => (content.mean_turns() - 1.0) / 2.0,
         _ => 0.0,
     };
     (lead + prompt + earlier * (prompt + output), output)

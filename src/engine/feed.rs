@@ -88,7 +88,7 @@ impl Feed {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];
         let Lengths { prompt_tokens, output_tokens } = generator.lengths(number, 0);
-        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
+        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(number), output_tokens })
     }
 
     /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes

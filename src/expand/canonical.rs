@@ -228,7 +228,7 @@ fn each_of_load(load: &Load, replays: bool, put: Put) {
             // A trace gives the instants in the place of a process.
             put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
-                Process::Poisson | Process::Constant => {}
+                Process::Poisson | Process::Constant | Process::Trace => {}
                 Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
                 Process::Gamma(Gamma::Cv(cv)) => put("load.", "arrivals.cv", Value::Decimal(*cv)),
             }
@@ -259,8 +259,20 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, trace, prefix, cache } =
-        content;
+    let Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens,
+        turns,
+        talk,
+        lengths,
+        trace,
+        prefix,
+        sharing,
+        turn_counts,
+        cache,
+    } = content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
@@ -298,6 +310,7 @@ fn each_of_scenario(content: &Content, put: Put) {
     if *sessions != Sessions::default() {
         put("scenario.", "sessions", text(sessions.name()));
     }
+    some(sharing, |sharing| put("scenario.", "sharing", text(sharing.digest())));
     put("scenario.", "system_tokens", int(*system_tokens));
     some(think, |think| {
         put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
@@ -309,6 +322,7 @@ fn each_of_scenario(content: &Content, put: Put) {
         put("scenario.trace.", "speed", Value::Decimal(*speed));
         some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));
     }
+    some(turn_counts, |counts| put("scenario.", "turn_counts", text(counts.digest())));
     put("scenario.", "turns", int(*turns));
 }
 

@@ -64,13 +64,15 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.
-    if content.lengths.is_none() && scenario.lengths.is_none() && content.trace.is_none() {
+    if content.lengths.is_none() && scenario.lengths.is_none() && content.trace.is_none() && !resolved.profiled {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
         scenario.output_tokens.get_or_insert(content.output_tokens);
     }
     scenario.system_tokens.get_or_insert(content.system_tokens);
     if content.reuse == Reuse::Conversation {
-        scenario.turns.get_or_insert(content.turns);
+        if content.turn_counts.is_none() {
+            scenario.turns.get_or_insert(content.turns);
+        }
         scenario.history.get_or_insert(content.talk.history);
         scenario.sessions.get_or_insert(content.talk.sessions);
         if content.talk.context_limit.is_some() {

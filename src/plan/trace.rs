@@ -49,6 +49,10 @@ pub struct TraceFile {
     #[serde(skip)]
     #[schemars(skip)]
     found: Option<Replay>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(super) lies_at: Option<PathBuf>,
 }
 
 fn one() -> Decimal {
@@ -228,7 +232,7 @@ pub(super) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
             continue;
         }
         match read(trace, &place.span(), loader, &mut known) {
-            Ok(replay) => trace.found = Some(replay),
+            Ok((replay, path)) => (trace.found, trace.lies_at) = (Some(replay), Some(path)),
             Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
         }
     }
@@ -239,7 +243,7 @@ fn read(
     span: &Span,
     loader: &Loader<'_>,
     known: &mut HashMap<(PathBuf, String), Replay>,
-) -> Result<Replay, Box<Diagnostic>> {
+) -> Result<(Replay, PathBuf), Box<Diagnostic>> {
     let written = &trace.file;
     let (_, canonical) = loader.locate(written, span)?;
     let path = loader.local(&canonical).ok_or_else(|| {
@@ -249,7 +253,7 @@ fn read(
     let (reading, window) = (trace.reading(), trace.window);
     let key = (path.clone(), format!("{reading} {window:?}"));
     if let Some(replay) = known.get(&key) {
-        return Ok(Replay { speed: trace.speed, ..replay.clone() });
+        return Ok((Replay { speed: trace.speed, ..replay.clone() }, path));
     }
     let cannot = |error: DatasetError| {
         let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
@@ -260,7 +264,7 @@ fn read(
     let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
     let replay = Replay { sha256: digest(&path).map_err(cannot)?, reading, speed: trace.speed, window, requests };
     known.insert(key, replay.clone());
-    Ok(replay)
+    Ok((replay, path))
 }
 
 /// Requests that can be replayed: neither too few nor too many, each with a time and lengths.

@@ -18,6 +18,8 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
         lengths,
         trace,
         prefix,
+        sharing,
+        turn_counts,
         cache: _,
     } = content;
     let reuse: u8 = match reuse {
@@ -42,6 +44,12 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
+    }
+    if let Some(sharing) = sharing {
+        hash.update(format!("sharing {}\0", sharing.digest()));
+    }
+    if let Some(counts) = turn_counts {
+        hash.update(format!("turns {}\0", counts.digest()));
     }
     hash.finalize().into()
 }

@@ -17,6 +17,7 @@ mod pauses;
 mod prefix;
 mod prose;
 mod replay;
+mod sharing;
 pub mod tokenizer;
 pub mod tokens;
 mod words;

@@ -35,6 +35,7 @@ mod outcomes;
 mod plans;
 mod prefixes;
 mod preview;
+mod profiles;
 mod readers;
 mod readme;
 mod realserver;

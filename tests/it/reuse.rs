@@ -201,6 +201,21 @@ fn a_lock_says_where_every_value_comes_from() {
 }
 
 #[test]
+fn a_lock_knows_what_was_written_in_other_words() {
+    let lab = lab();
+    for (arrivals, line) in [
+        ("gamma cv 2", "cv: 2"),
+        ("{ gamma: { burstiness: 0.25 } }", "cv: 2"),
+        ("{ bursts: { on: 1s, off: 1s }, process: gamma cv 3 }", "cv: 3"),
+    ] {
+        lab.write("plans/p.yaml", &PLAN.replace("qps: 20 }", &format!("qps: 20 }}, arrivals: {arrivals}")));
+        let lock = lab.ok(&["freeze", "plans/p.yaml"]).stdout;
+        let found = lock.lines().find(|found| found.trim_start().starts_with(line)).unwrap_or_else(|| panic!("{lock}"));
+        assert!(found.ends_with("# plans/p.yaml:10"), "{arrivals}: {found}");
+    }
+}
+
+#[test]
 fn secrets_stay_references_when_frozen() {
     let lab = lab();
     let key = "{ engine: vllm, url: \"http://127.0.0.1:9/v1\", api_key: { secret: env:THE_KEY } }";

@@ -147,3 +147,20 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     assert!(outside.code == Some(2) && outside.stderr.contains("E031"), "{outside:?}");
     lab.ok(&["check", "inner/plan.yaml", "--allow-outside"]);
 }
+
+#[test]
+fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(20));
+    lab.write("plan.yaml", &plan("a", "file: trace.jsonl"));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    assert_eq!(run.json["spec"]["load"]["open"]["arrivals"], "trace");
+    // What is stored is read again: the run is there and is not done twice.
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(preview["runs"][0]["state"], "cached", "{preview}");
+    // No plan says it.
+    lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
+    let check = lab.run(&["check", "word.yaml"]);
+    assert!(check.code == Some(2) && check.stderr.contains("`trace` is no way to space arrivals"), "{check:?}");
+}

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::expand::{Expansion, RunId, explicit};
-use crate::plan::{self, Format, Loaded, Step};
+use crate::expand::{Expansion, RunId};
+use crate::plan::scenario::resolve;
+use crate::plan::{self, Format, Loaded, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
 
@@ -49,17 +50,20 @@ pub fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.runs.iter().map(|run| run.id).collect()
 }
 
-/// The text of a lock.
-pub fn text(loaded: &Loaded, expansion: &Expansion) -> String {
+/// The text of a lock of `plan`, which is the loaded one with nothing left open.
+pub fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = plain(&loaded.file().display().to_string());
     let mut text = format!(
         "{VERSION}{version}, from {file}: every value with its origin, the ids of the runs at the end.\n\
          # `sweepline run --frozen FILE PLAN` refuses when the plan's runs are others.\n"
     );
-    let plan = serde_json::to_value(explicit(&loaded.plan)).unwrap_or(Value::Null);
+    let plan = serde_json::to_value(plan).unwrap_or(Value::Null);
     if let Value::Object(mut plan) = plan {
-        arrivals(&mut plan);
+        let records = |name: &String| resolve(name, &loaded.plan.scenarios).is_some_and(|one| one.arrivals.is_some());
+        if !loaded.plan.scenarios.keys().any(records) {
+            arrivals(&mut plan);
+        }
         table(&plan, &mut Vec::new(), &|path| origin(loaded, path), &mut text);
     }
     let ids = ids(expansion);

@@ -105,7 +105,7 @@ fn at_peak(spec: &RunSpec) -> Load {
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
-    Content { prompt_tokens, output_tokens, lengths: None, trace: None, ..content.clone() }
+    Content { prompt_tokens, output_tokens, lengths: None, trace: None, sharing: None, ..content.clone() }
 }
 
 /// One load of short prompts that differ.
