@@ -315,9 +315,12 @@ fn each_of_scenario(content: &Content, put: Put) {
     some(think, |think| {
         put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
     });
-    if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
+    if let Some(Replay { sha256, reading, speed, window, repeat, requests: _ }) = trace {
         some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
         put("scenario.trace.", "reading", text(reading));
+        if *repeat {
+            put("scenario.trace.", "repeat", Value::Bool(true));
+        }
         put("scenario.trace.", "sha256", text(sha256));
         put("scenario.trace.", "speed", Value::Decimal(*speed));
         some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));

@@ -9,7 +9,8 @@ use crate::plan::extra;
 use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sweep, Table,
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sessions,
+    Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -63,6 +64,9 @@ impl<'p> Resolver<'p> {
         scenario.apply(&request_fields(cell)?);
         has_room(&scenario.content)?;
         let load = load(sweep, cell, &scenario)?;
+        if scenario.opens_sessions && scenario.mix.is_empty() && load.qps().is_some() {
+            scenario.content.talk.sessions = Sessions::Open;
+        }
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),

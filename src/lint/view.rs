@@ -153,13 +153,14 @@ impl<'p> SweepView<'p> {
     pub fn requests_per_arrival(&self) -> (u32, u32) {
         let open = |name: &Scalar| *name == Scalar::Text(Sessions::Open.name().to_owned());
         let on_axis = self.values("sessions");
-        let arrive = on_axis.iter().any(open)
-            || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| one.content.talk.sessions == Sessions::Open);
-        if arrive {
-            self.tokens("turns", |scenario| scenario.content.requests_per_arrival().round() as u32)
-        } else {
-            (1, 1)
-        }
+        let by_themselves = |one: &Resolved| one.opens_sessions || one.content.talk.sessions == Sessions::Open;
+        let arrive =
+            on_axis.iter().any(open) || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| by_themselves(one));
+        let per_arrival = |one: &Resolved| match on_axis.is_empty() && by_themselves(one) {
+            true => one.content.mean_turns().round() as u32,
+            false => one.content.requests_per_arrival().round() as u32,
+        };
+        if arrive { self.tokens("turns", per_arrival) } else { (1, 1) }
     }
 
     /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.

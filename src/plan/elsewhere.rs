@@ -1,6 +1,8 @@
 //! A plan that is written down in another folder: the files that it names lie where they lay.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Component, Path, PathBuf};
 
 use super::model::Plan;
@@ -36,17 +38,39 @@ impl Plan {
     }
 }
 
-/// Gives a path the name that it has from `folder`; one that leads there already is left as it is written.
+/// Gives a path the name that it has from `folder`; one that leads there already, or to a copy, is left as it is written.
 fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
     let Some(lies_at) = lies_at else { return Ok(()) };
-    let leads_there = std::fs::canonicalize(folder.join(&*written)).is_ok_and(|path| path == lies_at);
+    let named = std::fs::canonicalize(folder.join(&*written));
+    if named.is_ok_and(|named| named == lies_at || is_copy(&named, lies_at).unwrap_or(false)) {
+        return Ok(());
+    }
     if !lies_at.starts_with(folder) && !allow_outside {
         return Err(Unreachable { written: written.clone() });
     }
-    if !leads_there {
-        *written = from(folder, lies_at).to_string_lossy().into_owned();
-    }
+    *written = from(folder, lies_at).to_string_lossy().into_owned();
     Ok(())
+}
+
+/// Whether two files hold the same bytes.
+fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
+    let [one, other] = [File::open(one)?, File::open(other)?];
+    if !one.metadata()?.is_file() || one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let [mut one, mut other] = [one, other].map(BufReader::new);
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 /// The way from a folder to a file, both without links.

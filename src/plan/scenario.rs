@@ -87,6 +87,8 @@ pub struct Resolved {
     pub arrivals: Option<Arc<Recorded>>,
     /// A profile says, here or at a base, what is not said otherwise.
     pub profiled: bool,
+    /// Arrivals of an open loop are conversations, as in the log of the profile.
+    pub opens_sessions: bool,
     /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
     pub mix: Vec<Member>,
 }
@@ -190,10 +192,6 @@ impl Content {
         }
         if let Some(counts) = &profiled.turns {
             (self.reuse, self.turns, self.turn_counts) = (Reuse::Conversation, counts.most(), Some(counts.clone()));
-            // The times of a file of conversations are those of their beginnings.
-            if profiled.arrivals.is_some() {
-                self.talk.sessions = Sessions::Open;
-            }
         }
     }
 
@@ -222,6 +220,7 @@ impl Resolved {
             extra: Table::new(),
             arrivals: None,
             profiled: false,
+            opens_sessions: false,
             mix: Vec::new(),
         }
     }
@@ -298,6 +297,8 @@ impl Resolved {
             self.content.take_profile(profiled);
             self.arrivals = profiled.arrivals.clone();
             self.profiled = true;
+            // The times of a file of conversations are those of their beginnings.
+            self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
         }
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
@@ -310,6 +311,7 @@ impl Resolved {
         }
         talk.history = history.unwrap_or(talk.history);
         talk.sessions = sessions.unwrap_or(talk.sessions);
+        self.opens_sessions &= sessions.is_none();
         talk.context_limit = context_limit.or(talk.context_limit);
         talk.context_cut = context_cut.unwrap_or(talk.context_cut);
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {

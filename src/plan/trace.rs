@@ -45,6 +45,11 @@ pub struct TraceFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
+    /// Begin again when it has ended: from its first request, one last gap after its last, or where the window ends. Default
+    /// false: the load ends with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub repeat: bool,
     /// What was found in the file when the plan was loaded.
     #[serde(skip)]
     #[schemars(skip)]
@@ -57,6 +62,10 @@ pub struct TraceFile {
 
 fn one() -> Decimal {
     Decimal::new(1, 0)
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_fail(on_bad: &OnBad) -> bool {
@@ -138,6 +147,9 @@ pub struct Replay {
     /// The part that is replayed: from and to, on the trace's clock; none: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
+    /// It begins again when it has ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeat: bool,
     /// The requests; no part of what is stored or compared, because the digest stands for them.
     #[serde(skip)]
     pub requests: TraceRequests,
@@ -175,7 +187,8 @@ pub struct TraceRequest {
 impl Replay {
     /// Requests per second at the speed of the replay, on average over its window.
     pub fn qps(&self) -> Decimal {
-        let seconds = self.length().secs() / self.speed.to_f64();
+        let length = if self.repeat { self.period() } else { self.length() };
+        let seconds = length.secs() / self.speed.to_f64();
         let rate = self.requests.0.len() as f64 / seconds.max(1e-9);
         // Six digits behind the point: an average has no more, and the digits are part of the run's identity.
         Decimal::new((rate * 1e6).round().clamp(1.0, 1e15) as i64, 6)
@@ -185,6 +198,18 @@ impl Replay {
     pub fn window(&self) -> [Nanos; 2] {
         let last = self.requests.0.last().map_or(Nanos::ZERO, |request| request.at);
         self.window.unwrap_or([Nanos::ZERO, Nanos(last.0.saturating_add(1))])
+    }
+
+    /// What one turn takes on the trace's clock, where it begins again: its window, or up to one last gap after its last request.
+    pub fn period(&self) -> Nanos {
+        let last_gap = match &self.requests.0[..] {
+            [.., before, last] => last.at.saturating_sub(before.at),
+            _ => Nanos::ZERO,
+        };
+        match self.window {
+            Some([from, to]) => to.saturating_sub(from),
+            None => self.length().saturating_add(last_gap),
+        }
     }
 
     /// How much of the trace's time is replayed: up to its last request.
@@ -253,7 +278,7 @@ fn read(
     let (reading, window) = (trace.reading(), trace.window);
     let key = (path.clone(), format!("{reading} {window:?}"));
     if let Some(replay) = known.get(&key) {
-        return Ok((Replay { speed: trace.speed, ..replay.clone() }, path));
+        return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
     }
     let cannot = |error: DatasetError| {
         let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
@@ -262,7 +287,14 @@ fn read(
     let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
     let options = Options { format: trace.format, mapping, on_bad, ..Options::default() };
     let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
-    let replay = Replay { sha256: digest(&path).map_err(cannot)?, reading, speed: trace.speed, window, requests };
+    let replay = Replay {
+        sha256: digest(&path).map_err(cannot)?,
+        reading,
+        speed: trace.speed,
+        window,
+        repeat: trace.repeat,
+        requests,
+    };
     known.insert(key, replay.clone());
     Ok((replay, path))
 }

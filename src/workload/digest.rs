@@ -39,7 +39,7 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     if let Some(lengths) = lengths {
         hash.update(format!("lengths {lengths}\0"));
     }
-    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
+    if let Some(Replay { sha256, reading, speed: _, window, repeat: _, requests: _ }) = trace {
         hash.update(format!("trace {sha256} {reading} {window:?}\0"));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use sweepline::rows::RequestRow;
 
 use super::lab::{Lab, Run};
 
@@ -50,17 +51,14 @@ fn profile(lab: &Lab, file: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(lab.path().join(file)).unwrap()).unwrap()
 }
 
-fn rows(run: &Run) -> impl Iterator<Item = &sweepline::rows::RequestRow> {
+fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|record| &record.row)
 }
 
-/// Part of a whole, in percent.
-fn percent(
-    run: &Run,
-    part: fn(&sweepline::rows::RequestRow) -> u32,
-    whole: fn(&sweepline::rows::RequestRow) -> u32,
-) -> f64 {
-    let sum = |of: fn(&sweepline::rows::RequestRow) -> u32| rows(run).map(|row| u64::from(of(row))).sum::<u64>();
+/// Part of a whole, in percent, of what was sent: what was not sent in time has no text.
+fn percent(run: &Run, part: fn(&RequestRow) -> u32, whole: fn(&RequestRow) -> u32) -> f64 {
+    let sent = || rows(run).filter(|row| row.reusable_tokens.is_some());
+    let sum = |of: fn(&RequestRow) -> u32| sent().map(|row| u64::from(of(row))).sum::<u64>();
     100.0 * sum(part) as f64 / sum(whole) as f64
 }
 
@@ -194,8 +192,9 @@ fn conversations_of_a_profile_have_its_turns_and_come_when_they_came() {
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let mut turns: BTreeMap<u64, (u64, u32)> = BTreeMap::new();
-    for row in rows(&run) {
-        let (first, most) = turns.entry(row.conversation.unwrap()).or_insert((row.scheduled_ns, 0));
+    // What was never begun has no conversation.
+    for (row, conversation) in rows(&run).filter_map(|row| Some((row, row.conversation?))) {
+        let (first, most) = turns.entry(conversation).or_insert((row.scheduled_ns, 0));
         (*first, *most) = ((*first).min(row.scheduled_ns), (*most).max(row.turn.unwrap() + 1));
     }
     // Those that began early had the time to end.
@@ -253,6 +252,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     );
     lab.ok(&["freeze", "plan.yaml", "-o", "locks/plan.lock", "--allow-outside"]);
     assert_eq!(ids("locks/plan.lock", &["--allow-outside"]), wanted);
+    lab.ok(&["preview", "plan.yaml", "--frozen", "locks/plan.lock", "--allow-outside"]);
     // A plan below is named from above.
     std::fs::create_dir(lab.path().join("below")).unwrap();
     for file in ["plan.yaml", "profile.json", "words.json", "parts"] {

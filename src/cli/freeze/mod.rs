@@ -69,7 +69,7 @@ impl Frozen {
     /// Refuses a plan that asks for other runs than the lock, and says which edits made it so.
     pub fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
-        let lock = lock::Lock::read(path)?;
+        let lock = lock::Lock::read(path, workspace.allow_outside)?;
         let frozen = expand(&lock.loaded.plan)?;
         let shown = path.display();
         if lock.ids != lock::ids(&frozen) {

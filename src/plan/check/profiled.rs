@@ -1,9 +1,9 @@
 //! Profiles: what is said beside one can be followed, and what it does not tell is said.
 
+use super::trace::says_trace;
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::model::{Plan, Scenario, Sweep};
-use crate::plan::profiled::ProfileFile;
 use crate::plan::scenario::{Reuse, resolve};
 
 impl Checker<'_> {
@@ -41,17 +41,18 @@ impl Checker<'_> {
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
     }
+}
 
-    /// Whether every scenario of a sweep brings the rate that its profile recorded, be it one that can be read or not.
-    pub(super) fn records(&self, plan: &Plan, sweep: &Sweep) -> bool {
-        let unread = |name: &str| {
-            let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());
-            file.is_some_and(|file: &ProfileFile| file.found().is_none())
-        };
-        let records = |name: &str| {
-            unread(name) || resolve(name, &plan.scenarios).is_some_and(|resolved| resolved.arrivals.is_some())
-        };
-        let scenarios = sweep.values("scenario");
-        !scenarios.is_empty() && scenarios.iter().all(|value| records(&value.to_string()))
-    }
+/// Whether every scenario of a sweep brings a rate of its own, by a trace or a profile, be it one that can be read or not.
+pub(super) fn brings_load(plan: &Plan, sweep: &Sweep) -> bool {
+    let unread = |name: &str| {
+        let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());
+        file.is_some_and(|file| file.found().is_none())
+    };
+    let records = |name: &str| {
+        let recorded = resolve(name, &plan.scenarios).and_then(|resolved| resolved.arrivals);
+        says_trace(name, &plan.scenarios) || unread(name) || recorded.is_some()
+    };
+    let scenarios = sweep.values("scenario");
+    !scenarios.is_empty() && scenarios.iter().all(|value| records(&value.to_string()))
 }

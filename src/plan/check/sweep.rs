@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::condition::Asked;
 use super::names::fields;
+use super::profiled::brings_load;
 use super::{Checker, out_of_range, steps};
 use crate::plan::axis;
 use crate::plan::error::{Code, Diagnostic};
@@ -26,7 +27,8 @@ impl Checker<'_> {
             let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(&name, &mut sweep, lacks_axes);
-            let brings_load = self.replays(plan, &name, &sweep) || self.records(plan, &sweep);
+            self.replays(plan, &name, &sweep);
+            let brings_load = brings_load(plan, &sweep);
             self.load(&name, &sweep, lacks_axes, brings_load);
             self.grid(plan, &name, &sweep, lacks_axes);
             self.rest(&name, &sweep);
