@@ -5,22 +5,23 @@ mod lead;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::plan::lengths::Range;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::talk::Talk;
 use crate::plan::{Cache, ContextCut, History};
 use crate::units::Seed;
 
 use super::digest::{derived, digest};
+use super::estimated;
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
-use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Texts};
-use super::prose::{self, Dice, Ending};
+use super::prose::{Dice, Ending};
 use super::replay::Replayed;
 use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
-use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 use lead::Lead;
 
@@ -180,7 +181,7 @@ impl Generator {
     ) -> (String, u32) {
         match &self.exact {
             Some(exact) => exact.alone(dice, topic, nonce, wanted),
-            None => write(dice, topic, nonce, wanted),
+            None => estimated::write(dice, topic, nonce, wanted),
         }
     }
 
@@ -266,9 +267,19 @@ impl Generator {
 
     /// The most tokens that a prompt has, history left out.
     pub fn most_prompt_tokens(&self) -> u32 {
-        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
-        let system = self.system.as_ref().map_or(0, |system| system.tokens);
-        self.content.prompt_tokens.saturating_add(system).saturating_add(groups)
+        self.content.prompt_tokens.saturating_add(self.least_lead())
+    }
+
+    /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
+    /// exact, a chat template leaves no room for less.
+    pub fn shortest_prompt(&self) -> Option<u32> {
+        Some(self.exact.as_ref()?.shortest(self.has_lead()))
+    }
+
+    /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
+    pub fn prompt_range(&self) -> Range {
+        let one = Range::one(self.content.prompt_tokens);
+        self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
     }
 
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
@@ -329,24 +340,4 @@ impl Generator {
             }
         }
     }
-}
-
-/// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
-pub(super) fn write(
-    dice: &mut Dice,
-    topic: &'static Topic,
-    nonce: Option<Nonce>,
-    (tokens, ending): (u32, Ending),
-) -> (String, u32) {
-    let (length, weight) = nonce::size(nonce);
-    let budget = (tokens.saturating_mul(CHARS_PER_TOKEN)).saturating_sub(weight) as usize;
-    // One sentence more than wanted is written before the cut.
-    let mut out = String::with_capacity(length + budget + 256);
-    if let Some(nonce) = nonce {
-        nonce.push(&mut out);
-    }
-    prose::write(&mut out, dice, topic, budget, ending);
-    // Prose has one quarter of a token for each character, see `tokens`.
-    let weight = weight + (out.len() - length) as u32;
-    (out, weight.div_ceil(CHARS_PER_TOKEN))
 }

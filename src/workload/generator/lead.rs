@@ -117,15 +117,26 @@ impl Generator {
     /// Tokens that the first prompt of `item` has in common with others by a profile: of what is too short to say anything, none.
     pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
         let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));
+        // A chat template leaves no room for less of its own.
+        let own = self.shortest_prompt().unwrap_or(0);
+        let tokens = tokens.min(lengths.prompt_tokens.saturating_sub(own));
         if tokens < LEAST_COMMON { 0 } else { tokens }
+    }
+
+    /// Whether something may stand before the user's first message.
+    pub(super) fn has_lead(&self) -> bool {
+        self.system.is_some() || self.groups.is_some() || self.categories.is_some()
+    }
+
+    /// The fewest tokens that stand before the user's first message: what requests have in common by a profile, some have not.
+    pub fn least_lead(&self) -> u32 {
+        self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
     }
 
     /// Tokens of what stands before the user's first message in item `item`: system message and shared text.
     pub fn lead_tokens(&self, item: u64) -> u32 {
-        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
-        let system = self.system.as_ref().map_or(0, |system| system.tokens);
         let common = if self.categories.is_some() { self.shared_tokens(item, self.whole_lengths(item, 0)) } else { 0 };
-        system + groups + common
+        self.least_lead() + common
     }
 
     /// Turns of conversation `item`, as far as none is cut short; 1 in the other scenarios.
