@@ -185,7 +185,7 @@ fn tokens(content: &Content) -> (f64, f64) {
     }
     let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
     let earlier = match content.reuse {
-        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        Reuse::Conversation => (content.mean_turns() - 1.0) / 2.0,
         _ => 0.0,
     };
     (lead + prompt + earlier * (prompt + output), output)
