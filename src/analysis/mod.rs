@@ -22,7 +22,9 @@ mod reuse;
 pub mod slo;
 pub mod stats;
 mod steady;
+pub mod turns;
 pub mod verdict;
+mod waits;
 pub mod window;
 
 #[cfg(test)]

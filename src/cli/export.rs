@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::{OfClass, PlanMetrics};
+use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
+use crate::analysis::turns::{measure_turn, turns};
+use crate::analysis::{OfClass, PlanMetrics, RunMetrics};
+use crate::export::parts::{self, Part, PartsOfRun, Turn};
 use crate::export::runs::{self, BRIEF, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Sheet, lengths, requests};
+use crate::export::{Csv, Format, Json, Markdown, Sheet, requests};
 use crate::plan::Plan;
-use crate::rows::{Replay, RunLabels};
+use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::answers::{self, Answered};
@@ -31,7 +33,8 @@ pub struct ExportArgs {
     /// How the table is written; parquet: one row per run with every metric that needs no plan
     #[arg(long, value_enum, default_value = "csv")]
     format: Written,
-    /// One row per run, one per class of a mix, one per bucket of prompt and output tokens, or one per request
+    /// One row per run, one per class of a mix, one per bucket of prompt and output tokens, one per turn of conversations, or
+    /// one per request
     #[arg(long, value_enum, default_value = "runs")]
     rows: Rows,
     /// The file to write; without it the table goes to stdout (parquet: to runs.parquet in the results folder)
@@ -63,6 +66,8 @@ enum Rows {
     Classes,
     /// A bucket of prompt or output tokens of a run whose requests differ in length.
     Lengths,
+    /// A turn of a run of conversations.
+    Turns,
     /// A request.
     Requests,
 }
@@ -91,11 +96,7 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     if args.format == Written::Parquet {
         return parquet(&args, &store, &chosen);
     }
-    let format: &dyn Format = match args.format {
-        Written::Csv => &Csv,
-        Written::Json => &Json,
-        Written::Markdown | Written::Parquet => &Markdown,
-    };
+    let format = format(&args);
     match args.rows {
         Rows::Runs | Rows::Classes => {
             let mut damaged = None;
@@ -108,8 +109,17 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
             let exit = write(args.output.as_deref(), format, sheet)?;
             damaged.map_or(Ok(exit), |error| Err(error.into()))
         }
-        Rows::Lengths => write_lengths(&args, &store, &chosen, format),
+        Rows::Lengths => write_parts(&args, &store, &chosen, by_length),
+        Rows::Turns => write_parts(&args, &store, &chosen, by_turn),
         Rows::Requests => write_requests(&args, &store, &chosen, format),
+    }
+}
+
+fn format(args: &ExportArgs) -> &'static dyn Format {
+    match args.format {
+        Written::Csv => &Csv,
+        Written::Json => &Json,
+        Written::Markdown | Written::Parquet => &Markdown,
     }
 }
 
@@ -187,24 +197,36 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
     }
 }
 
-/// Writes the table of lengths, one run in memory at a time. A run that cannot be read ends the table with an error.
-fn write_lengths(args: &ExportArgs, store: &Store, chosen: &[Chosen], format: &dyn Format) -> Result<Exit, Failure> {
+/// How a run is measured in parts.
+type Measured<P> = Result<Vec<(P, RunMetrics)>, RowsError>;
+
+fn by_length(run: &RunReader, facts: &Facts) -> Measured<Bucket> {
+    let buckets = buckets(run.rows(), facts).into_iter();
+    buckets.map(|bucket| Ok((bucket, measure_bucket(run, bucket, facts)?))).collect()
+}
+
+fn by_turn(run: &RunReader, facts: &Facts) -> Measured<Turn> {
+    turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
+}
+
+/// Writes the table of parts of runs, one run in memory at a time. A run that cannot be read ends the table with an error.
+fn write_parts<P: Part>(
+    args: &ExportArgs,
+    store: &Store,
+    chosen: &[Chosen],
+    measure: fn(&RunReader, &Facts) -> Measured<P>,
+) -> Result<Exit, Failure> {
     let axes = runs::axes(chosen.iter().map(|run| &run.labels));
     let failure = std::cell::RefCell::new(None);
-    let measured = |run: &Chosen| -> Result<lengths::BucketsOfRun, StoreError> {
-        let (read, facts) = (store.read(&run.record)?, &run.record.facts);
-        let mut measured = Vec::new();
-        for bucket in buckets(read.rows(), facts) {
-            let metrics = measure_bucket(&read, bucket, facts)?;
-            measured.push((bucket, metrics));
-        }
-        Ok((run.labels.clone(), measured))
+    let measured = |run: &Chosen| -> Result<PartsOfRun<P>, StoreError> {
+        let read = store.read(&run.record)?;
+        Ok((run.labels.clone(), measure(&read, &run.record.facts)?))
     };
     let read = chosen.iter().map_while(|run| measured(run).map_err(|error| failure.replace(Some(error))).ok());
-    let sheet = lengths::sheet(&axes, read);
+    let sheet = parts::sheet(&axes, read);
     let is_brief = args.format == Written::Markdown;
-    let sheet = if is_brief { brief(sheet, &axes, &lengths::BRIEF) } else { sheet };
-    let exit = write(args.output.as_deref(), format, sheet)?;
+    let sheet = if is_brief { brief(sheet, &axes, &parts::BRIEF) } else { sheet };
+    let exit = write(args.output.as_deref(), format(args), sheet)?;
     failure.into_inner().map_or(Ok(exit), |error| Err(error.into()))
 }
 
@@ -239,15 +261,18 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 }
 
 fn parquet(args: &ExportArgs, store: &Store, chosen: &[Chosen]) -> Result<Exit, Failure> {
-    if args.rows == Rows::Lengths {
-        return Err(Failure::Usage("lengths are written as csv, json or markdown".to_owned()));
+    let parts = match args.rows {
+        Rows::Classes => Some("classes"),
+        Rows::Lengths => Some("lengths"),
+        Rows::Turns => Some("turns"),
+        Rows::Runs | Rows::Requests => None,
+    };
+    if let Some(parts) = parts {
+        return Err(Failure::Usage(format!("{parts} are written as csv, json or markdown")));
     }
     if args.rows == Rows::Requests {
         let files = args.folder.results.display();
         return Err(Failure::Usage(format!("requests are Parquet already: {files}/runs/*/requests.parquet")));
-    }
-    if args.rows == Rows::Classes {
-        return Err(Failure::Usage("classes are written as csv, json or markdown".to_owned()));
     }
     let mut seen = std::collections::HashSet::new();
     let mut stored = Vec::new();

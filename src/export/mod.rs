@@ -2,8 +2,8 @@
 
 mod csv;
 mod json;
-pub mod lengths;
 mod markdown;
+pub mod parts;
 pub mod requests;
 pub mod runs;
 pub mod runs_parquet;
