@@ -36,7 +36,8 @@ mod tests {
         assert!(turns(&rows, &facts).is_empty());
         for (at, record) in records.iter_mut().enumerate() {
             record.row.turn = Some(at as u32 % 3);
-            record.row.sent_ns = record.row.sent_ns.map(|sent| sent - [0, 5_000_000, 10_000_000][at % 3]);
+            record.row.sent_ns =
+                record.row.sent_ns.map(|at_ns| at_ns.saturating_sub([0, 5_000_000, 10_000_000][at % 3]));
         }
         let run: Records = records.into_iter().collect();
         let events = Events::of(&run, &facts, &[]).unwrap();
