@@ -7,7 +7,10 @@
 
 pub mod binomial;
 pub mod calibration;
+pub mod capacity;
 mod classes;
+pub mod curve;
+pub mod diagnosis;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -15,18 +18,27 @@ mod idle;
 pub mod lengths;
 pub mod measure;
 pub mod metric;
+pub mod paired;
 mod prompts;
 pub mod quantile;
+pub mod replicates;
 pub mod request;
 mod reuse;
+pub mod roofline;
 pub mod slo;
 pub mod stats;
 mod steady;
+pub mod student;
+mod tokens;
 pub mod turns;
 pub mod verdict;
 mod waits;
 pub mod window;
 
+#[cfg(test)]
+mod known_answers;
+#[cfg(test)]
+mod simulations;
 #[cfg(test)]
 pub mod synthetic;
 
@@ -36,4 +48,5 @@ pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
 pub use stats::{Estimate, Interval, Summary, Value};
+pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

@@ -181,6 +181,13 @@ impl Ordered<'_> {
     }
 }
 
+/// The type 7 quantile of `rising` values at `permille` thousandths; none without values.
+pub(super) fn sorted_quantile(rising: &[f64], permille: u64) -> Option<f64> {
+    let at = |index: u64| rising[index as usize];
+    let ordered = Ordered { observed: rising.len() as u64, at: &at, failures: 0, largest: None };
+    if rising.is_empty() { None } else { ordered.quantile(permille).exact() }
+}
+
 /// Between `a` and `b`, computed from the nearer end as numpy does, so that it never leaves them.
 fn lerp(a: f64, b: f64, share: f64) -> f64 {
     if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }

@@ -27,6 +27,8 @@ enum What {
     Preview,
     /// The JSON Schema of `diff --format json` (schemas/diff.schema.json).
     Diff,
+    /// The JSON Schema of `export --format json`, with every column (schemas/export.schema.json).
+    Export,
     /// The JSON Schema of what `dataset profile` writes (schemas/profile.schema.json).
     Profile,
 }
@@ -39,6 +41,7 @@ pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
         What::Columns => output::print(&crate::rows::columns_markdown())?,
         What::Preview => output::print(&preview::schema_text())?,
         What::Diff => output::print(&diff::schema_text())?,
+        What::Export => output::print(&crate::export::schema::text())?,
         What::Profile => output::print(&dataset::schema_text())?,
     }
     Ok(Exit::Done)

@@ -127,6 +127,17 @@ pub enum EngineError {
     /// The model's tokenizer, or its chat template, is no use.
     #[error("prompts cannot be counted: {0}")]
     Tokenizer(#[from] TokenizerError),
+    /// No prompt can be as short as all are asked to be.
+    #[error(
+        "no prompt has {asked} tokens: what the model is given around a text, and one token of text, have {shortest}; ask \
+         for {shortest} or more"
+    )]
+    TooShort {
+        /// Tokens of the longest prompt that is asked for.
+        asked: u32,
+        /// Tokens of the shortest one that can be made.
+        shortest: u32,
+    },
     /// Nobody listens.
     #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
@@ -164,8 +175,14 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let observer = Observer::new(Arc::clone(&progress));
     // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
     let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
+    let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
+        Some(true) => PromptCount::Server,
+        Some(false) => PromptCount::Tokenizer,
+        None => PromptCount::Estimate,
+    };
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
+    let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
     leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
@@ -197,7 +214,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let texts = done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
-    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples, texts })
+    let prompt_count = Some(prompt_count);
+    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
@@ -292,10 +310,8 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
-        prompt_count: Some(match spec.model.tokenizer.as_ref().filter(|_| spec.scenario.trace.is_none()) {
-            Some(_) => PromptCount::Tokenizer,
-            None => PromptCount::Estimate,
-        }),
+        prompt_count: None,
         probe_prompt: None,
+        shortest_prompt: None,
     }
 }

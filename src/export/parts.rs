@@ -6,7 +6,7 @@ use crate::analysis::{PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
 
 use super::runs::{label_cells, label_columns};
-use super::{Cell, Column, Sheet};
+use super::{Cell, Column, Kind, Sheet};
 
 /// Columns that a person reads: what Markdown shows.
 pub const BRIEF: [&str; 16] = [
@@ -39,8 +39,16 @@ pub trait Part {
 impl Part for Bucket {
     fn columns() -> Vec<Column> {
         vec![
-            Column::new("by", "What the requests of the row have in common: prompt_tokens or output_tokens."),
-            Column::new("tokens", "How many: meant to be sent, or asked for; first and last of the bucket."),
+            Column::new(
+                "by",
+                Kind::Text,
+                "What the requests of the row have in common: prompt_tokens or output_tokens.",
+            ),
+            Column::new(
+                "tokens",
+                Kind::Text,
+                "How many: meant to be sent, or asked for; first and last of the bucket.",
+            ),
         ]
     }
 
@@ -55,7 +63,7 @@ pub struct Turn(pub u32);
 
 impl Part for Turn {
     fn columns() -> Vec<Column> {
-        vec![Column::new("turn", "Turn of the conversation that the requests of the row are, from 0.")]
+        vec![Column::new("turn", Kind::Int, "Turn of the conversation that the requests of the row are, from 0.")]
     }
 
     fn cells(&self) -> Vec<Cell> {
@@ -66,15 +74,20 @@ impl Part for Turn {
 /// A run's labels and its parts, measured.
 pub type PartsOfRun<P> = (RunLabels, Vec<(P, RunMetrics)>);
 
+/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
+    let mut others = P::columns();
+    others.extend(metric::columns(Scope::Rows).iter().map(Column::of));
+    let mut columns = label_columns(axes, &others);
+    columns.extend(others);
+    columns
+}
+
 /// All parts of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
 pub fn sheet<'a, P: Part>(axes: &[String], runs: impl Iterator<Item = PartsOfRun<P>> + 'a) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Rows);
-    let mut others = P::columns();
-    others.extend(metrics.iter().map(|column| Column::new(&column.name, &column.doc)));
-    let mut columns = label_columns(axes, &others);
-    columns.extend(others);
-    let axes = axes.to_vec();
+    let (columns, axes) = (columns::<P>(axes), axes.to_vec());
     let rows = runs.flat_map(move |(labels, parts)| {
         let labels = label_cells(&labels, &axes);
         let row = |(part, measured): (P, RunMetrics)| {

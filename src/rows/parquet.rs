@@ -152,10 +152,14 @@ fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Resul
 }
 
 /// The batches of a row file, one after the other.
-fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>>, RowsError> {
-    let mut reader = guarded(path, || open(path))?;
-    let mut next = move || reader.next().transpose().map_err(|error| RowsError::damaged(path, error));
-    Ok(std::iter::from_fn(move || guarded(path, &mut next).transpose()))
+fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
+    let path = path.to_owned();
+    let mut reader = guarded(&path, || open(&path))?;
+    let next = move || {
+        let batch = || reader.next().transpose().map_err(|error| RowsError::damaged(&path, error));
+        guarded(&path, batch).transpose()
+    };
+    Ok(std::iter::from_fn(next))
 }
 
 /// Opens a row file and refuses one of a later version.
@@ -276,4 +280,30 @@ impl Replay for RunReader {
         }
         if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
     }
+}
+
+/// The rows of a file, decoded as they are asked for. The file stays open until the end.
+fn stream<T, F>(path: &Path, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
+where
+    F: Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
+{
+    let (path, batches) = (path.to_owned(), batches(path)?);
+    Ok(batches.flat_map(move |batch| {
+        let read = batch.and_then(|batch| rows(&batch).map_err(|bad| RowsError::column(&path, bad)));
+        let (rows, error) = match read {
+            Ok(rows) => (rows, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        rows.into_iter().map(Ok).chain(error)
+    }))
+}
+
+/// Reads a `requests.parquet` as it is asked for.
+pub fn stream_requests(path: &Path) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
+    stream(path, RequestRow::from_batch)
+}
+
+/// Reads an `events.parquet` as it is asked for.
+pub fn stream_events(path: &Path) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
+    stream(path, EventRow::from_batch)
 }

@@ -1,0 +1,49 @@
+//! Two arms measured in rounds, one run of each in every round: the tests on the rounds' differences.
+//!
+//! A difference is that of two logarithms where the metric is read as a ratio, else that of the values. What both arms of
+//! a round share, the requests and the machine's state at that time, cancels out.
+
+pub mod bootstrap;
+pub mod holm;
+pub mod power;
+pub mod wilcoxon;
+
+use super::student;
+
+/// Fewest rounds that are tested: with two a t test sees nothing below ninefold deviations.
+pub const FEWEST: usize = 3;
+
+/// A paired t test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairedT {
+    /// Rounds.
+    pub n: usize,
+    /// Mean difference.
+    pub mean: f64,
+    /// Standard deviation of the differences, divided by n − 1.
+    pub sd: f64,
+    /// Two-sided p-value.
+    pub p: f64,
+    /// Lower end of the mean's 95 % interval.
+    pub low: f64,
+    /// Upper end of the mean's 95 % interval.
+    pub high: f64,
+}
+
+/// The paired t test of differences around zero; none from fewer than two, or where they are all the same: then chance has
+/// no part in them.
+pub fn t_test(differences: &[f64]) -> Option<PairedT> {
+    let (mean, sd) = moments(differences).filter(|(mean, sd)| *sd > mean.abs() * 1e-12)?;
+    let n = differences.len();
+    let (error, df) = (sd / (n as f64).sqrt(), (n - 1) as f64);
+    let half = student::critical(power::LEVEL, df) * error;
+    Some(PairedT { n, mean, sd, p: student::two_sided(mean / error, df), low: mean - half, high: mean + half })
+}
+
+/// Mean and standard deviation; none from fewer than two values.
+pub fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (values.len() > 1).then(|| (mean, (squares / (n - 1.0)).sqrt()))
+}
