@@ -120,7 +120,8 @@ impl<'a> Estimator<'a> {
     /// How many requests a run will send up to the end of its window, and the result that says so.
     pub fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
+        let full =
+            phases.stabilize.0.saturating_add(window_ns(phases, &spec.load, spec.scenario.requests_per_arrival()));
         if let Some(course) = Course::new(&spec.load, phases) {
             let arrivals = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
             let requests = arrivals * spec.scenario.requests_per_arrival();

@@ -4,13 +4,15 @@
 use std::cell::{OnceCell, RefCell};
 
 use crate::analysis::curve::{self, Run};
-use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::{MeanTokens, OfClass, PlanMetrics};
+use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
+use crate::analysis::turns::{measure_turn, turns};
+use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
+use crate::export::parts::{self, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
-use crate::export::{Sheet, curves, events, lengths, requests};
+use crate::export::{Sheet, curves, events, requests};
 use crate::plan::Plan;
-use crate::rows::{Replay, RunLabels, Table};
+use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
@@ -83,7 +85,7 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
-            Rows::Lengths => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Lengths | Rows::Turns => !wide && self.table(rows).rows.next().is_some(),
             Rows::Curves => !wide && self.curves().iter().any(|curve| curve.rungs.len() > 1),
             Rows::Requests => {
                 let requests = self.requests();
@@ -131,7 +133,8 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
             Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
-            Rows::Lengths => lengths::sheet(&self.axes, self.until_failure(|run| self.buckets(run))),
+            Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
+            Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.until_failure(|run| {
@@ -156,12 +159,10 @@ impl<'a> Source<'a> {
         self.chosen.iter().map_while(move |run| if whole() { self.kept(read(run)) } else { None })
     }
 
-    /// A run by length, measured.
-    fn buckets(&self, run: &Chosen) -> Result<lengths::BucketsOfRun, StoreError> {
-        let (read, facts) = (self.store.read(&run.record)?, &run.record.facts);
-        let measured = |bucket| Ok((bucket, measure_bucket(&read, bucket, facts)?));
-        let measured: Result<Vec<_>, StoreError> = buckets(read.rows(), facts).into_iter().map(measured).collect();
-        Ok((run.labels.clone(), measured?))
+    /// A run in parts, measured.
+    fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
+        let read = self.store.read(&run.record)?;
+        Ok((run.labels.clone(), measure(&read, &run.record.facts)?))
     }
 
     /// What was read; of the errors the first is kept.
@@ -186,6 +187,18 @@ impl<'a> Source<'a> {
         };
         runs.map(stored).collect()
     }
+}
+
+/// How a run is measured in parts.
+type Measure<P> = fn(&RunReader, &Facts) -> Result<Vec<(P, RunMetrics)>, RowsError>;
+
+fn by_length(run: &RunReader, facts: &Facts) -> Result<Vec<(Bucket, RunMetrics)>, RowsError> {
+    let buckets = buckets(run.rows(), facts).into_iter();
+    buckets.map(|bucket| Ok((bucket, measure_bucket(run, bucket, facts)?))).collect()
+}
+
+fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, RowsError> {
+    turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
