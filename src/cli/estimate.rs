@@ -120,7 +120,8 @@ impl<'a> Estimator<'a> {
     /// How many requests a run will send up to the end of its window, and the result that says so.
     pub fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
+        let full =
+            phases.stabilize.0.saturating_add(window_ns(phases, &spec.load, spec.scenario.requests_per_arrival()));
         if let Some(course) = Course::new(&spec.load, phases) {
             let arrivals = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
             let requests = arrivals * spec.scenario.requests_per_arrival();
@@ -185,7 +186,7 @@ fn tokens(content: &Content) -> (f64, f64) {
     }
     let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
     let earlier = match content.reuse {
-        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        Reuse::Conversation => (content.mean_turns() - 1.0) / 2.0,
         _ => 0.0,
     };
     (lead + prompt + earlier * (prompt + output), output)

@@ -95,7 +95,7 @@ impl Feed {
     pub fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
-            (generator.prompt_range().min < shortest).then_some(shortest + generator.lead_tokens(0))
+            (generator.prompt_range().min < shortest).then_some(shortest + generator.least_lead())
         });
         short.max()
     }

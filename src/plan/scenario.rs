@@ -1,11 +1,14 @@
 //! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::extra::{Json, lay};
-use super::lengths::{Lengths, WrittenLengths};
+use super::lengths::{Lengths, Rows, WrittenLengths};
 use super::mix::weights;
 use super::model::{Cache, Corpus, DataFile, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::profiled::{ProfileFile, Profiled, Recorded, Sharing, TurnCount};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
 
@@ -34,7 +37,7 @@ pub struct Content {
     pub prompt_tokens: u32,
     /// Tokens asked for; where they differ, the most.
     pub output_tokens: u32,
-    /// Turns of a conversation; 1 where there is none.
+    /// Turns of a conversation; 1 where there is none; where they differ, the most.
     pub turns: u32,
     /// How conversations go on.
     #[serde(default, skip_serializing_if = "Talk::is_plain")]
@@ -51,6 +54,12 @@ pub struct Content {
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
+    /// What prompts have in common at their beginnings by a profile: a part of their length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Rows<Sharing>>,
+    /// Turns of conversations, where they differ from one to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_counts: Option<Rows<TurnCount>>,
     /// Whether prompts share anything at all.
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
     pub cache: Cache,
@@ -77,6 +86,12 @@ pub struct Resolved {
     pub stop: Vec<String>,
     /// Further fields of the body, an engine's own under its name.
     pub extra: Table<Json>,
+    /// When requests come, where a profile says it and the sweep does not.
+    pub arrivals: Option<Arc<Recorded>>,
+    /// A profile says, here or at a base, what is not said otherwise.
+    pub profiled: bool,
+    /// Arrivals of an open loop are conversations, as in the log of the profile.
+    pub opens_sessions: bool,
     /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
     pub mix: Vec<Member>,
 }
@@ -114,6 +129,8 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
         trace: None,
         data: None,
         prefix: None,
+        sharing: None,
+        turn_counts: None,
         cache: Cache::Warm,
     }
 }
@@ -143,7 +160,8 @@ impl Content {
 
     /// Turns of a conversation on average; 1 where there is none.
     pub fn mean_turns(&self) -> f64 {
-        self.data.as_ref().map_or(f64::from(self.turns), |data| data.means(self.turns).turns)
+        let counted = self.turn_counts.as_ref().map_or(f64::from(self.turns), Rows::mean);
+        self.data.as_ref().map_or(counted, |data| data.means(self.turns).turns)
     }
 }
 
@@ -170,6 +188,19 @@ impl Content {
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
         // Requests of one length are what they would be without `lengths`, and the same run.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
+    }
+
+    /// Lays a profile over what is there.
+    fn take_profile(&mut self, profiled: &Profiled) {
+        let lengths = Lengths::Joint(profiled.lengths.clone());
+        (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
+        self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
+        if profiled.sharing.is_some() {
+            (self.sharing, self.prefix) = (profiled.sharing.clone(), None);
+        }
+        if let Some(counts) = &profiled.turns {
+            (self.reuse, self.turns, self.turn_counts) = (Reuse::Conversation, counts.most(), Some(counts.clone()));
+        }
     }
 
     /// Lays a trace over the lengths that are there.
@@ -210,6 +241,9 @@ impl Resolved {
             frequency_penalty: None,
             stop: Vec::new(),
             extra: Table::new(),
+            arrivals: None,
+            profiled: false,
+            opens_sessions: false,
             mix: Vec::new(),
         }
     }
@@ -269,6 +303,7 @@ impl Resolved {
             context_cut,
             trace,
             data,
+            profile,
             prefix,
             cache,
             stream,
@@ -282,9 +317,17 @@ impl Resolved {
             extra,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
+        if let Some(profiled) = profile.as_ref().and_then(ProfileFile::found) {
+            self.content.take_profile(profiled);
+            self.arrivals = profiled.arrivals.clone();
+            self.profiled = true;
+            // The times of a file of conversations are those of their beginnings.
+            self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
+        }
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        self.content.turn_counts.take_if(|_| turns.is_some());
         let talk = &mut self.content.talk;
         if let Some(think) = think {
             // No time to think is no think time.
@@ -292,6 +335,7 @@ impl Resolved {
         }
         talk.history = history.unwrap_or(talk.history);
         talk.sessions = sessions.unwrap_or(talk.sessions);
+        self.opens_sessions &= sessions.is_none();
         talk.context_limit = context_limit.or(talk.context_limit);
         talk.context_cut = context_cut.unwrap_or(talk.context_cut);
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
@@ -301,6 +345,7 @@ impl Resolved {
             self.content.take_data(corpus);
         }
         self.content.adjust_data(*turns, *output_tokens);
+        self.content.sharing.take_if(|_| prefix.is_some());
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);

@@ -19,6 +19,8 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
         trace,
         data,
         prefix,
+        sharing,
+        turn_counts,
         cache: _,
     } = content;
     let reuse: u8 = match reuse {
@@ -38,7 +40,7 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     if let Some(lengths) = lengths {
         hash.update(format!("lengths {lengths}\0"));
     }
-    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
+    if let Some(Replay { sha256, reading, speed: _, window, repeat: _, requests: _ }) = trace {
         hash.update(format!("trace {sha256} {reading} {window:?}\0"));
     }
     if let Some(Corpus { order, output_tokens, source }) = data {
@@ -46,6 +48,12 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
+    }
+    if let Some(sharing) = sharing {
+        hash.update(format!("sharing {}\0", sharing.digest()));
+    }
+    if let Some(counts) = turn_counts {
+        hash.update(format!("turns {}\0", counts.digest()));
     }
     hash.finalize().into()
 }

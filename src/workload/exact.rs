@@ -11,7 +11,7 @@ use super::prompt::Prompt;
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
 use super::tokenizer::{Tokenizer, TokenizerError};
-use super::tokens::CHARS_PER_TOKEN;
+use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::words::Topic;
 
 /// By what, and for which API, tokens are counted.
@@ -86,6 +86,11 @@ impl Exact {
     ) -> (String, u32) {
         let whole = |text: &str| self.counting.tokenizer.bare_tokens(text);
         self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
+    }
+
+    /// The tokens that a text has where it stands alone; the estimate where the tokenizer does not take it.
+    pub fn count(&self, text: &str) -> u32 {
+        self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
     }
 
     /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the

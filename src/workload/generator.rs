@@ -1,6 +1,7 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
 mod data;
+mod lead;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use crate::plan::lengths::Range;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::talk::Talk;
-use crate::plan::{Cache, ContextCut, History, TraceRequest};
+use crate::plan::{Cache, ContextCut, History};
 use crate::units::Seed;
 
 use super::digest::{derived, digest};
@@ -17,12 +18,14 @@ use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
 use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
-use super::prefix::{Groups, Opening, Texts};
+use super::prefix::{Groups, Texts};
 use super::prompt::{Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
+use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
 use super::words::Topic;
+use lead::Lead;
 
 use data::Drawn;
 
@@ -49,19 +52,14 @@ pub struct Generator {
     /// Where a data set says what users say.
     drawn: Option<Drawn>,
     groups: Option<Groups>,
+    /// Where a profile says what prompts share.
+    categories: Option<Categories>,
     group_texts: RefCell<Texts>,
+    turn_counts: Option<TurnCounts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
     /// Makes texts of exact lengths, where the model's tokenizer is known.
     exact: Option<Exact>,
-}
-
-/// What stands before the user's first message.
-struct Lead {
-    text: Option<Arc<str>>,
-    tokens: u32,
-    /// Of these, the leading ones that an earlier item opened with too.
-    shared: u32,
 }
 
 /// The system message and what it is about.
@@ -107,9 +105,13 @@ impl Generator {
         let answer_key = derived(&digest, b"answer");
         let think = content.talk.think.map(|think| Pauses::new(&think, derived(&digest, b"think")));
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
-        let group_texts = RefCell::default();
-        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
+        let lengths_key = derived(&digest, b"lengths");
+        let categories = content.sharing.as_ref();
+        let categories = categories.map(|rows| Categories::new(rows, content.lengths.as_ref(), lengths_key));
+        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, lengths_key));
         let keys = [b"trace blocks".as_slice(), b"trace texts"].map(|role| derived(&digest, role));
+        let turn_counts = content.turn_counts.as_ref();
+        let turn_counts = turn_counts.map(|rows| TurnCounts::new(rows, derived(&digest, b"turns")));
         let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
         let drawn = content.data.as_ref().map(|data| Drawn::new(data, &derived(&digest, b"data order")));
         let content = content.clone();
@@ -125,7 +127,9 @@ impl Generator {
             replayed,
             drawn,
             groups,
-            group_texts,
+            categories,
+            group_texts: RefCell::default(),
+            turn_counts,
             same: None,
             exact,
         };
@@ -231,47 +235,6 @@ impl Generator {
         }
     }
 
-    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
-    fn lead(&self, item: u64) -> Lead {
-        let system = self.system.as_ref();
-        let mut lead = Lead {
-            text: system.map(|system| Arc::clone(&system.text)),
-            tokens: system.map_or(0, |system| system.tokens),
-            shared: system.map_or(0, |system| system.tokens),
-        };
-        let Some(groups) = &self.groups else { return lead };
-        let opening = groups.opening(item);
-        let (text, tokens) = match opening {
-            Opening::Shared { group, .. } => self
-                .group_texts
-                .borrow_mut()
-                .get(group, || self.opening_text(b"prefix", group.into(), Scope::Group(group))),
-            Opening::Own => {
-                let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item));
-                (text.into(), tokens)
-            }
-        };
-        if matches!(opening, Opening::Shared { known: true, .. }) {
-            lead.shared += tokens;
-        }
-        lead.tokens += tokens;
-        lead.text = Some(match lead.text {
-            Some(system) => format!("{system}\n\n{text}").into(),
-            None => text,
-        });
-        lead
-    }
-
-    /// A text of the prefix's length; the nonce stands in front where no system message comes before.
-    fn opening_text(&self, role: &[u8], item: u64, scope: Scope) -> (String, u32) {
-        let tokens = self.groups.as_ref().map_or(0, Groups::tokens);
-        let nonce = if self.system.is_none() { self.nonce } else { None };
-        let nonce = nonce.map(|key| Nonce::new(key, scope));
-        let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
-        let topic = dice.topic();
-        self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
-    }
-
     /// The nonce of a request that shall share nothing with any other.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
@@ -280,37 +243,19 @@ impl Generator {
         Some(text)
     }
 
-    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
-    /// out: without making its text.
+    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, without what stands before the user's
+    /// first message and the history: without making its text.
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
-        if let Some(sampler) = &self.sampler {
-            return sampler.draw(item, turn);
-        }
-        if let Some(replayed) = &self.replayed {
-            let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
-            return Lengths { prompt_tokens, output_tokens };
-        }
-        if let Some(drawn) = &self.drawn {
-            return self.lengths_of_data(drawn, item, turn);
-        }
-        let Content { prompt_tokens, output_tokens, .. } = self.content;
-        Lengths { prompt_tokens, output_tokens }
+        let lengths = self.whole_lengths(item, turn);
+        let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
+        Lengths { prompt_tokens: lengths.prompt_tokens - shared, ..lengths }
     }
 
     /// The most tokens that a prompt has, history left out.
     pub fn most_prompt_tokens(&self) -> u32 {
         // What is read has its system message in this.
-        let lead = if self.drawn.is_some() { 0 } else { self.lead_tokens(0) };
+        let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
         self.content.prompt_tokens.saturating_add(lead)
-    }
-
-    /// Tokens of what stands before the first message of item `item`'s user: system message and shared text.
-    pub fn lead_tokens(&self, item: u64) -> u32 {
-        if let Some(drawn) = &self.drawn {
-            return self.lead_of_data(drawn, item);
-        }
-        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
-        self.system.as_ref().map_or(0, |system| system.tokens) + groups
     }
 
     /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
@@ -318,19 +263,13 @@ impl Generator {
     pub fn shortest_prompt(&self) -> Option<u32> {
         // A text of a data set is as long as it is.
         let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
-        Some(exact.shortest(self.lead_tokens(0) > 0))
+        Some(exact.shortest(self.has_lead()))
     }
 
     /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
     pub fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
-    }
-
-    /// Turns of a conversation; 1 in the other scenarios.
-    pub fn turns(&self, conversation: u64) -> u32 {
-        let turns = if self.content.reuse == Reuse::Conversation { self.content.turns } else { 1 };
-        self.drawn.as_ref().map_or(turns, |drawn| turns.min(drawn.turns(conversation)))
     }
 
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
@@ -374,7 +313,9 @@ impl Generator {
     /// Whether later turns of a conversation may stand at the front of a prompt.
     fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
-        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.lead_tokens(item) == 0
+        let is_bare = self.system.is_none() && self.groups.is_none();
+        let read = self.drawn.as_ref().map_or(0, |drawn| self.lead_of_data(drawn, item));
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.

@@ -19,6 +19,7 @@ mod prefix;
 mod prompt;
 mod prose;
 mod replay;
+mod sharing;
 pub mod tokenizer;
 pub mod tokens;
 mod words;

@@ -40,6 +40,7 @@ mod outcomes;
 mod plans;
 mod prefixes;
 mod preview;
+mod profiles;
 mod readers;
 mod readme;
 mod realserver;

@@ -22,6 +22,7 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("mix", "repeat == 0", 2),
     ("trace", "repeat < 1", 2),
     ("dataset", "qps == 16 and repeat < 1", 3),
+    ("profile", "repeat < 1 and (sweep == 'recorded' or qps == 4)", 2),
 ];
 
 fn folder() -> PathBuf {
@@ -118,6 +119,11 @@ fn the_trace_plan_runs() {
 #[test]
 fn the_data_set_plan_runs() {
     is_run_at_small_scale("dataset");
+}
+
+#[test]
+fn the_profile_plan_runs() {
+    is_run_at_small_scale("profile");
 }
 
 #[test]

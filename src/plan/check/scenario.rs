@@ -28,6 +28,7 @@ impl Checker<'_> {
             self.talk(name, scenario, plan);
             self.trace(name, scenario, plan);
             self.data(name, scenario, plan);
+            self.profile_of(name, scenario, plan);
         }
     }
 
@@ -104,6 +105,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         trace: _,
         // Its own checks are in `data`.
         data: _,
+        profile: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,

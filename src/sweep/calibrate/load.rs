@@ -108,7 +108,9 @@ fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
     let turns = content.mean_turns().round().max(1.0) as u32;
-    Content { prompt_tokens, output_tokens, turns, lengths: None, trace: None, data: None, ..content.clone() }
+    let shared =
+        Content { lengths: None, trace: None, data: None, sharing: None, turn_counts: None, ..content.clone() };
+    Content { prompt_tokens, output_tokens, turns, ..shared }
 }
 
 /// One load of short prompts that differ.

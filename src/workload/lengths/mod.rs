@@ -22,7 +22,8 @@ use crate::plan::scenario::Content;
 
 use super::prompt::Lengths as Drawn;
 
-use law::{Law, Table, of_range};
+pub(super) use law::Table;
+use law::{Law, of_range};
 pub use moments::Moments;
 
 /// Draws the lengths of one run's requests.
