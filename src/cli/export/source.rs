@@ -3,13 +3,14 @@
 
 use std::cell::{OnceCell, RefCell};
 
+use crate::analysis::curve::{self, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::turns::{measure_turn, turns};
-use crate::analysis::{OfClass, PlanMetrics, RunMetrics};
+use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
 use crate::export::parts::{self, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
-use crate::export::{Sheet, events, requests};
+use crate::export::{Sheet, curves, events, requests};
 use crate::plan::Plan;
 use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
@@ -85,6 +86,7 @@ impl<'a> Source<'a> {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
             Rows::Lengths | Rows::Turns => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Curves => !wide && self.curves().iter().any(|curve| curve.rungs.len() > 1),
             Rows::Requests => {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
@@ -120,12 +122,19 @@ impl<'a> Source<'a> {
         if rows == Rows::Classes { classes } else { runs }
     }
 
+    /// The curves of the runs; invalid ones are left out of their figures.
+    fn curves(&self) -> Vec<curve::Curve<'_>> {
+        let points: Vec<Run> = self.rows(Rows::Runs).iter().map(point).collect();
+        curve::curves(&points, false)
+    }
+
     /// The table of one kind of rows.
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
             Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
             Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
+            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.until_failure(|run| {
@@ -229,6 +238,9 @@ pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecor
         verdict: answered.verdict.clone(),
         metrics: one.metrics.clone(),
         plan_metrics: PlanMetrics::default(),
+        slo: Vec::new(),
+        cost: None,
+        tokens: MeanTokens::default(),
     };
     answered.classes.iter().map(row).collect()
 }
@@ -244,5 +256,15 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         verdict: answered.verdict,
         metrics: answered.metrics,
         plan_metrics: answered.plan_metrics,
+        slo: answered.slo,
+        cost: answered.cost,
+        tokens: answered.tokens,
     }
+}
+
+/// A run as a point of a curve.
+fn point(row: &RunRow) -> Run<'_> {
+    let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
+    let sweep = sweep.as_deref().unwrap_or_default();
+    Run { sweep, labels, metrics, plan_metrics, verdict, slo, cost: *cost, tokens: *tokens }
 }
