@@ -8,6 +8,7 @@
 pub mod binomial;
 pub mod calibration;
 mod classes;
+pub mod comparison;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;

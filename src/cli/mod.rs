@@ -7,6 +7,7 @@ mod answers;
 mod calibrate;
 mod changes;
 mod check;
+mod compare;
 mod completions;
 mod dataset;
 mod diff;
@@ -15,6 +16,7 @@ mod explain;
 mod export;
 mod failure;
 mod freeze;
+mod gate;
 mod graph;
 mod import;
 mod limits;
@@ -92,6 +94,8 @@ pub enum Command {
     Show(show::ShowArgs),
     /// List the results folder
     List(list::ListArgs),
+    /// Say which arm is better, by how much, and what would have been seen
+    Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
     /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
@@ -197,6 +201,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Export(args) => export::run(args),
         Command::Dataset(args) => dataset::run(args),
         Command::Probe(args) => probe::run(args),

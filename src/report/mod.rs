@@ -1,6 +1,7 @@
 //! What people read while and after a sweep runs.
 
 pub mod calibration;
+pub mod comparison;
 pub mod format;
 mod generator;
 pub mod grid;

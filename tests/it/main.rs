@@ -6,6 +6,7 @@ mod bad;
 mod broken;
 mod calibrate;
 mod commands;
+mod compare;
 mod connections;
 mod conversations;
 mod dataset;
