@@ -3,7 +3,7 @@
 //! What a comparison puts side by side runs one after another, a round. Of two rounds that follow each other the second
 //! has the order of the first reversed, AB and BA, so that a drift takes from one arm what it gave it before; which comes
 //! first is drawn for every two. Strict alternation would put two runs of one arm together wherever two rounds meet: a
-//! machine that remembers its last run would then make equal servers look different in 7.4 of 100 comparisons instead of 5.
+//! machine that remembers its last run would then make equal servers look different in 7.3 of 100 comparisons instead of 5.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -8,6 +8,9 @@ use crate::plan::MetricName;
 
 use super::format::{self, digits, fill, plain};
 
+/// Names of arms up to this length stand in one line.
+const LONG: usize = 12;
+
 /// For the terminal: a table for each cell, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
@@ -97,7 +100,10 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
     if let Some(verdict) = table.column_mut(6) {
         verdict.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
-    format::text(table, 2, &[1, 2, 6])
+    // A long name of an arm breaks before the verdict does.
+    let long = [(1, &family.baseline), (2, &cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
+    let wrap: Vec<usize> = long.map(|(column, _)| column).chain([6]).collect();
+    format::text(table, 2, &wrap)
 }
 
 /// `TTFT p99 ms`.

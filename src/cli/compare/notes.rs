@@ -38,6 +38,16 @@ pub fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
         notes.push(format!("`{a}` and `{b}` differ in {} too: the axis sets both", arms.bound.join(", ")));
     }
     let samples = |side: usize| arms.runs[side].values().flatten();
+    for (side, arm) in arms.names.iter().enumerate() {
+        let mut doubts = BTreeMap::new();
+        samples(side)
+            .filter_map(|sample| sample.suspect.as_deref())
+            .for_each(|why| *doubts.entry(why).or_insert(0) += 1);
+        let of = samples(side).count();
+        notes.extend(
+            doubts.into_iter().map(|(why, count): (&str, usize)| format!("{count} of {of} runs of `{arm}` are {why}")),
+        );
+    }
     let names: BTreeSet<&str> =
         samples(0).chain(samples(1)).flat_map(|sample| sample.circumstances.keys()).map(String::as_str).collect();
     let expected = |name: &str| match by {

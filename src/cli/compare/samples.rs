@@ -52,6 +52,8 @@ pub struct Sample {
     pub names: Names,
     /// Why it is invalid; none where it is not.
     pub invalid: Option<String>,
+    /// Why it is suspect; none where it is not.
+    pub suspect: Option<String>,
     /// Digest of what the generator sent, without nonces.
     pub sent: String,
     /// Under which circumstances it was measured, by what they are called.
@@ -71,6 +73,7 @@ impl Sample {
             id: record.id.clone(),
             names: Names::of(&answered.labels),
             invalid: (verdict.state == State::Invalid).then(|| verdict.to_string()),
+            suspect: (verdict.state == State::Suspect).then(|| verdict.to_string()),
             sent: record.generator_digest.clone(),
             circumstances: circumstances(&record.spec, &record.environment),
             readings,
