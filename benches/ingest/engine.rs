@@ -56,6 +56,7 @@ pub fn run(order: &Order) -> Seen {
         trace: None,
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
         samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),
+        texts: None,
     };
     // The sender stays until the run is over: without it the engine would take the run as stopped.
     let (_running, stop) = watch::channel(false);
@@ -67,6 +68,7 @@ pub fn run(order: &Order) -> Seen {
         facts: finished.facts,
         generator_digest: digest,
         samples: finished.samples,
+        texts: None,
         reason: None,
     };
     attempt.commit(commit).expect("a committed run");

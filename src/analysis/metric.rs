@@ -39,6 +39,20 @@ impl Unit {
         }
     }
 
+    /// Its name in the documentation of a column; empty for a ratio.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Millis => "ms",
+            Unit::TokensPerSecond => "tokens/s",
+            Unit::RequestsPerSecond => "requests/s",
+            Unit::Requests => "requests",
+            Unit::Share => "share",
+            Unit::Ratio => "",
+            Unit::Money => "money",
+            Unit::Tokens => "tokens",
+        }
+    }
+
     /// The unit beside a printed number.
     pub fn symbol(self) -> &'static str {
         match self {
@@ -252,24 +266,34 @@ fn doc(metric: &Metric, field: Field) -> String {
     match field {
         Field::Itself | Field::Mean if null_when.is_empty() => format!("{definition}."),
         Field::Itself => format!("{definition}. Null: {planless}{null_when}."),
-        Field::Mean => format!("Mean {title} of completed requests: {definition}. A request has none: {null_when}."),
-        Field::Sd => format!("Standard deviation of {title}, completed requests. Null below 2."),
+        Field::Mean => {
+            format!("Mean {title} of completed requests: {definition}. Null: no request has one ({null_when}).")
+        }
+        Field::Sd => format!("Standard deviation of {title}, completed requests. Null: below 2 of them."),
         Field::Of(p) => format!(
-            "{} of {title}, exact, type 7; null below n = {}, and where the rank falls among failures.",
+            "{} of {title}, exact, type 7. Null: below n = {}, or the rank falls among failures.",
             quantile::name(p),
             quantile::need(p)
         ),
-        Field::Low(p) => format!("Lower end of the 95 % interval of {title} {} within the run.", quantile::name(p)),
-        Field::High(p) => {
-            format!("Upper end of the 95 % interval of {title} {}; null among failures.", quantile::name(p))
+        Field::Low(p) => {
+            format!(
+                "Lower end of the 95 % interval of {title} {} within the run. Null: no interval.",
+                quantile::name(p)
+            )
         }
-        Field::Max => format!("Largest {title}; null where a request failed: it is larger than any."),
+        Field::High(p) => {
+            format!(
+                "Upper end of the 95 % interval of {title} {} within the run. Null: no interval, or among failures.",
+                quantile::name(p)
+            )
+        }
+        Field::Max => format!("Largest {title}. Null: none, or a request failed, which counts as larger than any."),
         Field::N => format!("Values of {title}, failures counted."),
         Field::Failures => format!("Failed requests: above all others in {title}."),
         Field::Above => {
             format!("Largest observed {title} or bound: a percentile among failures is above. Null: none failed.")
         }
-        Field::TailRatio => format!("p99 / p50 of {title}; null where either is."),
+        Field::TailRatio => format!("p99 / p50 of {title}. Null: either is null, or p50 is 0."),
     }
 }
 
@@ -281,6 +305,15 @@ impl Column {
             Get::Scalar(get) => Number::Float(get(run)),
             Get::Count(get) => Number::Count(get(run)),
             Get::Plan(get) => Number::Float(get(plan)),
+        }
+    }
+
+    /// What its numbers are counted in; empty for counts and ratios.
+    pub fn unit(&self) -> &'static str {
+        let metric = &METRICS[self.metric];
+        match (self.field, metric.get) {
+            (Field::N | Field::Failures | Field::TailRatio, _) | (_, Get::Count(_)) => "",
+            _ => metric.unit.name(),
         }
     }
 

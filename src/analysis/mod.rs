@@ -7,8 +7,11 @@
 
 pub mod binomial;
 pub mod calibration;
+pub mod capacity;
 mod classes;
 pub mod comparison;
+pub mod curve;
+pub mod diagnosis;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -22,10 +25,12 @@ pub mod quantile;
 pub mod replicates;
 pub mod request;
 mod reuse;
+pub mod roofline;
 pub mod slo;
 pub mod stats;
 mod steady;
 pub mod student;
+mod tokens;
 pub mod verdict;
 pub mod window;
 
@@ -42,4 +47,5 @@ pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
 pub use stats::{Estimate, Interval, Summary, Value};
+pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

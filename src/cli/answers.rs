@@ -8,10 +8,11 @@ use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
-    Events, Gaps, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge, measure,
+    Events, Gaps, MeanTokens, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge,
+    measure,
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
-use crate::plan::{Percentile, Plan, Validity};
+use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
 use crate::rows::{Replay, RequestRow, RunLabels};
@@ -36,6 +37,8 @@ pub struct Answered {
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
     pub classes: Vec<OfClass>,
+    /// How long its requests were.
+    pub tokens: MeanTokens,
 }
 
 impl Answered {
@@ -61,13 +64,14 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes })
+    let tokens = MeanTokens::of(rows, facts);
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {
     let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
-    let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());
+    let price = hardware.and_then(Hardware::cost_per_hour);
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,
@@ -204,7 +208,7 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
 }
 
 /// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
-fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
+pub fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
     sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
     sorted

@@ -26,7 +26,7 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, gate, lints, preview, room};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, gate, lints, preview, room, texts};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -96,6 +96,9 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).line(&text);
     }
     announce(&args, &workspace, &decisions);
+    if let Some(line) = texts::missing(&workspace, &decisions) {
+        Screen::new(args.loudness.talk()).line(&line);
+    }
     if any_work(&decisions)
         && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
     {

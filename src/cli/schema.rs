@@ -29,6 +29,8 @@ enum What {
     Diff,
     /// The JSON Schema of `compare --format json` (schemas/compare.schema.json).
     Compare,
+    /// The JSON Schema of `export --format json`, with every column (schemas/export.schema.json).
+    Export,
     /// The JSON Schema of what `dataset profile` writes (schemas/profile.schema.json).
     Profile,
 }
@@ -42,6 +44,7 @@ pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
         What::Preview => output::print(&preview::schema_text())?,
         What::Diff => output::print(&diff::schema_text())?,
         What::Compare => output::print(&compare::schema_text())?,
+        What::Export => output::print(&crate::export::schema::text())?,
         What::Profile => output::print(&dataset::schema_text())?,
     }
     Ok(Exit::Done)

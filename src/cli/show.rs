@@ -103,7 +103,8 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
 
 /// Each row as a table of its columns.
 fn tables(rows: &[RunRow]) -> Vec<Value> {
-    let sheet = runs::sheet(rows);
+    let axes = runs::axes(rows.iter().map(|row| &row.labels));
+    let sheet = runs::sheet(rows, &axes, rows.iter().any(|row| row.class.is_some()));
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     let table = |cells: Vec<Cell>| -> Map<String, Value> {
         names.iter().cloned().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect()

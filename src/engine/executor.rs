@@ -228,7 +228,11 @@ impl Executor {
         self.counts.in_flight += 1;
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
-        let order = Order { start, body: content.body, tally: Tally::new(row) };
+        let mut tally = Tally::new(row);
+        if self.recorder.keeps_texts() {
+            tally.keep_texts(content.body.clone());
+        }
+        let order = Order { start, body: content.body, tally };
         self.hands.perform(order, ticket, &self.tell_ended);
         Ok(())
     }

@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use crate::expand::{RunSpec, Shaping};
 use crate::plan::scenario::{self, Reuse};
-use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
 use super::EngineError;
@@ -16,6 +15,7 @@ use super::clock::Clock;
 use super::conversations::{Conversations, Turn};
 use super::observe::Observer;
 use super::pacer::Start;
+use super::tally::Reply;
 use super::waits::Waits;
 
 /// What one request carries.
@@ -91,6 +91,15 @@ impl Feed {
         (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
     }
 
+    /// Tokens of the shortest prompt that can be made, where shorter ones are asked for too: those have as many.
+    pub fn shortest_prompt(&self) -> Option<u32> {
+        let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
+            let shortest = generator.shortest_prompt()?;
+            (generator.prompt_range().min < shortest).then_some(shortest + generator.lead_tokens())
+        });
+        short.max()
+    }
+
     /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
     /// them is gone.
     pub async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
@@ -112,7 +121,7 @@ impl Feed {
 
     /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
     /// before its next turn, in nanoseconds.
-    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>, at: u64) -> Option<u64> {
+    pub fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
         let (lane, turn) = ticket.0?;
         self.talks[lane].as_mut()?.give_back(turn, answer, at)
     }
@@ -149,12 +158,17 @@ impl Lane {
 }
 
 /// The classes of a run.
-fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -> Result<Vec<Lane>, TokenizerError> {
+fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
     let lane = |class, content: &scenario::Content, shaping, nonce| {
         let generator = match counting {
             Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
             None => Generator::new(content, spec.seed, spec.repeat, nonce),
         };
+        if let (Some(shortest), asked) = (generator.shortest_prompt(), generator.prompt_range().max)
+            && asked < shortest
+        {
+            return Err(EngineError::TooShort { asked, shortest });
+        }
         Ok(Lane { class, generator, shape: shape(spec, content, shaping) })
     };
     if spec.mix.is_empty() {

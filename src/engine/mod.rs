@@ -36,6 +36,7 @@ pub mod steps;
 mod tally;
 mod target;
 mod template;
+mod texts;
 mod threads;
 mod timer;
 mod tls;
@@ -64,6 +65,7 @@ pub use demand::{Demand, demand};
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
+pub use texts::TextSink;
 pub use trace::Trace;
 
 use client::{Common, Cut};
@@ -78,6 +80,7 @@ use pattern::Pattern;
 use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
+use texts::Texts;
 
 /// One run to execute.
 pub struct Job {
@@ -97,6 +100,8 @@ pub struct Job {
     pub sink: Box<dyn Sink>,
     /// Where time series go.
     pub samples: Box<dyn SampleSink>,
+    /// Where what is sent and answered goes, word by word; none where that is not kept.
+    pub texts: Option<Box<dyn TextSink>>,
 }
 
 /// A run that came to its end.
@@ -106,6 +111,8 @@ pub struct Finished {
     pub facts: Facts,
     /// How many samples its time series have.
     pub samples: u64,
+    /// Of how many requests texts are kept, where they are.
+    pub texts: Option<u64>,
 }
 
 /// Why a run did not come to its end.
@@ -120,6 +127,17 @@ pub enum EngineError {
     /// The model's tokenizer, or its chat template, is no use.
     #[error("prompts cannot be counted: {0}")]
     Tokenizer(#[from] TokenizerError),
+    /// No prompt can be as short as all are asked to be.
+    #[error(
+        "no prompt has {asked} tokens: what the model is given around a text, and one token of text, have {shortest}; ask \
+         for {shortest} or more"
+    )]
+    TooShort {
+        /// Tokens of the longest prompt that is asked for.
+        asked: u32,
+        /// Tokens of the shortest one that can be made.
+        shortest: u32,
+    },
     /// Nobody listens.
     #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
     Refused {
@@ -153,18 +171,25 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts } = job;
     let observer = Observer::new(Arc::clone(&progress));
     // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
     let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
+    let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
+        Some(true) => PromptCount::Server,
+        Some(false) => PromptCount::Tokenizer,
+        None => PromptCount::Estimate,
+    };
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
+    let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
     leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
-    let recorder = Recorder::start(sink, observer.clone(), clock).map_err(EngineError::Setup)?;
+    let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
+    let recorder = Recorder::start(sink, texts, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         clock,
         pattern: Pattern::new(&spec, &target, &id_prefix),
@@ -186,10 +211,11 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     });
     let done = executor.run(stop).await?;
     let facts = facts(&spec, &done, clock);
-    done.recorder.finish().map_err(EngineError::Sink)?;
+    let texts = done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
-    Ok(Finished { facts: Facts { observed: seen.window, ..facts }, samples })
+    let prompt_count = Some(prompt_count);
+    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
@@ -284,10 +310,8 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
-        prompt_count: Some(match spec.model.tokenizer.as_ref().filter(|_| spec.scenario.trace.is_none()) {
-            Some(_) => PromptCount::Tokenizer,
-            None => PromptCount::Estimate,
-        }),
+        prompt_count: None,
         probe_prompt: None,
+        shortest_prompt: None,
     }
 }

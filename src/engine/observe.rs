@@ -94,6 +94,7 @@ impl Gauge {
 pub struct Backlog {
     waiting: AtomicU64,
     most: AtomicU64,
+    limit: AtomicU64,
 }
 
 impl Backlog {
@@ -102,6 +103,16 @@ impl Backlog {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
         waiting
+    }
+
+    /// So many may wait.
+    pub fn allow(&self, limit: usize) {
+        self.limit.store(limit as u64, Relaxed);
+    }
+
+    /// How many may wait.
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Relaxed)
     }
 
     /// The writer took a batch.

@@ -11,6 +11,7 @@ use crate::rows::{Record, Sample};
 use super::clock::Clock;
 use super::observe::Observer;
 use super::tally::{Entry, Unwritten};
+use super::texts::Texts;
 use super::threads;
 
 /// Entries in one hand-over: one at a time costs a quarter more (CRATES).
@@ -19,9 +20,11 @@ const BATCH: usize = 16;
 const BATCH_BYTES: usize = 32 << 10;
 /// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which its lateness then
 /// shows; nothing is lost.
-pub const BACKLOG: usize = 1024;
-/// Batches that wait before the writer is woken.
-const WAKE_AT: u64 = BACKLOG as u64 / 4;
+const BACKLOG: usize = 1024;
+/// The same where texts are kept, of which a batch holds 32 KiB or those of one request, however long they are.
+const BACKLOG_OF_TEXTS: usize = 64;
+/// The writer is woken when this part of the batches that may wait does.
+const WAKE_AT: u64 = 4;
 /// How often the writer looks for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Records, or gaps of records, that make one batch of the file.
@@ -53,16 +56,28 @@ pub struct Recorder {
     batch: Vec<Unwritten>,
     batch_bytes: usize,
     sender: Option<SyncSender<Vec<Unwritten>>>,
-    writer: Option<JoinHandle<Result<(), SinkError>>>,
+    writer: Option<JoinHandle<Result<Option<u64>, SinkError>>>,
+    keeps_texts: bool,
+    /// Batches that wait before the writer is woken.
+    wake_at: u64,
     observer: Observer,
 }
 
 impl Recorder {
-    /// Starts the writer thread.
-    pub fn start(sink: Box<dyn Sink>, observer: Observer, clock: Clock) -> std::io::Result<Recorder> {
-        let (sender, receiver) = sync_channel(BACKLOG);
+    /// Starts the writer thread; `texts` is where words go, if they are kept.
+    pub fn start(
+        sink: Box<dyn Sink>,
+        texts: Option<Texts>,
+        observer: Observer,
+        clock: Clock,
+    ) -> std::io::Result<Recorder> {
+        let keeps_texts = texts.is_some();
+        let backlog = if keeps_texts { BACKLOG_OF_TEXTS } else { BACKLOG };
+        observer.backlog().allow(backlog);
+        let (sender, receiver) = sync_channel(backlog);
         let writer = Writer {
             sink,
+            texts,
             receiver,
             observer: observer.clone(),
             clock,
@@ -72,7 +87,20 @@ impl Recorder {
         };
         let writer = std::thread::Builder::new().name("writer".to_owned()).spawn(move || writer.run())?;
         let batch = Vec::with_capacity(BATCH);
-        Ok(Recorder { batch, batch_bytes: 0, sender: Some(sender), writer: Some(writer), observer })
+        Ok(Recorder {
+            batch,
+            batch_bytes: 0,
+            sender: Some(sender),
+            writer: Some(writer),
+            keeps_texts,
+            wake_at: backlog as u64 / WAKE_AT,
+            observer,
+        })
+    }
+
+    /// Whether requests are to keep what they say and are answered.
+    pub fn keeps_texts(&self) -> bool {
+        self.keeps_texts
     }
 
     /// Takes one entry. False once the writer has given up: `finish` says why.
@@ -87,7 +115,7 @@ impl Recorder {
     fn flush(&mut self) -> bool {
         self.batch_bytes = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        if self.observer.backlog().put() > WAKE_AT {
+        if self.observer.backlog().put() > self.wake_at {
             self.wake();
         }
         self.sender.as_ref().is_some_and(|sender| sender.send(batch).is_ok())
@@ -99,8 +127,8 @@ impl Recorder {
         }
     }
 
-    /// Hands over what is left and waits until it is written.
-    pub fn finish(mut self) -> Result<(), SinkError> {
+    /// Hands over what is left and waits until it is written. Returns how many requests have kept texts, where they do.
+    pub fn finish(mut self) -> Result<Option<u64>, SinkError> {
         self.flush();
         self.sender = None;
         self.wake();
@@ -112,6 +140,7 @@ impl Recorder {
 /// The thread behind the channel.
 struct Writer {
     sink: Box<dyn Sink>,
+    texts: Option<Texts>,
     receiver: Receiver<Vec<Unwritten>>,
     observer: Observer,
     clock: Clock,
@@ -124,14 +153,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self) -> Result<(), SinkError> {
+    fn run(mut self) -> Result<Option<u64>, SinkError> {
         let _member = self.observer.enlist("writer");
         threads::step_back();
         while !self.take(self.clock.now())? {
             std::thread::park_timeout(LOOK_EVERY);
         }
         self.write()?;
-        self.sink.finish()
+        self.sink.finish()?;
+        self.texts.map(Texts::finish).transpose()
     }
 
     /// Takes what has come, and writes where that is enough or has waited for long. True when no more can come.
@@ -143,7 +173,7 @@ impl Writer {
                     if self.records.is_empty() {
                         self.oldest = now;
                     }
-                    batch.into_iter().for_each(|entry| self.add(entry));
+                    batch.into_iter().try_for_each(|entry| self.add(entry))?;
                     if self.records.len() >= WRITE_AT.0 || self.gaps >= WRITE_AT.1 {
                         self.write()?;
                     }
@@ -165,9 +195,13 @@ impl Writer {
         Ok(())
     }
 
-    fn add(&mut self, entry: Unwritten) {
-        let record = entry.into_record();
+    fn add(&mut self, entry: Unwritten) -> Result<(), SinkError> {
+        let (record, words) = entry.into_record();
+        if let (Some(texts), Some(words)) = (&mut self.texts, words) {
+            texts.add(&record.row, *words)?;
+        }
         self.gaps += record.gaps_ns.len();
         self.records.push(record);
+        Ok(())
     }
 }

@@ -91,7 +91,7 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
 
 /// The record of one stream.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
-    take(pieces, tokens, gap).unbox().into_record()
+    take(pieces, tokens, gap).unbox().into_record().0
 }
 
 /// Takes one stream `requests` times and hands each to the writer thread, as the executor does; ends when all are with
@@ -106,7 +106,7 @@ pub fn hand_over(
     gap: &mut dyn FnMut() -> u64,
     sink: Box<dyn Sink>,
 ) -> Result<(), SinkError> {
-    let mut recorder = Recorder::start(sink, Observer::new(Arc::new(Progress::default())), Clock::start())?;
+    let mut recorder = Recorder::start(sink, None, Observer::new(Arc::new(Progress::default())), Clock::start())?;
     for _ in 0..requests {
         if !recorder.push(take(pieces, tokens, gap)) {
             break;

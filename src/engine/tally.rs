@@ -1,5 +1,6 @@
 //! What is known of one request so far, event by event; becomes its row whenever it ends.
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::rows::{Outcome, Record, RequestRow, Stamp, TokenSource};
@@ -9,6 +10,7 @@ use super::gaps::Gaps;
 use super::io::Read;
 use super::sse::Event;
 use super::template::Template;
+use super::texts::Words;
 
 /// Bytes of text that a token has in most languages: what the room for an answer is guessed from.
 const TOKEN_BYTES: usize = 5;
@@ -40,6 +42,15 @@ impl From<Wrong> for Failure {
     }
 }
 
+/// What a request was answered, for the conversation that goes on from it.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The answer's content, without its reasoning.
+    pub content: String,
+    /// Tokens of that, as the server counted them.
+    pub tokens: Option<u32>,
+}
+
 /// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Tally {
@@ -56,6 +67,8 @@ pub struct Tally {
     marked_done: bool,
     /// When the last byte of the body came: the place that the request held is free.
     freed: Option<u64>,
+    /// What is kept word by word, where the run does.
+    words: Option<Box<Words>>,
 }
 
 /// A request that is over. Boxed, for it passes through many hands.
@@ -71,8 +84,8 @@ impl Entry {
     /// For the writer's thread. The box stays with the thread that made it: an allocator is slow where one thread frees
     /// what another has allocated.
     pub fn unbox(self) -> Unwritten {
-        let Tally { row, gaps, digest, .. } = *self.0;
-        Unwritten { row, gaps, digest }
+        let Tally { row, gaps, digest, words, .. } = *self.0;
+        Unwritten { row, gaps, digest, words }
     }
 }
 
@@ -82,19 +95,20 @@ pub struct Unwritten {
     row: RequestRow,
     gaps: Gaps,
     digest: Option<[u8; 8]>,
+    words: Option<Box<Words>>,
 }
 
 impl Unwritten {
-    /// Bytes that its gaps take.
+    /// Bytes that its gaps and its texts take.
     pub fn size(&self) -> usize {
-        self.gaps.size()
+        self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
-    /// As it is written.
-    pub fn into_record(self) -> Record {
-        let Unwritten { mut row, gaps, digest } = self;
+    /// As it is written, and its texts where they are kept.
+    pub fn into_record(self) -> (Record, Option<Box<Words>>) {
+        let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
-        Record { row, gaps_ns: gaps.to_vec() }
+        (Record { row, gaps_ns: gaps.to_vec() }, words)
     }
 }
 
@@ -112,7 +126,13 @@ impl Tally {
             digest: None,
             marked_done: false,
             freed: None,
+            words: None,
         })
+    }
+
+    /// Keeps what the request says, which is `body`, and what it is answered.
+    pub fn keep_texts(&mut self, body: Bytes) {
+        self.words = Some(Box::new(Words::new(body)));
     }
 
     /// Takes one event of the stream, which came with `read`. True when it carried text.
@@ -156,6 +176,9 @@ impl Tally {
         if let Some((text, channel)) = body.only_text() {
             self.template.learn(data, text, channel);
         }
+        if let Some(words) = &mut self.words {
+            words.take_calls(data);
+        }
         let (content, reasoning) = (body.content(), body.reasoning());
         let is_output = !content.is_empty() || body.has_tool_call();
         if !is_output && reasoning.is_empty() {
@@ -173,6 +196,9 @@ impl Tally {
         self.note(&body);
         self.content.push_str(body.content());
         self.reasoning.push_str(body.reasoning());
+        if let Some(words) = &mut self.words {
+            words.take_calls(data);
+        }
         self.row.done_ns = Some(at);
         self.freed = Some(at);
         if self.content.is_empty() && self.reasoning.is_empty() && !body.has_tool_call() {
@@ -236,8 +262,8 @@ impl Tally {
         self.freed
     }
 
-    /// The entry of a request that ended like this, and the answer's content.
-    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, String) {
+    /// The entry of a request that ended like this, and its answer.
+    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
             Err(failure) => {
@@ -247,8 +273,12 @@ impl Tally {
         }
         self.count_tokens();
         self.digest = self.digest();
-        let answer = std::mem::take(&mut self.content);
-        (Entry(self), answer)
+        let tokens = self.content_tokens();
+        if let Some(words) = &mut self.words {
+            words.answered(&self.content, std::mem::take(&mut self.reasoning));
+        }
+        let content = std::mem::take(&mut self.content);
+        (Entry(self), Reply { content, tokens })
     }
 
     fn count_tokens(&mut self) {
@@ -266,11 +296,45 @@ impl Tally {
         };
     }
 
+    /// Tokens of the answer's content, where the server told how many there were and how many of them were reasoning.
+    fn content_tokens(&self) -> Option<u32> {
+        let usage = self.usage?;
+        let reasoning = match usage.reasoning_tokens() {
+            None if !self.reasoning.is_empty() => return None,
+            told => told.unwrap_or_default(),
+        };
+        usage.completion_tokens?.checked_sub(reasoning)
+    }
+
     fn digest(&self) -> Option<[u8; 8]> {
         if self.content.is_empty() && self.reasoning.is_empty() {
             return None;
         }
         let hash = Sha256::new().chain_update(&self.content).chain_update(&self.reasoning).finalize();
         hash.first_chunk().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Phase;
+
+    /// Tokens of the content of an answer with this reasoning and this usage.
+    fn content_tokens(reasoning: &str, usage: &str) -> Option<u32> {
+        let mut tally = Tally::new(RequestRow::wanted(0, Phase::Measure, 0));
+        let message = format!(r#"{{"content":"a","reasoning":"{reasoning}"}}"#);
+        let answer = format!(r#"{{"choices":[{{"message":{message}}}],"usage":{usage}}}"#);
+        let result = tally.whole(answer.as_bytes(), 1);
+        tally.finish(result).1.tokens
+    }
+
+    #[test]
+    fn what_an_answer_adds_to_a_history_is_known_only_where_the_server_tells_it_all() {
+        assert_eq!(content_tokens("", r#"{"completion_tokens":9}"#), Some(9));
+        assert_eq!(content_tokens("", r#"{"prompt_tokens":9}"#), None);
+        let with = r#"{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}"#;
+        assert_eq!(content_tokens("so", with), Some(5));
+        assert_eq!(content_tokens("so", r#"{"completion_tokens":9}"#), None, "how many were reasoning?");
     }
 }

@@ -9,7 +9,7 @@ use super::canary::{self, Ticks};
 use super::clock::Clock;
 use super::histogram::Counted;
 use super::observe::{Gauge, Observer, Seen};
-use super::recorder::{BACKLOG, SampleSink, SinkError};
+use super::recorder::{SampleSink, SinkError};
 use super::threads::{Kernel, Machine, Used, machine_cores};
 
 /// Time between two samples.
@@ -150,7 +150,7 @@ impl Watcher {
             wakes: spread(observer.wakes()),
             turns: spread(observer.turns()),
             writer_backlog_max: self.window_backlog,
-            writer_backlog_limit: BACKLOG as u64,
+            writer_backlog_limit: self.observer.backlog().limit(),
         })
     }
 

@@ -18,7 +18,7 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -160,6 +160,8 @@ fn each(spec: &RunSpec, put: Put) {
         // How the generator is built decides how much load it can make, and its own error is measured in every run: with
         // other threads or another timer it is the same run, and its facts say how it was made.
         engine: LoadEngine { threads: _, timer: _ },
+        // What is kept besides the numbers decides none of them.
+        record: Recording { text: _ },
         seed: Seed(seed),
         repeat,
     } = spec;

@@ -5,9 +5,9 @@ use crate::plan::shorthand::{DrainMode, Fill};
 use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
 use crate::units::Nanos;
 
-use super::LoadEngine;
 use super::resolve::{AT_MOST, DRAIN, FILL, MEASURE, STABILIZE};
 use super::resource::resources;
+use super::{LoadEngine, Recording};
 
 /// The plan with every default explicit that has a place in it, and without what was only needed to write it: fragments
 /// and variables. It expands to the same runs.
@@ -22,6 +22,7 @@ pub fn explicit(plan: &Plan) -> Plan {
     let default = LoadEngine::default();
     plan.engine.threads.get_or_insert(default.threads);
     plan.engine.timer.get_or_insert(default.timer);
+    plan.record.text.get_or_insert(Recording::default().text);
     let resources = resources(&plan);
     for (name, endpoint) in &mut plan.endpoints {
         endpoint.resource.get_or_insert_with(|| resources[name].clone());

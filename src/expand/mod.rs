@@ -22,7 +22,7 @@ pub mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use canonical::{Canonical, canonical};
@@ -83,6 +83,7 @@ pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
         making.sweep(plan, name, sweep, &mut runs)?;
     }
     one_engine(&runs)?;
+    keep_what_any_asks(&mut runs);
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
     Ok(Expansion { runs, after, resources: resource::resources(plan) })
 }
@@ -121,6 +122,18 @@ impl Making<'_> {
         let first = cells.iter().find_map(|cell| Some((cell, self.resolver.run(sweep, cell, 0).err()?)));
         let (cell, mistake) = first.expect("a cell that is wrong in one repeat is wrong in all");
         ExpandError::new(name, cell, mistake)
+    }
+}
+
+/// A run that two sweeps hold is run once, and keeps what either of them asks for.
+fn keep_what_any_asks(runs: &mut [PlannedRun]) {
+    let keeps = |run: &&PlannedRun| run.spec.record.text;
+    let asked: HashSet<RunId> = runs.iter().filter(keeps).map(|run| run.id).collect();
+    if asked.is_empty() {
+        return;
+    }
+    for run in runs.iter_mut().filter(|run| asked.contains(&run.id) && !run.spec.record.text) {
+        Arc::make_mut(&mut run.spec).record.text = true;
     }
 }
 

@@ -16,7 +16,8 @@ use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{
-    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, RunSpec, Shaping,
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
+    RunSpec, Shaping,
 };
 
 /// Fill, where nobody says otherwise (METRICS, phases).
@@ -77,6 +78,7 @@ impl<'p> Resolver<'p> {
             timeouts: plan.timeouts,
             connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
             engine: load_engine(plan, sweep),
+            record: recording(plan, sweep),
             seed: plan.seed,
             repeat,
         })
@@ -99,8 +101,7 @@ impl<'p> Resolver<'p> {
         }
         let model = named(&key.0, "model", &self.plan.models)?;
         let id = model_id(&key.0, model, engine)?;
-        let found = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.found());
-        let tokenizer = found.map(|found| found.digest.clone());
+        let tokenizer = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.identity()).map(str::to_owned);
         let made = Arc::new(ModelSpec { id, precision: model.precision.clone(), tokenizer });
         self.models.insert(key.clone(), Arc::clone(&made));
         Ok((key.0, made))
@@ -225,6 +226,11 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
         threads: sweep.engine.threads.or(plan.engine.threads).unwrap_or(default.threads),
         timer: sweep.engine.timer.or(plan.engine.timer).unwrap_or(default.timer),
     }
+}
+
+/// What runs of a sweep keep besides their numbers.
+fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
+    Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }
 
 fn load(sweep: &Sweep, cell: &Cell, trace: Option<&Replay>) -> Result<Load, Mistake> {

@@ -13,7 +13,7 @@ use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::labels::{AxisLabels, Labels};
 
-/// One run. Everything but `labels` and `engine` is part of its identity. What many runs of a plan have in common is
+/// One run. Everything but `labels`, `engine` and `record` is part of its identity. What many runs of a plan have in common is
 /// shared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -46,6 +46,9 @@ pub struct RunSpec {
     /// How the load generator is built; not hashed.
     #[serde(default)]
     pub engine: LoadEngine,
+    /// What is kept besides its numbers; not hashed.
+    #[serde(default, skip_serializing_if = "Recording::is_nothing")]
+    pub record: Recording,
     /// The plan's seed.
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.
@@ -96,6 +99,20 @@ impl Default for LoadEngine {
     }
 }
 
+/// What a run keeps besides its numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// Whether what was sent and answered is kept word by word.
+    pub text: bool,
+}
+
+impl Recording {
+    /// Whether it keeps nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Recording::default()
+    }
+}
+
 /// The server under test, as the plan declares it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointSpec {
@@ -127,7 +144,7 @@ pub struct ModelSpec {
     /// The declared number format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// Digest of its tokenizer's files, where the plan names them.
+    /// Digest of its tokenizer's files, where the plan names them; `server` where the server is to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
 }

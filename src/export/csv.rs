@@ -11,7 +11,7 @@ use super::{Cell, Format, Sheet};
 pub struct Csv;
 
 impl Format for Csv {
-    fn write(&self, sheet: Sheet<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(sheet.columns.iter().map(|column| &column.name)).map_err(cause)?;
         for row in sheet.rows {

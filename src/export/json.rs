@@ -10,7 +10,7 @@ use super::{Cell, Format, Sheet};
 pub struct Json;
 
 impl Format for Json {
-    fn write(&self, sheet: Sheet<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let Sheet { columns, rows } = sheet;
         out.write_all(b"[")?;
         for (index, row) in rows.enumerate() {

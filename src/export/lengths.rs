@@ -6,7 +6,7 @@ use crate::analysis::{PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
 
 use super::runs::{label_cells, label_columns};
-use super::{Cell, Column, Sheet};
+use super::{Cell, Column, Kind, Sheet};
 
 /// A run's labels and its buckets, measured.
 pub type BucketsOfRun = (RunLabels, Vec<(Bucket, RunMetrics)>);
@@ -30,18 +30,23 @@ pub const BRIEF: [&str; 15] = [
     "output_throughput_tokens_per_s",
 ];
 
+/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn columns(axes: &[String]) -> Vec<Column> {
+    let mut others = vec![
+        Column::new("by", Kind::Text, "What the requests of the row have in common: prompt_tokens or output_tokens."),
+        Column::new("tokens", Kind::Text, "How many: meant to be sent, or asked for; first and last of the bucket."),
+    ];
+    others.extend(metric::columns(Scope::Rows).iter().map(Column::of));
+    let mut columns = label_columns(axes, &others);
+    columns.extend(others);
+    columns
+}
+
 /// All buckets of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
 pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = BucketsOfRun> + 'a) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Rows);
-    let mut others = vec![
-        Column::new("by", "What the requests of the row have in common: prompt_tokens or output_tokens."),
-        Column::new("tokens", "How many: meant to be sent, or asked for; first and last of the bucket."),
-    ];
-    others.extend(metrics.iter().map(|column| Column::new(&column.name, &column.doc)));
-    let mut columns = label_columns(axes, &others);
-    columns.extend(others);
-    let axes = axes.to_vec();
+    let (columns, axes) = (columns(axes), axes.to_vec());
     let rows = runs.flat_map(move |(labels, buckets)| {
         let labels = label_cells(&labels, &axes);
         let row = |(bucket, measured): (Bucket, RunMetrics)| {

@@ -8,7 +8,7 @@ use super::{Cell, Format, Sheet};
 pub struct Markdown;
 
 impl Format for Markdown {
-    fn write(&self, sheet: Sheet<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let header: Vec<String> = sheet.columns.iter().map(|column| escaped(&column.name)).collect();
         let cells: Vec<Vec<Cell>> = sheet.rows.collect();
         let numeric = |index: usize| !cells.iter().any(|row| matches!(row[index], Cell::Text(_)));
@@ -26,7 +26,7 @@ impl Format for Markdown {
     }
 }
 
-fn line(out: &mut dyn Write, cells: &[String], widths: &[usize], numeric: &[bool]) -> io::Result<()> {
+fn line(out: &mut (dyn Write + Send), cells: &[String], widths: &[usize], numeric: &[bool]) -> io::Result<()> {
     for ((cell, width), numeric) in cells.iter().zip(widths).zip(numeric) {
         if *numeric { write!(out, "| {cell:>width$} ")? } else { write!(out, "| {cell:<width$} ")? }
     }

@@ -4,8 +4,9 @@ use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
 use crate::rows::{Facts, RequestRow, RunLabels};
 
+use super::Kind::{Bool, Float, Int, Text};
 use super::runs::{label_cells, label_columns};
-use super::{Cell, Column, Sheet};
+use super::{Cell, Column, Kind, Sheet};
 
 /// The metrics of one request with their column names and METRICS' definitions.
 const METRICS: [(Metric, &str, &str); 11] = [
@@ -26,62 +27,70 @@ const METRICS: [(Metric, &str, &str); 11] = [
     ),
 ];
 
-/// A column of the row itself: name, meaning, value.
-type RowColumn = (&'static str, &'static str, fn(&RequestRow) -> Cell);
+/// A column of the row itself: name, kind, meaning, value.
+type RowColumn = (&'static str, Kind, &'static str, fn(&RequestRow) -> Cell);
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
 const ROW: [RowColumn; 37] = [
-    ("request", "Number of the request in its run, from 0.", |r| r.request.into()),
-    ("phase", "fill, stabilize, measure or drain: where it was scheduled.", |r| r.phase.name().into()),
-    ("class", "Class of a mix. Null: no classes.", |r| r.class.clone().into()),
-    ("conversation", "Number of the conversation, from 0. Null: none.", |r| r.conversation.into()),
-    ("turn", "Turn of the conversation, from 0. Null: none.", |r| r.turn.into()),
-    ("scheduled_ns", "The load pattern wanted the request; ns since the run's start, as all instants.", |r| r.scheduled_ns.into()),
-    ("released_ns", "An in-flight cap let it through. Null: never.", |r| r.released_ns.into()),
-    ("sent_ns", "Just before the write call that carries the request. Null: never.", |r| r.sent_ns.into()),
-    ("headers_ns", "Response headers arrived. Null: never.", |r| r.headers_ns.into()),
-    ("first_chunk_ns", "First SSE data event of any kind. Null: never.", |r| r.first_chunk_ns.into()),
-    ("first_token_ns", "First event with text. Null: never.", |r| r.first_token_ns.into()),
-    ("first_output_ns", "First event with content or tool call. Null: never.", |r| r.first_output_ns.into()),
-    ("last_token_ns", "Last event with text. Null: never.", |r| r.last_token_ns.into()),
-    ("done_ns", "End of the stream. Null: never.", |r| r.done_ns.into()),
-    ("ended_ns", "The request was over, however it ended. Null: it never started.", |r| r.ended_ns.into()),
-    ("dns_ns", "Duration of the name lookup. Null: connection reused.", |r| r.dns_ns.into()),
-    ("connect_ns", "Duration of the TCP handshake. Null: connection reused.", |r| r.connect_ns.into()),
-    ("tls_ns", "Duration of the TLS handshake. Null: connection reused, or no TLS.", |r| r.tls_ns.into()),
-    ("stamp", "Who stamped the receiving instants: user or kernel.", |r| r.stamp.name().into()),
-    ("read_delay_ns", "Our read − kernel's stamp at the first token. Null: user stamps.", |r| r.read_delay_ns.into()),
-    ("outcome", "How it ended.", |r| r.outcome.to_string().into()),
-    ("http_status", "Status of the response. Null: none came.", |r| r.http_status.into()),
-    ("error", "What went wrong. Null: nothing.", |r| r.error.clone().into()),
-    ("finish_reason", "The server's reason to stop. Null: none given.", |r| r.finish_reason.clone().into()),
-    ("prompt_tokens", "Prompt tokens as the server counted them. Null: it did not.", |r| r.prompt_tokens.into()),
-    ("cached_tokens", "Prompt tokens from the prefix cache. Null: the server does not say.", |r| r.cached_tokens.into()),
-    ("output_tokens", "Output tokens. Null: nobody counted.", |r| r.output_tokens.into()),
-    ("reasoning_tokens", "Output tokens that were reasoning. Null: the server does not say.", |r| r.reasoning_tokens.into()),
-    ("requested_tokens", "Output tokens asked for.", |r| r.requested_tokens.into()),
-    ("intended_prompt_tokens", "Prompt tokens meant to be sent: own count or estimate.", |r| r.intended_prompt_tokens.into()),
-    ("reusable_tokens", "Leading prompt tokens shared with an earlier request. Null: not counted.", |r| r.reusable_tokens.into()),
-    ("content_wait_ns", "Of the lateness: waiting for contents. Null: not sent.", |r| r.content_wait_ns.into()),
-    ("token_source", "Who counted: usage, tokenizer or events. Null: nobody.", |r| r.token_source.map(|source| source.name()).into()),
-    ("events", "Token events.", |r| r.events.into()),
-    ("bytes", "Bytes of the response body.", |r| r.bytes.into()),
-    ("text_digest", "First 16 hex digits of SHA-256 over content and reasoning. Null: no text.", |r| r.text_digest.clone().into()),
-    ("measured", "Whether the request belongs to the measurement.", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
+    ("request", Int, "Number of the request in its run, from 0.", |r| r.request.into()),
+    ("phase", Text, "fill, stabilize, measure or drain: where it was scheduled.", |r| r.phase.name().into()),
+    ("class", Text, "Class of a mix. Null: no classes.", |r| r.class.clone().into()),
+    ("conversation", Int, "Number of the conversation, from 0. Null: none.", |r| r.conversation.into()),
+    ("turn", Int, "Turn of the conversation, from 0. Null: none.", |r| r.turn.into()),
+    ("scheduled_ns", Int, "The load pattern wanted the request; ns since the run's start, as all instants.", |r| r.scheduled_ns.into()),
+    ("released_ns", Int, "An in-flight cap let it through. Null: never.", |r| r.released_ns.into()),
+    ("sent_ns", Int, "Just before the write call that carries the request. Null: never.", |r| r.sent_ns.into()),
+    ("headers_ns", Int, "Response headers arrived. Null: never.", |r| r.headers_ns.into()),
+    ("first_chunk_ns", Int, "First SSE data event of any kind. Null: never.", |r| r.first_chunk_ns.into()),
+    ("first_token_ns", Int, "First event with text. Null: never.", |r| r.first_token_ns.into()),
+    ("first_output_ns", Int, "First event with content or tool call. Null: never.", |r| r.first_output_ns.into()),
+    ("last_token_ns", Int, "Last event with text. Null: never.", |r| r.last_token_ns.into()),
+    ("done_ns", Int, "End of the stream. Null: never.", |r| r.done_ns.into()),
+    ("ended_ns", Int, "The request was over, however it ended. Null: it never started.", |r| r.ended_ns.into()),
+    ("dns_ns", Int, "Duration of the name lookup. Null: connection reused.", |r| r.dns_ns.into()),
+    ("connect_ns", Int, "Duration of the TCP handshake. Null: connection reused.", |r| r.connect_ns.into()),
+    ("tls_ns", Int, "Duration of the TLS handshake. Null: connection reused, or no TLS.", |r| r.tls_ns.into()),
+    ("stamp", Text, "Who stamped the receiving instants: user or kernel.", |r| r.stamp.name().into()),
+    ("read_delay_ns", Int, "Our read − kernel's stamp at the first token. Null: user stamps.", |r| r.read_delay_ns.into()),
+    ("outcome", Text, "How it ended.", |r| r.outcome.to_string().into()),
+    ("http_status", Int, "Status of the response. Null: none came.", |r| r.http_status.into()),
+    ("error", Text, "What went wrong. Null: nothing.", |r| r.error.clone().into()),
+    ("finish_reason", Text, "The server's reason to stop. Null: none given.", |r| r.finish_reason.clone().into()),
+    ("prompt_tokens", Int, "Prompt tokens as the server counted them. Null: it did not.", |r| r.prompt_tokens.into()),
+    ("cached_tokens", Int, "Prompt tokens from the prefix cache. Null: the server does not say.", |r| r.cached_tokens.into()),
+    ("output_tokens", Int, "Output tokens. Null: nobody counted.", |r| r.output_tokens.into()),
+    ("reasoning_tokens", Int, "Output tokens that were reasoning. Null: the server does not say.", |r| r.reasoning_tokens.into()),
+    ("requested_tokens", Int, "Output tokens asked for.", |r| r.requested_tokens.into()),
+    ("intended_prompt_tokens", Int, "Prompt tokens meant to be sent: own count or estimate.", |r| r.intended_prompt_tokens.into()),
+    ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request. Null: not counted.", |r| r.reusable_tokens.into()),
+    ("content_wait_ns", Int, "Of the lateness: waiting for contents. Null: not sent.", |r| r.content_wait_ns.into()),
+    ("token_source", Text, "Who counted: usage, tokenizer or events. Null: nobody.", |r| r.token_source.map(|source| source.name()).into()),
+    ("events", Int, "Token events.", |r| r.events.into()),
+    ("bytes", Int, "Bytes of the response body.", |r| r.bytes.into()),
+    ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning. Null: no text.", |r| r.text_digest.clone().into()),
+    ("measured", Bool, "Whether the request belongs to the measurement.", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
 ];
 
-/// All requests of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
-/// each run as it is asked for, so that only one is in memory.
-pub fn sheet<'a>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, Vec<RequestRow>)> + 'a) -> Sheet<'a> {
-    let mut others: Vec<Column> = ROW.iter().map(|(name, doc, _)| Column::new(*name, *doc)).collect();
-    others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, *doc)));
+/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn columns(axes: &[String]) -> Vec<Column> {
+    let mut others: Vec<Column> = ROW.iter().map(|(name, kind, doc, _)| Column::new(*name, *kind, *doc)).collect();
+    others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, Float, *doc)));
     let mut columns = label_columns(axes, &others);
     columns.extend(others);
-    let axes = axes.to_vec();
+    columns
+}
+
+/// All requests of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// each row as it is asked for, so that only a few are in memory.
+pub fn sheet<'a, R>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, R)> + 'a) -> Sheet<'a>
+where
+    R: Iterator<Item = RequestRow> + 'a,
+{
+    let (columns, axes) = (columns(axes), axes.to_vec());
     let rows = runs.flat_map(move |(labels, facts, rows)| {
         let labels = label_cells(&labels, &axes);
-        rows.into_iter().map(move |row| cells(&labels, &row, &facts))
+        rows.map(move |row| cells(&labels, &row, &facts))
     });
     Sheet { columns, rows: Box::new(rows) }
 }
@@ -92,7 +101,7 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
         Observation::Value(value) => Cell::from(value),
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
-    let own = ROW.iter().map(|(_, _, get)| get(row));
+    let own = ROW.iter().map(|(_, _, _, get)| get(row));
     labels.iter().cloned().chain(own).chain(METRICS.iter().map(metric)).collect()
 }
 
@@ -108,7 +117,7 @@ mod tests {
     fn a_request_has_its_columns_and_its_metrics() {
         let (mut records, facts) = Run { seconds: 0.2, jitter: 0.0, ..Run::default() }.make();
         fail(&mut records[1], Outcome::Http(503), 1_000_000);
-        let rows = records.into_iter().map(|record| record.row).collect();
+        let rows = records.into_iter().map(|record| record.row);
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
         let axes = super::super::runs::axes([&labels].into_iter());

@@ -4,7 +4,7 @@ use crate::analysis::metric::{self, Scope};
 use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
 use crate::rows::RunLabels;
 
-use super::{Cell, Column, Sheet};
+use super::{Cell, Column, Kind, Sheet};
 
 /// One run with everything a table says about it. Two sweeps that share a run are two rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,27 +47,32 @@ pub const BRIEF: [&str; 16] = [
     "verdict",
 ];
 
-/// All runs, in the order given. Axes that some run has are columns of all.
-pub fn sheet(runs: &[RunRow]) -> Sheet<'_> {
-    let axes = axes(runs.iter().map(|run| &run.labels));
-    let metrics = metric::columns(Scope::Plan);
-    let by_class = runs.iter().any(|run| run.class.is_some());
+/// The columns; `axes` are the further axes of any of the runs, `by_class` says whether the rows are of classes.
+pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
+    let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
-        Column::new("started", "When the run started, RFC 3339."),
-        Column::new("verdict", "valid, suspect or invalid."),
-        Column::new("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
-        Column::new("labels", "What describes a valid run, like saturated. Null: nothing."),
+        Column::new("started", Kind::Time, "When the run started, RFC 3339."),
+        text("verdict", "valid, suspect or invalid."),
+        text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
+        text("labels", "What describes a valid run, like saturated. Null: nothing."),
     ];
-    others.extend(metrics.iter().map(|column| Column::new(&column.name, &column.doc)));
+    others.extend(metric::columns(Scope::Plan).iter().map(Column::of));
     let mut columns = vec![
-        Column::new("plan", "Name of the plan. Null: exported without one."),
-        Column::new("sweep", "Name of the sweep. Null: exported without a plan."),
+        text("plan", "Name of the plan. Null: exported without one."),
+        text("sweep", "Name of the sweep. Null: exported without a plan."),
     ];
     if by_class {
-        columns.push(Column::new("class", "Class of the mix: the plan's name of its scenario."));
+        columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
     }
-    columns.extend(label_columns(&axes, &others));
+    columns.extend(label_columns(axes, &others));
     columns.extend(others);
+    columns
+}
+
+/// All runs, in the order given, or all their classes. `axes` are the further axes of any of the runs (`axes`).
+pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'a> {
+    let metrics = metric::columns(Scope::Plan);
+    let (columns, axes) = (columns(axes, by_class), axes.to_vec());
     let row = move |run: &RunRow| {
         let mut cells = vec![run.plan.clone().into(), run.sweep.clone().into()];
         cells.extend(by_class.then(|| run.class.clone().into()));
@@ -95,25 +100,27 @@ pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
 
 /// Columns of what names a run; an axis whose name another column has gets `axis_` before it.
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
-    let fixed = [
-        ("endpoint", "The plan's name of the endpoint."),
-        ("model", "The plan's name of the model."),
-        ("scenario", "The plan's name of the scenario."),
-        (
+    let text = |name, doc| Column::new(name, Kind::Text, doc);
+    let mut columns = vec![
+        text("endpoint", "The plan's name of the endpoint."),
+        text("model", "The plan's name of the model."),
+        text("scenario", "The plan's name of the scenario."),
+        Column::new(
             "batch_size",
+            Kind::Int,
             "Requests in flight of a closed loop, or the cap of an open one. Null: an open loop without a cap.",
         ),
-        ("qps", "Declared arrivals per second. Null: a closed loop."),
+        Column::new("qps", Kind::Float, "Declared arrivals per second. Null: a closed loop."),
     ];
-    let mut columns: Vec<Column> = fixed.map(|(name, doc)| Column::new(name, doc)).into();
     columns.extend(axes.iter().map(|axis| {
         let taken = others.iter().any(|column| column.name == *axis);
         let name = if taken { format!("axis_{axis}") } else { axis.clone() };
-        Column::new(name, format!("The cell's value on the axis {axis}. Null: the axis does not apply."))
+        let doc = format!("The cell's value on the axis {axis}. Null: the axis does not apply.");
+        Column { unit: "", ..Column::new(name, Kind::Text, doc) }
     }));
-    columns.push(Column::new("repeat", "Which repeat of its cell this is, from 0."));
-    columns.push(Column::new("run_id", "The full RunId."));
-    columns.push(Column::new("attempt", "Which attempt at the run this is, from 1."));
+    columns.push(Column::new("repeat", Kind::Int, "Which repeat of its cell this is, from 0."));
+    columns.push(text("run_id", "The full RunId."));
+    columns.push(Column::new("attempt", Kind::Int, "Which attempt at the run this is, from 1."));
     columns
 }
 
@@ -168,10 +175,14 @@ pub(super) mod tests {
         vec![make(Run::default(), None), make(Run { seed: 2, ..Run::open(20.0) }, Some("16"))]
     }
 
+    fn all(runs: &[RunRow]) -> Sheet<'_> {
+        sheet(runs, &axes(runs.iter().map(|run| &run.labels)), false)
+    }
+
     #[test]
     fn labels_come_first_and_null_is_empty() {
         let runs = runs();
-        let text = written(&Csv, sheet(&runs));
+        let text = written(&Csv, all(&runs));
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().unwrap().clone();
         let first: Vec<&str> = header.iter().take(15).collect();
@@ -188,7 +199,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_brief_table_is_for_people() {
-        insta::assert_snapshot!(written(&Markdown, sheet(&runs()).select(&BRIEF)), @r#"
+        insta::assert_snapshot!(written(&Markdown, all(&runs()).select(&BRIEF)), @r#"
         | sweep | endpoint | model | scenario | batch_size |   qps | repeat | requests | ttft_p50_ms | ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
         | ----- | -------- | ----- | -------- | ---------: | ----: | -----: | -------: | ----------: | ----------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
         | load  | mock     | m     | B1       |          8 |   n/a |      0 |      999 |       20.08 |       20.96 |       4.001 |      80.06 |                           1600 |           n/a | valid   |
@@ -204,7 +215,7 @@ pub(super) mod tests {
         };
         let mut runs = runs();
         runs[0].labels = labels;
-        let names: Vec<String> = sheet(&runs).columns.into_iter().map(|column| column.name).collect();
+        let names: Vec<String> = all(&runs).columns.into_iter().map(|column| column.name).collect();
         let unique: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::metric::Number;
+use crate::analysis::metric::{self, Number};
 
 /// One value of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,20 +19,60 @@ pub enum Cell {
     Text(String),
 }
 
+/// What the cells of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Texts.
+    Text,
+    /// An instant, as an RFC 3339 text.
+    Time,
+    /// True or false.
+    Bool,
+    /// Whole numbers.
+    Int,
+    /// Numbers.
+    Float,
+    /// One or another from row to row.
+    Any,
+}
+
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// Its name, with the unit at the end.
     pub name: String,
-    /// What it holds and when it is null.
+    /// What its cells are.
+    pub kind: Kind,
+    /// What they are counted in; empty for names, texts and bare numbers.
+    pub unit: &'static str,
+    /// What it holds.
     pub doc: String,
+    /// When it is null; empty where never.
+    pub null: String,
 }
 
 impl Column {
-    /// A column of that name and meaning.
-    pub fn new(name: impl Into<String>, doc: impl Into<String>) -> Column {
-        Column { name: name.into(), doc: doc.into() }
+    /// A column of that name and meaning. What `text` says behind `Null:` is when it is null; the unit is what the name
+    /// ends with.
+    pub fn new(name: impl Into<String>, kind: Kind, text: impl Into<String>) -> Column {
+        let (name, text) = (name.into(), text.into());
+        let (doc, null) = text.split_once(" Null: ").unwrap_or((&text, ""));
+        let (doc, null) = (doc.to_owned(), null.trim_end_matches('.').to_owned());
+        Column { unit: unit_of(&name), name, kind, doc, null }
     }
+
+    /// The column of a metric.
+    pub fn of(metric: &metric::Column) -> Column {
+        let kind = if metric.counts() { Kind::Int } else { Kind::Float };
+        Column { unit: metric.unit(), ..Column::new(&metric.name, kind, &metric.doc) }
+    }
+}
+
+/// The unit that a column's name ends with.
+fn unit_of(name: &str) -> &'static str {
+    const ENDS: [(&str, &str); 5] =
+        [("_ns", "ns"), ("_tokens_per_s", "tokens/s"), ("_ms", "ms"), ("_tokens", "tokens"), ("bytes", "bytes")];
+    ENDS.iter().find(|(end, _)| name.ends_with(end)).map_or("", |(_, unit)| unit)
 }
 
 /// A table whose rows are made as they are written. Every row has as many cells as there are columns.
@@ -43,21 +83,57 @@ pub struct Sheet<'a> {
     pub rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,
 }
 
-impl Sheet<'_> {
+impl<'a> Sheet<'a> {
     /// The same table with only the columns of these names, in this order; names it does not have are left out.
     pub fn select(self, names: &[&str]) -> Self {
         let at = |name: &&str| self.columns.iter().position(|column| column.name == *name);
-        let kept: Vec<usize> = names.iter().filter_map(at).collect();
+        let kept = names.iter().filter_map(at).collect();
+        self.keep(kept)
+    }
+
+    /// The same table with only these columns, by their places, each at most once.
+    pub fn keep(self, kept: Vec<usize>) -> Self {
         let columns = kept.iter().map(|index| self.columns[*index].clone()).collect();
-        let rows = self.rows.map(move |row| kept.iter().map(|index| row[*index].clone()).collect());
+        let take = |row: &mut Vec<Cell>, index: usize| std::mem::replace(&mut row[index], Cell::Null);
+        let rows = self.rows.map(move |mut row| kept.iter().map(|index| take(&mut row, *index)).collect());
         Sheet { columns, rows: Box::new(rows) }
     }
+}
+
+/// The places of the columns that `patterns` name, in the order of the patterns, each once; a `*` in a pattern stands for
+/// any characters. The error is the first pattern that none of the names fits.
+pub fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
+    let mut places: Vec<usize> = Vec::new();
+    for pattern in patterns {
+        let fits = |(place, name): (usize, &&str)| fits(pattern, name).then_some(place);
+        let found: Vec<usize> = names.iter().enumerate().filter_map(fits).collect();
+        if found.is_empty() {
+            return Err(pattern);
+        }
+        places.extend(found);
+    }
+    let mut seen = std::collections::HashSet::new();
+    places.retain(|place| seen.insert(*place));
+    Ok(places)
+}
+
+/// Whether `name` is as `pattern` says.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(before) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    name.ends_with(end)
 }
 
 /// One way to write a table.
 pub trait Format {
     /// Writes the whole table.
-    fn write(&self, sheet: Sheet<'_>, out: &mut dyn Write) -> io::Result<()>;
+    fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()>;
 }
 
 impl From<f64> for Cell {
@@ -122,7 +198,10 @@ pub(super) mod tests {
         let cells = [Cell::Null, Cell::Bool(true), Cell::Int(-3), Cell::Float(0.1 + 0.2), Cell::Float(-1.5)];
         let mut numbers = cells.into_iter().cycle();
         let rows: Vec<Vec<Cell>> = texts.into_iter().map(|text| vec![text.into(), numbers.next().unwrap()]).collect();
-        Sheet { columns: vec![Column::new("name", ""), Column::new("value_ms", "")], rows: Box::new(rows.into_iter()) }
+        Sheet {
+            columns: vec![Column::new("name", Kind::Text, ""), Column::new("value_ms", Kind::Any, "")],
+            rows: Box::new(rows.into_iter()),
+        }
     }
 
     pub fn written(format: &dyn Format, sheet: Sheet<'_>) -> String {
@@ -138,6 +217,30 @@ pub(super) mod tests {
             [const { Cell::Null }; 3]
         );
         assert_eq!(Cell::from(u64::MAX), Cell::Float(u64::MAX as f64));
+    }
+
+    #[test]
+    fn patterns_name_columns_in_their_order_and_once() {
+        let names = ["run_id", "ttft_p50_ms", "ttft_p99_ms", "e2e_p50_ms", "ttft_n"];
+        let at = |patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+            matching(&names, &patterns).map_err(str::to_owned)
+        };
+        assert_eq!(at(&["e2e_p50_ms", "run_id"]), Ok(vec![3, 0]));
+        assert_eq!(at(&["ttft_*", "*_p50_ms"]), Ok(vec![1, 2, 4, 3]));
+        assert_eq!(at(&["*t*_p*_ms"]), Ok(vec![1, 2]));
+        assert_eq!(at(&["*"]).unwrap().len(), names.len());
+        assert_eq!(at(&["run_id", "ttft_p5*9"]), Err("ttft_p5*9".to_owned()));
+        assert_eq!(at(&["ttft"]), Err("ttft".to_owned()), "a name is the whole name");
+        // What stands before a star and behind it may not be one and the same.
+        assert!(!fits("ab*ba", "aba") && fits("ab*ba", "abba") && fits("a**a", "aa"));
+    }
+
+    #[test]
+    fn a_column_knows_its_unit_and_when_it_is_null() {
+        let column = Column::new("x_ms", Kind::Float, "What it is. Null: never seen.");
+        assert_eq!((column.unit, column.doc.as_str(), column.null.as_str()), ("ms", "What it is.", "never seen"));
+        assert_eq!(Column::new("attempts", Kind::Int, "Number.").null, "");
     }
 
     #[test]

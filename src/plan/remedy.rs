@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use super::axis;
 use super::foreign;
-use super::model::{Between, LoadEnginePatch, PhasesPatch, Plan, Timeouts};
+use super::model::{Between, LoadEnginePatch, PhasesPatch, Plan, RecordPatch, Timeouts};
 use super::read::{Mistake, ReadError, read};
 use super::recover::quoted;
 use super::suggest;
@@ -69,6 +69,7 @@ fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
         ("between", keys::<Between>()),
         ("timeouts", keys::<Timeouts>()),
         ("engine", keys::<LoadEnginePatch>()),
+        ("record", keys::<RecordPatch>()),
     ];
     let (table, _) = tables.into_iter().find(|(_, keys)| keys.contains(&key))?;
     let shown = match value {

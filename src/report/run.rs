@@ -25,6 +25,7 @@ pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, detail: Detail) -> St
     let sections = [
         head(line),
         verdict(line.verdict, detail.colour),
+        prompts(facts),
         distributions(line),
         scalars(line, plan),
         generator::block(facts),
@@ -61,6 +62,15 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
         text.push_str(&wrapped(&format!("  not checked: {name}: {why}")));
     }
     text
+}
+
+/// What could not be sent as short as it was asked for.
+fn prompts(facts: &Facts) -> String {
+    let Some(shortest) = facts.shortest_prompt else { return String::new() };
+    wrapped(&format!(
+        "prompts: what the model is given around a text leaves room for none below {shortest} tokens; shorter ones that were \
+         asked for have {shortest}"
+    ))
 }
 
 /// The metrics that are distributions and have values, with the rest named below.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, ListArray, MapArray, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, MapArray, StringArray};
 use arrow_schema::{DataType, Field};
 
 /// Why a value does not fit its column, or a column does not hold what it should.
@@ -120,6 +120,18 @@ macro_rules! stored_as_int64 {
 }
 
 stored_as_int64!(u64, u32, u16);
+
+impl Stored for bool {
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+    fn store<'a>(cells: impl Iterator<Item = Option<&'a bool>>) -> Result<ArrayRef, CellError> {
+        Ok(Arc::new(cells.map(Option::<&bool>::copied).collect::<BooleanArray>()))
+    }
+    fn load(array: &dyn Array) -> Result<Vec<Option<bool>>, CellError> {
+        Ok(downcast::<BooleanArray, bool>(array)?.iter().collect())
+    }
+}
 
 impl Stored for f64 {
     fn data_type() -> DataType {

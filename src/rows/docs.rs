@@ -20,6 +20,9 @@ pub fn columns_markdown() -> String {
             Table::Requests => "one row per request",
             Table::Events => "one row per request: the gaps between its token events",
             Table::Samples => "time series of the generator, the server and its GPUs",
+            Table::Texts => {
+                "only with `record: { text: true }`: what requests said and were answered; a request that was never made has no row"
+            }
         };
         let head = "| column | type | null | unit | meaning |\n|---|---|---|---|---|";
         write!(text, "\n## `{}`: {title}\n\n{head}\n", table.file()).expect("a string takes all");
@@ -39,6 +42,7 @@ fn line(column: &Column) -> String {
 fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Int64 => "int64".to_owned(),
+        DataType::Boolean => "boolean".to_owned(),
         DataType::Float64 => "double".to_owned(),
         DataType::Utf8 => "string".to_owned(),
         DataType::List(item) => format!("list of {}", type_name(item.data_type())),

@@ -16,6 +16,7 @@ mod run;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 pub use self::parquet::*;
 pub use docs::*;
@@ -27,3 +28,4 @@ pub use replay::*;
 pub use request::*;
 pub use run::*;
 pub use schema::*;
+pub use texts::*;

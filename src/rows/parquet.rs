@@ -35,8 +35,11 @@ const GROUP_BYTES: usize = 8 * 1024 * 1024;
 /// Rows decoded at once, at most …
 const BATCH_ROWS: usize = 1024;
 
-/// … and about how many values of one column: a row of events may hold thousands of gaps.
+/// … and about how many values of one column: a row of events may hold thousands of gaps …
 const BATCH_VALUES: i64 = 128 * 1024;
+
+/// … and about how many bytes: a row of texts may hold millions.
+const BATCH_BYTES: i64 = 16 * 1024 * 1024;
 
 /// Where the values of a column are in Parquet's tree; none where they are packed as by default.
 fn leaf(column: &Column) -> Option<ColumnPath> {
@@ -85,6 +88,11 @@ impl TableWriter {
         let writer = ArrowWriter::try_new(Arc::clone(&file), Arc::clone(&schema), Some(properties(table)))
             .map_err(|error| RowsError::parquet_write(&path, error))?;
         Ok(TableWriter { path, schema, file, writer })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Adds rows, given as one array for each column.
@@ -144,10 +152,14 @@ fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Resul
 }
 
 /// The batches of a row file, one after the other.
-fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>>, RowsError> {
-    let mut reader = guarded(path, || open(path))?;
-    let mut next = move || reader.next().transpose().map_err(|error| RowsError::damaged(path, error));
-    Ok(std::iter::from_fn(move || guarded(path, &mut next).transpose()))
+fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
+    let path = path.to_owned();
+    let mut reader = guarded(&path, || open(&path))?;
+    let next = move || {
+        let batch = || reader.next().transpose().map_err(|error| RowsError::damaged(&path, error));
+        guarded(&path, batch).transpose()
+    };
+    Ok(std::iter::from_fn(next))
 }
 
 /// Opens a row file and refuses one of a later version.
@@ -170,12 +182,17 @@ fn batch_rows(metadata: &ParquetMetaData) -> usize {
         .row_groups()
         .iter()
         .flat_map(|group| group.columns().iter().map(|column| column.num_values() / group.num_rows().max(1)));
-    let most = values.max().unwrap_or(1).max(1);
-    usize::try_from(BATCH_VALUES / most).unwrap_or(1).clamp(1, BATCH_ROWS)
+    let by_values = BATCH_VALUES / values.max().unwrap_or(1).max(1);
+    let bytes = metadata.row_groups().iter().map(|group| group.total_byte_size() / group.num_rows().max(1));
+    let by_bytes = BATCH_BYTES / bytes.max().unwrap_or(1).max(1);
+    usize::try_from(by_values.min(by_bytes)).unwrap_or(1).clamp(1, BATCH_ROWS)
 }
 
 /// All rows of a file, made from each batch by `rows`.
-fn read<T>(path: &Path, rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>) -> Result<Vec<T>, RowsError> {
+pub(crate) fn read<T>(
+    path: &Path,
+    rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
+) -> Result<Vec<T>, RowsError> {
     let mut all = Vec::new();
     for batch in batches(path)? {
         all.extend(rows(&batch?).map_err(|bad| RowsError::column(path, bad))?);
@@ -263,4 +280,30 @@ impl Replay for RunReader {
         }
         if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
     }
+}
+
+/// The rows of a file, decoded as they are asked for. The file stays open until the end.
+fn stream<T, F>(path: &Path, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
+where
+    F: Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
+{
+    let (path, batches) = (path.to_owned(), batches(path)?);
+    Ok(batches.flat_map(move |batch| {
+        let read = batch.and_then(|batch| rows(&batch).map_err(|bad| RowsError::column(&path, bad)));
+        let (rows, error) = match read {
+            Ok(rows) => (rows, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        rows.into_iter().map(Ok).chain(error)
+    }))
+}
+
+/// Reads a `requests.parquet` as it is asked for.
+pub fn stream_requests(path: &Path) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
+    stream(path, RequestRow::from_batch)
+}
+
+/// Reads an `events.parquet` as it is asked for.
+pub fn stream_events(path: &Path) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
+    stream(path, EventRow::from_batch)
 }

@@ -86,6 +86,10 @@ pub struct Facts {
     /// The prompt of the probe, counted by us and by the server, where both counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
+    /// Tokens of the shortest prompt that the chat template leaves room for, where the scenario asks for shorter ones too:
+    /// those have as many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_prompt: Option<u32>,
 }
 
 /// Who counted the prompt tokens that were meant to be sent.
@@ -94,6 +98,8 @@ pub struct Facts {
 pub enum PromptCount {
     /// The model's own tokenizer: the count is exact.
     Tokenizer,
+    /// The server, by its `/tokenize`, word by word before the run: the count is a sum over words.
+    Server,
     /// Nobody: it is an estimate from characters.
     Estimate,
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellError};
 use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
+use super::texts::TextRow;
 
 /// How a column is packed in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Column {
 pub(crate) type BadColumn = (&'static str, CellError);
 
 /// The column of a batch, by name. One that may be null was perhaps not known yet when the file was written.
-fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
+pub(crate) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {
         Some(array) => array,
@@ -143,6 +144,7 @@ macro_rules! table {
         <$type as Cell>::store($rows.clone().map(|row| &row.$name)).map_err(|why| (stringify!($name), why))?
     };
 }
+pub(crate) use table;
 
 table! {
     /// What all rows of one run share: written into every row, so that any set of files is one table.
@@ -295,11 +297,13 @@ pub enum Table {
     Events,
     /// Time series of the generator, the server and its GPUs.
     Samples,
+    /// What was sent and answered word by word; only where the plan asks for it.
+    Texts,
 }
 
 impl Table {
     /// All tables, as they are documented.
-    pub const ALL: [Table; 3] = [Table::Requests, Table::Events, Table::Samples];
+    pub const ALL: [Table; 4] = [Table::Requests, Table::Events, Table::Samples, Table::Texts];
 
     /// The name of the file in a run's folder.
     pub fn file(self) -> &'static str {
@@ -307,14 +311,20 @@ impl Table {
             Table::Requests => "requests.parquet",
             Table::Events => "events.parquet",
             Table::Samples => "samples.parquet",
+            Table::Texts => "texts.parquet",
         }
+    }
+
+    /// Whether a run may be whole without it.
+    pub fn is_optional(self) -> bool {
+        self == Table::Texts
     }
 
     /// How many of the run's labels every row carries: all, or only `run_id` and `attempt`.
     pub(crate) fn labels(self) -> usize {
         match self {
             Table::Requests => RunLabels::COLUMNS.len(),
-            Table::Events | Table::Samples => 2,
+            Table::Events | Table::Samples | Table::Texts => 2,
         }
     }
 
@@ -324,6 +334,7 @@ impl Table {
             Table::Requests => RequestRow::COLUMNS,
             Table::Events => EventRow::COLUMNS,
             Table::Samples => Sample::COLUMNS,
+            Table::Texts => TextRow::COLUMNS,
         };
         RunLabels::COLUMNS[..self.labels()].iter().chain(own)
     }

@@ -9,7 +9,7 @@ use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
 use crate::expand::RunSpec;
-use crate::rows::{Journal, RunLabels, SampleWriter};
+use crate::rows::{Journal, RunLabels, SampleWriter, TextWriter};
 
 /// An attempt that is under way. Dropped without `commit`, it stays in `attempts/` and is never a result.
 #[derive(Debug)]
@@ -78,6 +78,11 @@ impl Attempt {
     /// Starts its time series; `SampleWriter::finish` it before `commit`.
     pub fn samples(&self) -> Result<SampleWriter, StoreError> {
         Ok(SampleWriter::create(&self.dir, self.labels())?)
+    }
+
+    /// Starts its texts; `TextWriter::finish` it before `commit`.
+    pub fn texts(&self) -> Result<TextWriter, StoreError> {
+        Ok(TextWriter::create(&self.dir, self.labels())?)
     }
 
     /// Leaves the attempt as failed, with the reason in its `attempt.json`.

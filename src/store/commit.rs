@@ -23,6 +23,8 @@ pub struct Commit {
     pub generator_digest: String,
     /// How many samples its finished time series have.
     pub samples: u64,
+    /// How many rows its finished texts have, where they were kept.
+    pub texts: Option<u64>,
     /// Why a committed run is replaced; kept only where there is one.
     pub reason: Option<String>,
 }
@@ -49,7 +51,7 @@ impl Attempt {
         let ended = Moment::now();
         failpoint("before_seal");
         let requests = rows::seal(&self.journal_path(), &self.dir)?;
-        let files = self.check(requests, commit.samples)?;
+        let files = self.check(requests, &commit)?;
         failpoint("before_run_json");
         let record = RunRecord {
             format: FORMAT,
@@ -69,9 +71,10 @@ impl Attempt {
     }
 
     /// Opens every written file again, reads all of it, and takes its size and digest.
-    fn check(&self, requests: u64, samples: u64) -> Result<BTreeMap<String, FileRecord>, StoreError> {
+    fn check(&self, requests: u64, commit: &Commit) -> Result<BTreeMap<String, FileRecord>, StoreError> {
         let mut files = BTreeMap::new();
-        for (table, wanted) in [(Table::Requests, requests), (Table::Events, requests), (Table::Samples, samples)] {
+        let always = [(Table::Requests, requests), (Table::Events, requests), (Table::Samples, commit.samples)];
+        for (table, wanted) in always.into_iter().chain(commit.texts.map(|texts| (Table::Texts, texts))) {
             let path = self.dir.join(table.file());
             let rows = rows::check(&path, table)?;
             if rows != wanted {

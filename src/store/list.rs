@@ -118,8 +118,9 @@ pub(super) fn inspect(dir: &Path, id: &str) -> Result<Listed, StoreError> {
     if short(&record.id) != id {
         return corrupt(format!("{RUN_JSON} is that of run {}", short(&record.id)));
     }
-    let problems = Table::ALL.iter().filter_map(|table| size_problem(dir, &record, *table).transpose());
-    let state = match problems.into_iter().next().transpose()? {
+    let problems = record.tables().filter_map(|table| size_problem(dir, &record, table).transpose());
+    let first = { problems }.next().transpose()?;
+    let state = match first {
         None => State::Whole,
         Some(problem) => State::Corrupt(problem),
     };

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, RUN_JSON};
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts, RunLabels};
+use crate::rows::{Environment, Facts, RunLabels, Table};
 
 /// Format of `run.json` and `attempt.json`. Raised when a reader of the old one would misread the new; a new optional
 /// field does not raise it.
@@ -118,6 +118,16 @@ impl RunRecord {
     /// What all rows of the run share, also where it has none.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
+    }
+
+    /// The tables that the run has, and those that it would have to have.
+    pub fn tables(&self) -> impl Iterator<Item = Table> {
+        Table::ALL.into_iter().filter(|table| !table.is_optional() || self.has(*table))
+    }
+
+    /// Whether the run names the file of `table`.
+    pub fn has(&self, table: Table) -> bool {
+        self.files.contains_key(table.file())
     }
 
     /// Reads the `run.json` in `dir`.

@@ -67,6 +67,7 @@ fn commit(reason: Option<&str>) -> Commit {
         facts: Facts { qps: Some(2.5), ..Facts::default() },
         generator_digest: "d".repeat(64),
         samples: samples().len() as u64,
+        texts: None,
         reason: reason.map(str::to_owned),
     }
 }

@@ -5,7 +5,7 @@ use super::layout::RUN_JSON;
 use super::list::{Listed, State, inspect, size_problem};
 use super::record::RunRecord;
 use super::{Store, disk};
-use crate::rows::{self, RunReader, Sample, Table};
+use crate::rows::{self, EventRow, RequestRow, RunReader, Sample, Table};
 
 /// What the thorough check says of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,26 @@ impl Store {
         Ok(RunReader::open(&self.layout.run(&record.id))?)
     }
 
+    /// The requests of a committed run, decoded as they are asked for, after the same check of their file.
+    pub fn stream_requests(
+        &self,
+        record: &RunRecord,
+    ) -> Result<impl Iterator<Item = Result<RequestRow, StoreError>> + use<>, StoreError> {
+        self.check_digests(record, &[Table::Requests])?;
+        let rows = rows::stream_requests(&self.layout.run(&record.id).join(Table::Requests.file()))?;
+        Ok(rows.map(|row| row.map_err(StoreError::from)))
+    }
+
+    /// The token events of a committed run, likewise.
+    pub fn stream_events(
+        &self,
+        record: &RunRecord,
+    ) -> Result<impl Iterator<Item = Result<EventRow, StoreError>> + use<>, StoreError> {
+        self.check_digests(record, &[Table::Events])?;
+        let rows = rows::stream_events(&self.layout.run(&record.id).join(Table::Events.file()))?;
+        Ok(rows.map(|row| row.map_err(StoreError::from)))
+    }
+
     /// The samples of a committed run, checked likewise.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
         self.check_digests(record, &[Table::Samples])?;
@@ -80,7 +100,7 @@ fn report(listed: Listed) -> Result<RunReport, StoreError> {
         return Ok(RunReport { id, files });
     };
     files.push(FileReport { name: RUN_JSON.to_owned(), problem: None });
-    for table in Table::ALL {
+    for table in record.tables() {
         let mut problem = digest_problem(&dir, &record, table)?;
         if problem.is_none() {
             problem = page_problem(&dir, &record, table);

@@ -7,11 +7,13 @@ use std::sync::atomic::AtomicBool;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, Trace};
+use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Endpoint, MockFigures};
-use crate::rows::{Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter};
+use crate::rows::{
+    Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, TextRow, TextWriter,
+};
 use crate::server::{Embedded, Found, PROMPT, Question, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::workload::tokenizer::Message;
@@ -87,7 +89,7 @@ pub struct Order {
 /// Executes a run and commits it.
 pub fn execute(order: Order) -> Result<(), RunError> {
     let Order { run, attempt, target, found, tokenizers, reason, progress, stop } = order;
-    let tokenizer = match tokenizers.of(&run.spec) {
+    let tokenizer = match tokenizers.of(&run.spec, &question(&target.url(), &target, &run.spec)) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
             attempt.fail(&reason).map_err(RunError::Store)?;
@@ -98,6 +100,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
+    let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
     let job = Job {
         spec: Arc::clone(&run.spec),
         target,
@@ -107,13 +110,21 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         trace: Trace::of(&run.spec),
         sink: Box::new(JournalSink::new(journal)),
         samples: Box::new(SampleFile::new(samples)),
+        texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
     };
     let finished = match engine::execute(job, progress, stop) {
         Ok(finished) => finished,
         Err(error) => return Err(abandon(attempt, error)),
     };
     let facts = Facts { probe_prompt, ..finished.facts };
-    let commit = Commit { environment, facts, generator_digest: digest(&run.spec), samples: finished.samples, reason };
+    let commit = Commit {
+        environment,
+        facts,
+        generator_digest: digest(&run.spec),
+        samples: finished.samples,
+        texts: finished.texts,
+        reason,
+    };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
 }
 
@@ -199,6 +210,19 @@ impl SampleFile {
 impl SampleSink for SampleFile {
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
         Ok(self.0.append(samples)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, SinkError> {
+        Ok(self.0.finish()?)
+    }
+}
+
+/// A file of texts as the engine's sink.
+struct TextFile(TextWriter);
+
+impl TextSink for TextFile {
+    fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError> {
+        Ok(self.0.append(texts)?)
     }
 
     fn finish(self: Box<Self>) -> Result<u64, SinkError> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::plan::Api;
 
 use super::body;
-use super::generator::{self, Prompt};
+use super::estimated;
+use super::generator::Prompt;
 use super::nonce::Nonce;
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
@@ -31,6 +32,9 @@ pub(super) struct Exact {
     bare: i64,
     frame: i64,
     lead_frame: i64,
+    /// Tokens of the shortest prompt, without a lead and, less its tokens, with one.
+    shortest: u32,
+    shortest_led: u32,
 }
 
 /// What stands before a user's text.
@@ -48,7 +52,9 @@ impl Exact {
     /// Fails where the tokenizer or its template does.
     pub fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
-        let mut exact = Exact { counting, conversation, bare: 0, frame: 0, lead_frame: 0 };
+        // A digit of the nonce is the last that goes.
+        const LEAST: &str = "0";
+        let exact = Exact { counting, conversation, bare: 0, frame: 0, lead_frame: 0, shortest: 0, shortest_led: 0 };
         let tokenizer = &exact.counting.tokenizer;
         let bare = tokenizer.frame(&|text| tokenizer.bare_tokens(text))?;
         let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None };
@@ -56,9 +62,18 @@ impl Exact {
         // A model whose chats have no system message is known by its template's complaint; it has use for no lead.
         let lead = Arc::from(LEAD);
         let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
-        let lead_frame = lead_frame.unwrap_or(frame) - i64::from(tokenizer.bare_tokens(LEAD)?);
-        (exact.bare, exact.frame, exact.lead_frame) = (bare, frame, lead_frame);
-        Ok(exact)
+        let lead_tokens = tokenizer.bare_tokens(LEAD)?;
+        let lead_frame = lead_frame.unwrap_or(frame) - i64::from(lead_tokens);
+        let shortest = exact.whole(LEAST, around(None))?;
+        let led = exact.whole(LEAST, around(Some(&lead)));
+        let shortest_led = led.map_or(shortest, |tokens| tokens.saturating_sub(lead_tokens));
+        Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, ..exact })
+    }
+
+    /// Tokens of the shortest prompt that can be made: all that stands around a text, and one digit. With a lead: besides its
+    /// own tokens, within one.
+    pub fn shortest(&self, is_led: bool) -> u32 {
+        if is_led { self.shortest_led } else { self.shortest }
     }
 
     /// A text that has `wanted` tokens where it stands alone, and the tokens that it really has.
@@ -116,7 +131,7 @@ impl Exact {
         let parts = Parts { heads: &heads, prose: &mut prose, ending: last };
         match tokenizer.fit(whole, frame, tokens, parts) {
             Ok(Fitted { text, tokens }) => (text, tokens),
-            Err(_) => generator::write(&mut again, topic, nonce, (tokens, ending)),
+            Err(_) => estimated::write(&mut again, topic, nonce, (tokens, ending)),
         }
     }
 

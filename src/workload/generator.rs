@@ -3,21 +3,22 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::plan::lengths::Range;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::talk::Talk;
 use crate::plan::{Cache, ContextCut, History, TraceRequest};
 use crate::units::Seed;
 
 use super::digest::{derived, digest};
+use super::estimated;
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
-use super::nonce::{self, Nonce, NonceKey, Scope};
+use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Opening, Texts};
-use super::prose::{self, Dice, Ending};
+use super::prose::{Dice, Ending};
 use super::replay::Replayed;
 use super::tokenizer::TokenizerError;
-use super::tokens::CHARS_PER_TOKEN;
 use super::words::Topic;
 
 /// What one request says anew; in a conversation the history comes on top.
@@ -175,7 +176,7 @@ impl Generator {
     ) -> (String, u32) {
         match &self.exact {
             Some(exact) => exact.alone(dice, topic, nonce, wanted),
-            None => write(dice, topic, nonce, wanted),
+            None => estimated::write(dice, topic, nonce, wanted),
         }
     }
 
@@ -317,6 +318,18 @@ impl Generator {
         self.system.as_ref().map_or(0, |system| system.tokens) + groups
     }
 
+    /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
+    /// exact, a chat template leaves no room for less.
+    pub fn shortest_prompt(&self) -> Option<u32> {
+        Some(self.exact.as_ref()?.shortest(self.lead_tokens() > 0))
+    }
+
+    /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
+    pub fn prompt_range(&self) -> Range {
+        let one = Range::one(self.content.prompt_tokens);
+        self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
+    }
+
     /// Turns of a conversation; 1 in the other scenarios.
     pub fn turns(&self) -> u32 {
         if self.content.reuse == Reuse::Conversation { self.content.turns } else { 1 }
@@ -377,24 +390,4 @@ impl Generator {
             }
         }
     }
-}
-
-/// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
-pub(super) fn write(
-    dice: &mut Dice,
-    topic: &'static Topic,
-    nonce: Option<Nonce>,
-    (tokens, ending): (u32, Ending),
-) -> (String, u32) {
-    let (length, weight) = nonce::size(nonce);
-    let budget = (tokens.saturating_mul(CHARS_PER_TOKEN)).saturating_sub(weight) as usize;
-    // One sentence more than wanted is written before the cut.
-    let mut out = String::with_capacity(length + budget + 256);
-    if let Some(nonce) = nonce {
-        nonce.push(&mut out);
-    }
-    prose::write(&mut out, dice, topic, budget, ending);
-    // Prose has one quarter of a token for each character, see `tokens`.
-    let weight = weight + (out.len() - length) as u32;
-    (out, weight.div_ceil(CHARS_PER_TOKEN))
 }

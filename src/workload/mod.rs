@@ -8,6 +8,7 @@
 pub mod body;
 mod conversation;
 mod digest;
+mod estimated;
 mod exact;
 mod generator;
 pub mod lengths;

@@ -95,8 +95,8 @@ impl Nonce {
         out.push(' ');
     }
 
-    /// The nonce, and what is left of it where there is no room for all its groups, the longest first and one group's digits
-    /// last; no space behind.
+    /// The nonce, and what is left of it where there is no room for all its groups, the longest first and one digit last; no
+    /// space behind.
     pub(super) fn shorter_and_shorter(self) -> Vec<String> {
         let text = |groups| {
             let mut text = String::with_capacity(LENGTH);
@@ -104,7 +104,8 @@ impl Nonce {
             text
         };
         let digits = format!("{:03}", self.groups[0]);
-        (1..=GROUPS).rev().map(text).chain([digits]).collect()
+        let fewer = (1..=digits.len()).rev().map(|length| digits[..length].to_owned());
+        (1..=GROUPS).rev().map(text).chain(fewer).collect()
     }
 
     fn push_groups(self, groups: usize, out: &mut String) {

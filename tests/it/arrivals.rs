@@ -218,6 +218,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         trace: Some(trace),
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),
         samples: Box::new(Forgetting),
+        texts: None,
     };
     let (_running, stop) = tokio::sync::watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).unwrap();

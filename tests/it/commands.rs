@@ -136,6 +136,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("export", "exports_have_a_row_for_each_run_or_request"),
     ("export --format", "exports_have_a_row_for_each_run_or_request"),
     ("export --rows", "exports_have_a_row_for_each_run_or_request"),
+    ("export --columns", "columns_are_chosen_by_name_and_pattern"),
+    ("export --wide", "a_pivot_has_loads_across_and_metrics_down"),
     ("export --output", "exports_have_a_row_for_each_run_or_request"),
     ("export --results", "results_go_where_they_are_told_to"),
     ("export --set", "every_command_with_a_plan_takes_values"),
@@ -219,6 +221,33 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("dataset profile --language", "flags_say_how_a_file_is_read"),
     ("dataset profile --k", "a_profile_is_made_of_ranges"),
     ("dataset profile --output", "a_profile_is_made_of_ranges"),
+    // Three commands that answer from results take the same flags.
+    ("curves", "curves_say_where_servers_bend"),
+    ("curves --format", "curves_say_where_servers_bend"),
+    ("curves --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("curves --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("curves --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("curves --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("curves --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("curves --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
+    ("capacity", "known_capacity_is_found_within_the_ladder_and_priced"),
+    ("capacity --format", "known_capacity_is_found_within_the_ladder_and_priced"),
+    ("capacity --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("capacity --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("capacity --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("capacity --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("capacity --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("capacity --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
+    ("diagnose", "curves_say_where_servers_bend"),
+    ("diagnose --format", "curves_say_where_servers_bend"),
+    ("diagnose --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("diagnose --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("diagnose --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("diagnose --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("diagnose --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
+    ("diagnose --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
+    ("capacity --target-qps", "known_capacity_is_found_within_the_ladder_and_priced"),
+    ("capacity --headroom", "known_capacity_is_found_within_the_ladder_and_priced"),
     ("mock", "a_finished_plan_sends_nothing"),
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
@@ -814,7 +843,9 @@ fn exports_have_a_row_for_each_run_or_request() {
     }
     let refused = lab.run(&["export", "--format", "parquet", "--rows", "requests"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("results/runs/*/requests.parquet"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("-o FILE"), "{}", refused.stderr);
+    lab.ok(&["export", "--rows", "requests", "-o", "requests.parquet"]);
+    assert!(std::fs::read(lab.path().join("requests.parquet")).unwrap().starts_with(b"PAR1"));
 }
 
 #[test]

@@ -175,4 +175,31 @@ for line in lines:
     ttft = (first - sent) / 1e6 if outcome == "ok" and runs[id]["facts"]["stream"] else None
     same(ttft, line["ttft_ms"], (id, line["request"]))
 
+# The same tables as Parquet have the same rows, with types; a token event's gap is one of its request's.
+for table, key in [("requests", ["run_id", "request"]), ("events", ["run_id", "request", "event"])]:
+    text, typed = (duckdb.sql(f"select * from {read}") for read in (
+        f"read_csv('{folder}/{table}.csv', header = true, nullstr = '', all_varchar = true)",
+        f"read_parquet('{folder}/{table}.parquet')"))
+    assert text.columns == typed.columns, table
+    by_name = dict(zip(typed.columns, map(str, typed.types)))
+    assert by_name["run_id"] == "VARCHAR" and by_name["request"] == "BIGINT", by_name
+    lines = [dict(zip(text.columns, line)) for line in text.order(", ".join(f"{name}::varchar" for name in key)).fetchall()]
+    cells = [dict(zip(typed.columns, line)) for line in typed.order(", ".join(f"{name}::varchar" for name in key)).fetchall()]
+    assert len(lines) == len(cells) > 0, table
+    for line, cell in zip(lines, cells):
+        for name, value in cell.items():
+            kept = line[name]
+            if by_name[name] == "DOUBLE":
+                same(value, kept, (table, name))
+            else:
+                text_of = None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+                assert text_of == kept, (table, name, value, kept)
+assert by_name["gap_ns"] == "BIGINT"
+gaps = query(f"""select count(*), sum(gap_ns), count(*) filter (gap_ns is null), sum((offset_ns + f)::hugeint - at_ns) from
+    read_parquet('{folder}/events.parquet') join (select run_id, request, first_token_ns f from {parquet('events')})
+    using (run_id, request)""")[0]
+stored_gaps = query(f"""select sum(len(gaps_ns) + 1), sum(list_sum(gaps_ns)), count(*), 0 from {parquet('events')}
+    where first_token_ns is not null""")[0]
+assert gaps == stored_gaps, (gaps, stored_gaps)
+
 print(json.dumps({"runs": len(runs), "figures": compared}))

@@ -52,16 +52,16 @@ impl Drop for Faulty {
     }
 }
 
-/// A Python that has DuckDB and pyarrow; none, with a message, where there is none.
-fn python() -> Option<PathBuf> {
+/// A Python that has DuckDB, pyarrow and openpyxl; none, with a message, where there is none.
+pub fn python() -> Option<PathBuf> {
     let venv = std::env::var_os("SWEEPLINE_TEST_VENV").map(PathBuf::from);
     let venv = venv.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/test-venv"));
     let python = venv.join("bin/python");
-    let found = Command::new(&python).args(["-c", "import duckdb, pyarrow"]).output();
+    let found = Command::new(&python).args(["-c", "import duckdb, openpyxl, pyarrow"]).output();
     if found.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    let text = format!("{} has no DuckDB and pyarrow; `.ci/run` makes such a venv", python.display());
+    let text = format!("{} has no DuckDB, pyarrow and openpyxl; `.ci/run` makes such a venv", python.display());
     let required = std::env::var_os("SWEEPLINE_REQUIRE_READERS").is_some_and(|value| value == "1");
     assert!(!required, "{text}");
     eprintln!("skipped: {text}");
@@ -87,7 +87,9 @@ fn others_read_one_table_and_compute_the_same_figures() {
 
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "--format", "json", "-o", "runs.json"]);
-    lab.ok(&["export", "plan.yaml", "--rows", "requests", "-o", "requests.csv"]);
+    for table in ["requests.csv", "requests.parquet", "events.csv", "events.parquet"] {
+        lab.ok(&["export", "plan.yaml", "--rows", table.split('.').next().unwrap(), "-o", table]);
+    }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/readers.py");
     let read = Ended::from(Command::new(python).arg(script).arg(lab.path()).output().unwrap());
     assert_eq!(read.code, Some(0), "{}{}", read.stdout, read.stderr);

@@ -255,8 +255,9 @@ struct Pairs {
     values: [Vec<f64>; 2],
     /// Differences on the scale.
     differences: Vec<f64>,
-    /// Why others have none, the first reason of all.
-    missing: Option<String>,
+    /// How many others there are that have none, and the first reason. They are not left out, nor are those below: a slow
+    /// run has fewer requests, so the rounds that are left would favour the slower arm.
+    missing: Option<(usize, String)>,
     /// Rounds in which a value lies among failures: leaving them out would favour the arm that fails.
     failed: usize,
 }
@@ -279,13 +280,15 @@ impl Pairs {
                     self.values[1].push(*b);
                     self.differences.push(to - from);
                 }
-                None => drop(self.missing.get_or_insert_with(|| "of a value of 0 there is no ratio".to_owned())),
+                None => self.lacks("of a value of 0 there is no ratio"),
             },
             (Reading::Failed, _) | (_, Reading::Failed) => self.failed += 1,
-            (Reading::Missing(why), _) | (_, Reading::Missing(why)) => {
-                self.missing.get_or_insert_with(|| why.clone());
-            }
+            (Reading::Missing(why), _) | (_, Reading::Missing(why)) => self.lacks(why),
         }
+    }
+
+    fn lacks(&mut self, why: &str) {
+        self.missing.get_or_insert_with(|| (0, why.to_owned())).0 += 1;
     }
 
     fn found(&self) -> Found {
@@ -296,7 +299,8 @@ impl Pairs {
                 let of = n + self.failed;
                 Found::Nothing(format!("in {} of {of} rounds it lies among failures", self.failed))
             }
-            (0, 0, Some(why)) => Found::Nothing(why.clone()),
+            (0, 0, Some((_, why))) => Found::Nothing(why.clone()),
+            (0, _, Some((count, why))) => Found::Nothing(format!("{why}, in {count} of {} rounds", n + count)),
             (0, 0, None) => Found::Nothing("no repeat was measured on both arms".to_owned()),
             _ if n < paired::FEWEST => Found::Few(deviation),
             _ => match paired::t_test(&self.differences) {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::expand::canonical::{Bytes, canonical};
-use crate::expand::{AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, RunId, RunSpec, Shaping};
+use crate::expand::{
+    AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunId, RunSpec, Shaping,
+};
 
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
@@ -117,6 +119,7 @@ pub(super) fn closed_chat() -> RunSpec {
         },
         connections: Connections::Warm,
         engine: LoadEngine::default(),
+        record: Recording::default(),
         seed: Seed(42),
         repeat: 0,
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::golden::{closed_chat, conversation_on_mock, open_completions};
 use crate::expand::canonical::Bytes;
-use crate::expand::{LoadEngine, RunId, RunSpec, canonical, differences};
+use crate::expand::{LoadEngine, Recording, RunId, RunSpec, canonical, differences};
 use crate::plan::{Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
@@ -89,6 +89,15 @@ fn how_the_generator_is_built_is_not_hashed() {
     assert_ne!(spec, rebuilt);
     assert_eq!(RunId::of(&spec), RunId::of(&rebuilt));
     assert_eq!(differences(&spec, &rebuilt), []);
+}
+
+#[test]
+fn what_is_kept_besides_the_numbers_is_not_hashed() {
+    let spec = closed_chat();
+    let kept = RunSpec { record: Recording { text: true }, ..spec.clone() };
+    assert_ne!(spec, kept);
+    assert_eq!(RunId::of(&spec), RunId::of(&kept));
+    assert_eq!(differences(&spec, &kept), []);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expand::{Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, RunSpec, Shaping};
+use crate::expand::{
+    Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
+};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
 use crate::sweep::event::load_name;
@@ -225,6 +227,7 @@ impl CalibrationLoad {
             timeouts: Timeouts::default(),
             connections: self.connections,
             engine: self.engine,
+            record: Recording::default(),
             seed: Seed(0),
             repeat: 0,
         }

@@ -61,6 +61,7 @@ pub fn measure(
         trace: None,
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
         samples: Box::new(NoSamples),
+        texts: None,
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,

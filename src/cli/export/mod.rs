@@ -1,0 +1,190 @@
+//! `sweepline export [PLAN]`: runs, their parts, or their requests as tables.
+
+mod ask;
+mod source;
+
+use std::collections::BTreeSet;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::export::{COLUMNS_VERSION, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, runs_parquet};
+use crate::store::{Store, StoreError};
+
+use super::changes::Changes;
+use super::replace::{cannot_write, replace};
+use super::workspace::Workspace;
+use super::{Exit, Failure, Folder};
+use ask::{Columns, Rows};
+use source::Source;
+
+pub use source::{class_rows, run_row};
+
+/// The arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Only this plan's runs, with its names, thresholds and prices; without it every run of the folder
+    #[arg(value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
+    /// How the table is written; by default as the file's name ends, else CSV
+    #[arg(long, value_enum)]
+    format: Option<Written>,
+    /// What a row is; a workbook may have several kinds, and without this has all that fit
+    #[arg(long, value_enum, value_delimiter = ',')]
+    rows: Vec<Rows>,
+    /// Only these columns, in this order; `*` stands for any characters: `endpoint,ttft_*_ms`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// A pivot for spreadsheets: a row for each metric of a cell and repeat, loads across
+    #[arg(long)]
+    wide: bool,
+    /// The file to write; without it the table goes to stdout (parquet of runs: to runs.parquet in the results folder)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Comma-separated, one header line.
+    Csv,
+    /// A workbook: a sheet for each kind of row, and one with the definitions of all columns.
+    Xlsx,
+    /// A list of objects.
+    Json,
+    /// A table in Markdown.
+    Markdown,
+    /// Parquet; of runs every metric that needs no plan, sorted by run.
+    Parquet,
+}
+
+impl Written {
+    /// As the call says, or as the name of the file ends.
+    fn of(args: &ExportArgs) -> Written {
+        let ending = args.output.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
+        let by_name = || match ending?.to_ascii_lowercase().as_str() {
+            "xlsx" => Some(Written::Xlsx),
+            "json" => Some(Written::Json),
+            "md" => Some(Written::Markdown),
+            "parquet" => Some(Written::Parquet),
+            _ => None,
+        };
+        args.format.or_else(by_name).unwrap_or(Written::Csv)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Written::Csv => "CSV",
+            Written::Xlsx => "XLSX",
+            Written::Json => "JSON",
+            Written::Markdown => "Markdown",
+            Written::Parquet => "Parquet",
+        }
+    }
+}
+
+/// Writes a table.
+pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
+    args.changes.need(args.plan.as_deref())?;
+    let written = Written::of(&args);
+    check(&args, written)?;
+    let store = Store::open(&args.folder.results);
+    let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
+    let source = Source::of(&store, workspace.as_ref(), &args.folder)?;
+    let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
+    let path = args.output.as_deref();
+    let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
+    let exit = match written {
+        Written::Xlsx => workbook(&args, &source, columns)?,
+        Written::Parquet if rows == Rows::Runs => return runs_as_parquet(&args, &source),
+        Written::Parquet => write(path, &Parquet, columns.table(&source, rows)?)?,
+        Written::Csv => write(path, &Csv, columns.table(&source, rows)?)?,
+        Written::Json => write(path, &Json, columns.table(&source, rows)?)?,
+        Written::Markdown => write(path, &Markdown, columns.table(&source, rows)?)?,
+    };
+    source.failed().map_or(Ok(exit), |error| Err(error.into()))
+}
+
+/// Refuses what cannot be written so, before anything is read.
+fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
+    let usage = |text: String| Err(Failure::Usage(text));
+    let kinds: BTreeSet<Rows> = args.rows.iter().copied().collect();
+    let of_runs = kinds.is_empty() || kinds == BTreeSet::from([Rows::Runs]);
+    if kinds.len() > 1 && written != Written::Xlsx {
+        return usage(format!("{} holds one kind of row: name one in --rows, or say --format xlsx", written.name()));
+    }
+    if args.wide && kinds.iter().any(|rows| !matches!(rows, Rows::Runs | Rows::Classes)) {
+        return usage("--wide is a pivot of runs or classes: leave --rows out, or say --rows classes".to_owned());
+    }
+    if args.wide && written == Written::Parquet {
+        return usage(
+            "a pivot has texts and numbers in one column, which Parquet has not: say csv, xlsx or json".into(),
+        );
+    }
+    if written == Written::Parquet && of_runs && !args.columns.is_empty() {
+        return usage("runs.parquet has all columns; --columns is for the other formats and rows".to_owned());
+    }
+    let binary = written == Written::Xlsx || (written == Written::Parquet && !of_runs);
+    if binary && args.output.is_none() {
+        return usage(format!("{} is no text: name a file with -o FILE", written.name()));
+    }
+    Ok(())
+}
+
+/// Writes a workbook: of the rows that were asked for, or of all kinds that there are.
+fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit, Failure> {
+    let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
+    let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
+    columns.known(source, &kinds)?;
+    let mut book = Workbook::new();
+    let path = args.output.as_deref();
+    for rows in kinds {
+        // The patterns fit one of the sheets; one that has none of the columns is left out.
+        if let Some(table) = columns.table_of_several(source, rows)? {
+            book.add(rows.name(), table).map_err(|error| cannot_write(path, &error))?;
+        }
+    }
+    let about = [
+        ("program", concat!("sweepline ", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("columns version", COLUMNS_VERSION.to_string()),
+        ("plan", source.plan_name().unwrap_or("none: every run of the results folder").to_owned()),
+        ("results", args.folder.results.display().to_string()),
+        ("runs", source.runs().to_string()),
+        ("made", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC").to_string()),
+    ];
+    let Some(path) = path else { return Ok(Exit::Done) };
+    replace(path, |out| book.write(&about, out)).map_err(|error| cannot_write(Some(path), &error))?;
+    Ok(Exit::Done)
+}
+
+fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {
+    let written = match path {
+        None => {
+            let mut out = BufWriter::new(std::io::stdout());
+            format.write(sheet, &mut out).and_then(|()| out.flush())
+        }
+        Some(path) => replace(path, |out| format.write(sheet, out)),
+    };
+    match (written, path) {
+        (Err(error), None) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        (Err(error), path) => Err(cannot_write(path, &error)),
+        (Ok(()), _) => Ok(Exit::Done),
+    }
+}
+
+/// Writes runs.parquet, which is the same whatever plan it was asked for with.
+fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
+    let bytes = runs_parquet::bytes(source.stored()?).map_err(|error| Failure::Unexpected(error.into()))?;
+    let default = args.folder.results.join("runs.parquet");
+    let path = args.output.as_deref().unwrap_or(&default);
+    replace(path, |out| out.write_all(&bytes)).map_err(|error| match args.output {
+        None => Failure::Store(StoreError::cannot_write(path, error)),
+        Some(_) => cannot_write(Some(path), &error),
+    })?;
+    Ok(Exit::Done)
+}

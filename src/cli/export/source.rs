@@ -1,0 +1,235 @@
+//! The runs that an export is made from, and their tables. What is short is read once; requests and token events are
+//! decoded while they are written.
+
+use std::cell::{OnceCell, RefCell};
+
+use crate::analysis::lengths::{buckets, measure_bucket};
+use crate::analysis::{OfClass, PlanMetrics};
+use crate::export::runs::{self, RunRow};
+use crate::export::runs_parquet::StoredRun;
+use crate::export::{Sheet, events, lengths, requests};
+use crate::plan::Plan;
+use crate::rows::{Replay, RunLabels, Table};
+use crate::store::{Listed, RunRecord, State, Store, StoreError};
+
+use super::super::answers::{self, Answered, in_plan_order};
+use super::super::workspace::Workspace;
+use super::super::{Failure, Folder};
+use super::ask::Rows;
+
+/// Requests that a workbook has without being asked for them: what one sheet holds.
+const MOST_REQUESTS: u64 = 1_048_575;
+
+/// A committed run under the names that it is exported with.
+struct Chosen {
+    sweep: Option<String>,
+    record: RunRecord,
+    labels: RunLabels,
+}
+
+/// The runs of an export.
+pub struct Source<'a> {
+    store: &'a Store,
+    plan: Option<&'a Plan>,
+    chosen: Vec<Chosen>,
+    axes: Vec<String>,
+    /// Rows of the runs, and those of their classes.
+    rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
+    /// What could not be read while a table was written.
+    failure: RefCell<Option<StoreError>>,
+}
+
+impl<'a> Source<'a> {
+    /// The runs of a plan in the order in which it names them, or all of the folder.
+    pub fn of(store: &'a Store, workspace: Option<&'a Workspace>, folder: &Folder) -> Result<Source<'a>, Failure> {
+        let chosen = match workspace {
+            Some(workspace) => of_plan(workspace),
+            None if !folder.results.exists() => {
+                let folder = folder.results.display();
+                return Err(Failure::Usage(format!(
+                    "there is no results folder {folder}; --results DIR names another"
+                )));
+            }
+            None => of_folder(&store.list()?),
+        };
+        let axes = runs::axes(chosen.iter().map(|run| &run.labels));
+        let plan = workspace.map(Workspace::plan);
+        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), failure: RefCell::new(None) })
+    }
+
+    /// Further axes of any of the runs.
+    pub fn axes(&self) -> &[String] {
+        &self.axes
+    }
+
+    /// Name of the plan, where there is one.
+    pub fn plan_name(&self) -> Option<&str> {
+        self.plan.map(|plan| plan.name.as_str())
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// The first run that could not be read.
+    pub fn failed(self) -> Option<StoreError> {
+        self.failure.into_inner()
+    }
+
+    /// Whether a workbook has such rows without being asked for them.
+    pub fn belongs(&self, rows: Rows, wide: bool) -> bool {
+        match rows {
+            Rows::Runs => true,
+            Rows::Classes => !self.rows(rows).is_empty(),
+            Rows::Lengths => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Requests => {
+                let requests = self.requests();
+                if requests > MOST_REQUESTS && !wide {
+                    eprintln!(
+                        "{requests} requests fit no sheet and are left out; `--rows requests` gives them sheet after sheet, \
+                         `--format parquet` in one file"
+                    );
+                }
+                !wide && requests <= MOST_REQUESTS
+            }
+            Rows::Events => false,
+        }
+    }
+
+    fn requests(&self) -> u64 {
+        let rows = |run: &Chosen| run.record.files.get(Table::Requests.file()).map(|file| file.rows);
+        self.chosen.iter().filter_map(rows).sum()
+    }
+
+    /// The rows of runs or of classes. A run that cannot be read is left out, and its error kept.
+    pub fn rows(&self, rows: Rows) -> &[RunRow] {
+        let (runs, classes) = self.rows.get_or_init(|| {
+            let (mut runs, mut classes) = (Vec::new(), Vec::new());
+            for run in &self.chosen {
+                let Some(mut answered) = self.kept(answers::read(self.store, &run.record, self.plan)) else { continue };
+                answered.labels = run.labels.clone();
+                let (plan, sweep) = (self.plan.map(|plan| plan.name.clone()), run.sweep.clone());
+                classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
+                runs.push(run_row(plan, sweep, &run.record, answered));
+            }
+            (runs, classes)
+        });
+        if rows == Rows::Classes { classes } else { runs }
+    }
+
+    /// The table of one kind of rows.
+    pub fn table(&self, rows: Rows) -> Sheet<'_> {
+        match rows {
+            Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
+            Rows::Lengths => lengths::sheet(&self.axes, self.until_failure(|run| self.buckets(run))),
+            Rows::Requests => requests::sheet(
+                &self.axes,
+                self.until_failure(|run| {
+                    let rows = self.store.stream_requests(&run.record)?;
+                    Ok((run.labels.clone(), run.record.facts.clone(), rows.map_while(|row| self.kept(row))))
+                }),
+            ),
+            Rows::Events => events::sheet(self.until_failure(|run| {
+                let rows = self.store.stream_events(&run.record)?;
+                Ok((run.labels.clone(), rows.map_while(|row| self.kept(row))))
+            })),
+        }
+    }
+
+    /// What `read` makes of each run, up to the first that cannot be read: what is behind it is not written as if it were
+    /// all.
+    fn until_failure<'s, T>(
+        &'s self,
+        read: impl Fn(&'s Chosen) -> Result<T, StoreError> + 's,
+    ) -> impl Iterator<Item = T> + 's {
+        let whole = || self.failure.borrow().is_none();
+        self.chosen.iter().map_while(move |run| if whole() { self.kept(read(run)) } else { None })
+    }
+
+    /// A run by length, measured.
+    fn buckets(&self, run: &Chosen) -> Result<lengths::BucketsOfRun, StoreError> {
+        let (read, facts) = (self.store.read(&run.record)?, &run.record.facts);
+        let measured = |bucket| Ok((bucket, measure_bucket(&read, bucket, facts)?));
+        let measured: Result<Vec<_>, StoreError> = buckets(read.rows(), facts).into_iter().map(measured).collect();
+        Ok((run.labels.clone(), measured?))
+    }
+
+    /// What was read; of the errors the first is kept.
+    fn kept<T>(&self, read: Result<T, StoreError>) -> Option<T> {
+        match read {
+            Ok(read) => Some(read),
+            Err(error) => {
+                self.failure.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// The runs as runs.parquet has them, each once.
+    pub fn stored(&self) -> Result<Vec<StoredRun>, StoreError> {
+        let mut seen = std::collections::HashSet::new();
+        let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
+        let stored = |run: &Chosen| {
+            let answered = answers::read(self.store, &run.record, None)?;
+            let started = run.record.started.to_string();
+            Ok(StoredRun { labels: run.record.labels(), started, metrics: answered.metrics })
+        };
+        runs.map(stored).collect()
+    }
+}
+
+fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
+    let named = |run: &crate::expand::PlannedRun| {
+        let record = usable(workspace.disk.get(&run.id)?)?.clone();
+        let names = &run.spec.labels;
+        let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
+        let labels = RunLabels { model, scenario, axes: names.axes.to_map(), ..record.labels() };
+        Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
+    };
+    let runs: Vec<_> = workspace.expansion.runs.iter().collect();
+    in_plan_order(workspace.plan(), &runs).into_iter().filter_map(named).collect()
+}
+
+fn of_folder(listed: &[Listed]) -> Vec<Chosen> {
+    let records = listed.iter().filter_map(usable).cloned();
+    records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
+}
+
+/// The record of a run that can be exported. One that cannot is left out, and never silently.
+fn usable(listed: &Listed) -> Option<&RunRecord> {
+    if let State::Corrupt(reason) = &listed.state {
+        eprintln!("run {} is left out: {reason} (`sweepline verify` names every damaged file)", listed.id);
+        return None;
+    }
+    listed.record.as_ref()
+}
+
+/// The rows of the classes of a run that has been read; the verdict is the run's.
+pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: &Answered) -> Vec<RunRow> {
+    let row = |one: &OfClass| RunRow {
+        plan: plan.clone(),
+        sweep: sweep.clone(),
+        labels: answered.labels.clone(),
+        class: Some(one.class.clone()),
+        started: record.started.to_string(),
+        verdict: answered.verdict.clone(),
+        metrics: one.metrics.clone(),
+        plan_metrics: PlanMetrics::default(),
+    };
+    answered.classes.iter().map(row).collect()
+}
+
+/// The row of a run that has been read.
+pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: Answered) -> RunRow {
+    RunRow {
+        plan,
+        sweep,
+        labels: answered.labels,
+        class: None,
+        started: record.started.to_string(),
+        verdict: answered.verdict,
+        metrics: answered.metrics,
+        plan_metrics: answered.plan_metrics,
+    }
+}

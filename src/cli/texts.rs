@@ -1,0 +1,29 @@
+//! Results that lack the texts which the plan wants kept.
+
+use crate::rows::Table;
+use crate::sweep::resume::{Action, Decision};
+
+use super::workspace::Workspace;
+
+/// Says that results were measured before the plan asked for their texts, and what to type to get them; none where none lacks
+/// them. Their numbers hold, so they are not measured again by themselves.
+pub fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {
+    let cached = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Cached);
+    let runs =
+        workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| cached(decision)).map(|(run, _)| run);
+    let asked = runs.filter(|run| run.spec.record.text);
+    let lacks = asked.filter(|run| workspace.disk.record(&run.id).is_some_and(|record| !record.has(Table::Texts)));
+    let mut ids: Vec<String> = lacks.map(|run| run.id.short()[..8].to_owned()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let whose = match ids.len() {
+        0 => return None,
+        1 => "the result of 1 run is".to_owned(),
+        many => format!("the results of {many} runs are"),
+    };
+    let quoted: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+    Some(format!(
+        "{whose} without texts, from before `record: {{ text: true }}`; to measure again: --force --only \"id[:8] in [{}]\"",
+        quoted.join(", ")
+    ))
+}

@@ -1,0 +1,210 @@
+//! What was sent and answered, word by word, where the plan asks for it: kept with its request, put into rows by the writer's
+//! thread. Where it does not, a request carries an empty pointer for it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::rows::{RequestRow, TextRow};
+
+use super::recorder::SinkError;
+use super::target::Target;
+
+/// Most bytes of one text that are kept.
+const MOST_BYTES: usize = 1 << 20;
+/// Bytes of texts that make one batch of the file.
+const WRITE_AT: usize = 4 << 20;
+
+/// Where texts go.
+pub trait TextSink: Send {
+    /// Takes the texts of some requests. After an error no more come.
+    fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError>;
+    /// All texts have come; returns how many.
+    fn finish(self: Box<Self>) -> Result<u64, SinkError>;
+}
+
+/// What one request said and was answered.
+#[derive(Debug, Default)]
+pub struct Words {
+    body: Bytes,
+    calls: Vec<Call>,
+    answer: String,
+    reasoning: String,
+}
+
+/// One tool call of an answer, as far as its pieces have come.
+#[derive(Debug, Serialize)]
+struct Call {
+    #[serde(skip)]
+    index: Option<u64>,
+    name: String,
+    arguments: String,
+}
+
+impl Words {
+    /// Of the request with this body, which nobody has answered.
+    pub fn new(body: Bytes) -> Words {
+        Words { body, ..Words::default() }
+    }
+
+    /// Bytes that they take.
+    pub fn size(&self) -> usize {
+        let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        self.body.len() + self.answer.len() + self.reasoning.len() + calls
+    }
+
+    /// Takes the tool calls of a part of the answer, if it has some: a stream tells a call's name first and its arguments in
+    /// pieces, by number.
+    pub fn take_calls(&mut self, data: &[u8]) {
+        let Ok(part) = serde_json::from_slice::<Value>(data) else { return };
+        let choice = &part["choices"][0];
+        let calls =
+            [&choice["delta"]["tool_calls"], &choice["message"]["tool_calls"]].into_iter().find_map(Value::as_array);
+        for call in calls.into_iter().flatten() {
+            let (name, arguments) = (call["function"]["name"].as_str(), call["function"]["arguments"].as_str());
+            let index = call["index"].as_u64();
+            let known = match index {
+                Some(_) => self.calls.iter().position(|call| call.index == index),
+                None => self.calls.len().checked_sub(1).filter(|_| name.is_none()),
+            };
+            let at = known.unwrap_or_else(|| {
+                self.calls.push(Call { index, name: String::new(), arguments: String::new() });
+                self.calls.len() - 1
+            });
+            self.calls[at].name.push_str(name.unwrap_or_default());
+            self.calls[at].arguments.push_str(arguments.unwrap_or_default());
+        }
+    }
+
+    /// The answer is over, with this text.
+    pub fn answered(&mut self, answer: &str, reasoning: String) {
+        answer.clone_into(&mut self.answer);
+        self.reasoning = reasoning;
+    }
+
+    /// As it is written: without the target's secret, and nothing longer than the bound.
+    fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
+        let mut truncated = false;
+        let mut fit = |text: String| {
+            let text = if target.api_key.is_some() { target.redact(&text) } else { text };
+            truncated |= text.len() > MOST_BYTES;
+            cut(text)
+        };
+        let calls =
+            (!self.calls.is_empty()).then(|| serde_json::to_string(&self.calls).expect("calls are plain texts"));
+        let some = |text: String| (!text.is_empty()).then_some(text);
+        TextRow {
+            request: row.request,
+            conversation: row.conversation,
+            turn: row.turn,
+            prompt: fit(prompt(&self.body)),
+            answer: some(self.answer).map(&mut fit),
+            reasoning: some(self.reasoning).map(&mut fit),
+            tool_calls: calls.map(&mut fit),
+            truncated,
+        }
+    }
+}
+
+/// The prompt in a request's body: its messages as they were sent, or its text.
+fn prompt(body: &[u8]) -> String {
+    let mut body: Value = serde_json::from_slice(body).expect("we encoded it");
+    match (body["messages"].take(), body["prompt"].take()) {
+        (Value::Null, Value::String(text)) => text,
+        (messages, _) => messages.to_string(),
+    }
+}
+
+/// The beginning of a text that may be kept.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MOST_BYTES));
+    text
+}
+
+/// Texts on their way into the file.
+pub struct Texts {
+    sink: Box<dyn TextSink>,
+    target: Arc<Target>,
+    rows: Vec<TextRow>,
+    bytes: usize,
+}
+
+impl Texts {
+    /// None yet, for `sink`; the secret of `target` stays out of them.
+    pub fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
+        Texts { sink, target, rows: Vec::new(), bytes: 0 }
+    }
+
+    /// Takes the words of a request with its row.
+    pub fn add(&mut self, row: &RequestRow, words: Words) -> Result<(), SinkError> {
+        self.bytes += words.size();
+        self.rows.push(words.into_row(row, &self.target));
+        if self.bytes >= WRITE_AT { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), SinkError> {
+        self.sink.append(&self.rows)?;
+        self.rows.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Writes what is left; returns how many there were in all.
+    pub fn finish(mut self) -> Result<u64, SinkError> {
+        self.write()?;
+        self.sink.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Secret;
+    use crate::rows::Phase;
+
+    fn row_of(words: Words, key: Option<&str>) -> TextRow {
+        let mut target = Target::parse("http://127.0.0.1:1/v1").unwrap();
+        target.api_key = key.map(|key| Secret::new(key.to_owned()));
+        words.into_row(&RequestRow::wanted(7, Phase::Measure, 0), &target)
+    }
+
+    #[test]
+    fn prompts_are_messages_or_a_text() {
+        let messages = r#"[{"role":"user","content":"a \"b\"\n\u0001é"}]"#;
+        let chat = format!(r#"{{"model":"m","messages":{messages},"max_tokens":5}}"#);
+        assert_eq!(row_of(Words::new(chat.into()), None).prompt, messages);
+        let row = row_of(Words::new(r#"{"model":"m","prompt":"a \"b\"\n"}"#.into()), None);
+        assert_eq!((row.request, row.prompt.as_str(), row.answer, row.truncated), (7, "a \"b\"\n", None, false));
+    }
+
+    #[test]
+    fn tool_calls_are_put_together() {
+        let mut words = Words::new(r#"{"prompt":""}"#.into());
+        for part in [
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":"{}"}}"#,
+            r#"{"index":0,"function":{"arguments":":1}"}}"#,
+        ] {
+            words.take_calls(format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{part}]}}}}]}}"#).as_bytes());
+        }
+        let wanted = r#"[{"name":"f","arguments":"{\"a\":1}"},{"name":"g","arguments":"{}"}]"#;
+        assert_eq!(row_of(words, None).tool_calls.as_deref(), Some(wanted));
+        let mut words = Words::new(r#"{"prompt":""}"#.into());
+        words.take_calls(
+            br#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"name":"f"}}]}}]}"#,
+        );
+        assert_eq!(words.calls.len(), 2, "a whole answer numbers no calls");
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_after_the_secret_is_out() {
+        let mut words = Words::new(r#"{"prompt":"the key"}"#.into());
+        // The cut would fall into the secret, and into a letter of two bytes.
+        words.answered(&format!("{}kanary{}", "a".repeat(MOST_BYTES - 4), "é"), "é".repeat(MOST_BYTES));
+        let row = row_of(words, Some("kanary"));
+        assert!(row.truncated && !row.answer.as_ref().unwrap().contains("kan"), "{:?}", row.answer);
+        assert!(row.reasoning.unwrap().len() <= MOST_BYTES && row.prompt == "the key");
+    }
+}

@@ -1,0 +1,70 @@
+//! The table of token events: a row for each, with the gap before it.
+
+use crate::rows::{EventRow, RunLabels};
+
+use super::{Cell, Column, Kind, Sheet};
+
+/// The columns. Labels are those of the table of requests, which has a row for each `run_id` and `request`.
+pub fn columns() -> Vec<Column> {
+    let int = |name, doc| Column::new(name, Kind::Int, doc);
+    vec![
+        Column::new("run_id", Kind::Text, "The full RunId."),
+        int("attempt", "Which attempt at the run this is, from 1."),
+        int("request", "Number of the request in its run, from 0."),
+        int("event", "Number of the token event in its answer, from 0."),
+        int("gap_ns", "Time since the event before. Null: the first event."),
+        int("offset_ns", "Time since the first event."),
+        int("at_ns", "Time since the run's start."),
+    ]
+}
+
+/// All token events of runs, in the order given; requests without one have no row.
+pub fn sheet<'a, R>(runs: impl Iterator<Item = (RunLabels, R)> + 'a) -> Sheet<'a>
+where
+    R: Iterator<Item = EventRow> + 'a,
+{
+    let rows = runs.flat_map(|(labels, events)| events.flat_map(move |row| of_request(&labels, row)));
+    Sheet { columns: columns(), rows: Box::new(rows) }
+}
+
+fn of_request(labels: &RunLabels, row: EventRow) -> impl Iterator<Item = Vec<Cell>> + use<> {
+    let (run, attempt) = (labels.run_id.clone(), labels.attempt);
+    let EventRow { request, first_token_ns, gaps_ns } = row;
+    let mut offset = 0u64;
+    let gaps = std::iter::once(None).chain(gaps_ns.into_iter().map(Some));
+    let events = first_token_ns.into_iter().flat_map(move |first| gaps.clone().map(move |gap| (first, gap)));
+    events.zip(0u64..).map(move |((first, gap), event)| {
+        offset = offset.saturating_add(gap.unwrap_or(0));
+        let numbers = [request.into(), event.into(), gap.into(), offset.into(), first.saturating_add(offset).into()];
+        [run.clone().into(), attempt.into()].into_iter().chain(numbers).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::Csv;
+    use crate::export::sheet::tests::written;
+
+    #[test]
+    fn each_event_has_the_gap_before_it() {
+        let labels = RunLabels { run_id: "ab".into(), attempt: 1, ..RunLabels::default() };
+        let rows = [
+            EventRow { request: 0, first_token_ns: Some(100), gaps_ns: vec![10, 0, 5] },
+            EventRow { request: 1, first_token_ns: None, gaps_ns: vec![] },
+            EventRow { request: 2, first_token_ns: Some(200), gaps_ns: vec![] },
+            EventRow { request: 3, first_token_ns: Some(u64::MAX), gaps_ns: vec![u64::MAX] },
+        ];
+        let text = written(&Csv, sheet([(labels, rows.into_iter())].into_iter()));
+        insta::assert_snapshot!(text, @r#"
+        run_id,attempt,request,event,gap_ns,offset_ns,at_ns
+        ab,1,0,0,,0,100
+        ab,1,0,1,10,10,110
+        ab,1,0,2,0,10,110
+        ab,1,0,3,5,15,115
+        ab,1,2,0,,0,200
+        ab,1,3,0,,0,18446744073709552000
+        ab,1,3,1,18446744073709552000,18446744073709552000,18446744073709552000
+        "#);
+    }
+}

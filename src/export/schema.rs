@@ -1,0 +1,124 @@
+//! The JSON Schema of exports: every column of every kind of row, in its order, with unit, meaning and when it is null.
+//! The copy in `schemas/` is what a change of the columns is noticed by.
+
+use serde_json::{Map, Value, json};
+
+use super::{COLUMNS_VERSION, Column, Kind, events, lengths, requests, runs};
+
+/// The kinds of rows with their columns, without the axes of any run.
+pub fn tables() -> [(&'static str, Vec<Column>); 5] {
+    [
+        ("runs", runs::columns(&[], false)),
+        ("classes", runs::columns(&[], true)),
+        ("lengths", lengths::columns(&[])),
+        ("requests", requests::columns(&[])),
+        ("events", events::columns()),
+    ]
+}
+
+/// The schema of what `export --format json` writes, as text.
+pub fn text() -> String {
+    let definitions: Map<String, Value> =
+        tables().into_iter().map(|(name, columns)| (name.to_owned(), table(&columns))).collect();
+    let kinds: Vec<Value> = definitions.keys().map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect();
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sweepline export --format json",
+        "description": "Rows of one kind, the columns in this order in every format. A run's further axes are columns \
+            before `repeat`; one whose name another column has is called axis_<name>.",
+        "columns_version": COLUMNS_VERSION,
+        "type": "array",
+        "items": { "anyOf": kinds },
+        "$defs": definitions,
+    });
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn table(columns: &[Column]) -> Value {
+    let properties: Map<String, Value> = columns.iter().map(|column| (column.name.clone(), property(column))).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": { "type": ["string", "null"] } })
+}
+
+fn property(column: &Column) -> Value {
+    let kind = match column.kind {
+        Kind::Text | Kind::Time => "string",
+        Kind::Bool => "boolean",
+        Kind::Int => "integer",
+        Kind::Float => "number",
+        Kind::Any => return json!({}),
+    };
+    let mut property = json!({ "type": if column.null.is_empty() && column.kind != Kind::Float { json!(kind) } else { json!([kind, "null"]) } });
+    if column.kind == Kind::Time {
+        property["format"] = "date-time".into();
+    }
+    if !column.unit.is_empty() {
+        property["unit"] = column.unit.into();
+    }
+    property["description"] = column.doc.as_str().into();
+    if !column.null.is_empty() {
+        property["null_when"] = column.null.as_str().into();
+    }
+    property
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/export.schema.json");
+
+    /// The names of each table, in the order of the file.
+    fn names(schema: &Value) -> Vec<(String, Vec<String>)> {
+        let tables = schema["$defs"].as_object().into_iter().flatten();
+        let names =
+            |table: &Value| table["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
+        tables.map(|(name, table)| (name.clone(), names(table))).collect()
+    }
+
+    /// Whether every name of `old` is in `new`, in the same order.
+    fn goes_on(old: &[String], new: &[String]) -> bool {
+        let mut new = new.iter();
+        old.iter().all(|name| new.any(|other| other == name))
+    }
+
+    /// Readers go by name and may go by order: neither changes unless the version does.
+    #[test]
+    fn columns_are_those_of_their_version_and_the_file_is_current() {
+        let kept = std::fs::read_to_string(PATH).unwrap_or_default();
+        let old: Value = serde_json::from_str(&kept).unwrap_or_default();
+        let new: Value = serde_json::from_str(&text()).unwrap();
+        if old["columns_version"] == new["columns_version"] {
+            for (name, columns) in names(&old) {
+                let (_, now) = names(&new).into_iter().find(|(other, _)| *other == name).unwrap_or_default();
+                assert!(
+                    goes_on(&columns, &now),
+                    "columns of {name} were renamed, removed or moved: raise COLUMNS_VERSION"
+                );
+            }
+        }
+        if std::env::var_os("SWEEPLINE_BLESS").is_some() {
+            std::fs::write(PATH, text()).unwrap();
+        }
+        let kept = std::fs::read_to_string(PATH).unwrap_or_default();
+        assert_eq!(kept, text(), "run SWEEPLINE_BLESS=1 cargo test --lib current");
+    }
+
+    #[test]
+    fn an_added_column_is_no_change_of_the_others() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(goes_on(&names("a b c"), &names("a x b c y")));
+        assert!(!goes_on(&names("a b c"), &names("a c b")) && !goes_on(&names("a b"), &names("a")));
+    }
+
+    #[test]
+    fn every_column_says_what_it_holds() {
+        for (table, columns) in tables() {
+            for Column { name, doc, null, .. } in columns {
+                assert!(!doc.is_empty(), "{table}.{name}");
+                assert!(!doc.contains("null") && !null.ends_with('.'), "{table}.{name}: {doc}");
+            }
+        }
+    }
+}

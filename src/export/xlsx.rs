@@ -1,0 +1,229 @@
+//! XLSX: a workbook with a sheet for each table, one that defines every column, and one that says what was exported.
+//!
+//! Rows go to a temporary file as they come, so memory does not grow with them. There are no formulas, and a text is a
+//! text whatever it begins with. A table longer than a sheet goes on in another: `requests`, `requests-2`, ….
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use rust_xlsxwriter::{Format as Look, FormatAlign, Worksheet, XlsxError};
+
+use super::{Cell, Column, Kind, Sheet};
+
+/// Rows of a sheet that Excel can open, without the header.
+const MOST_ROWS: u32 = 1_048_575;
+
+/// Characters of a cell that Excel can hold.
+const MOST_CHARACTERS: usize = 32_767;
+
+/// Days from Excel's day 0 to 1970-01-01.
+const EPOCH: f64 = 25_569.0;
+
+/// A workbook under way.
+pub struct Workbook {
+    book: rust_xlsxwriter::Workbook,
+    header: Look,
+    /// The columns of the tables so far.
+    defined: Vec<(String, Column)>,
+    most_rows: u32,
+}
+
+impl Default for Workbook {
+    fn default() -> Self {
+        Workbook::new()
+    }
+}
+
+impl Workbook {
+    /// An empty one.
+    pub fn new() -> Workbook {
+        let header = Look::new().set_bold().set_text_wrap().set_align(FormatAlign::Top);
+        Workbook { book: rust_xlsxwriter::Workbook::new(), header, defined: Vec::new(), most_rows: MOST_ROWS }
+    }
+
+    /// Adds a table as the sheet `name`.
+    pub fn add(&mut self, name: &str, table: Sheet<'_>) -> io::Result<()> {
+        let Sheet { columns, rows } = table;
+        let mut rows = rows.peekable();
+        let mut number = 1;
+        loop {
+            let title = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+            self.fill(&title, &columns, &mut rows)?;
+            if rows.peek().is_none() {
+                break;
+            }
+            number += 1;
+        }
+        self.defined.extend(columns.into_iter().map(|column| (name.to_owned(), column)));
+        Ok(())
+    }
+
+    /// A sheet with as many of the rows as it holds.
+    fn fill(&mut self, title: &str, columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Cell>>) -> io::Result<()> {
+        let looks: Vec<Look> = columns.iter().map(look).collect();
+        let sheet = self.book.add_worksheet_with_constant_memory().map_err(cause)?;
+        sheet.set_name(title).map_err(cause)?;
+        let last_column = u16::try_from(columns.len().saturating_sub(1)).map_err(io::Error::other)?;
+        for (at, column) in (0..).zip(columns) {
+            sheet.set_column_width(at, width(column)).map_err(cause)?;
+            sheet.write_string_with_format(0, at, cut(&column.name), &self.header).map_err(cause)?;
+        }
+        sheet.set_freeze_panes(1, 0).map_err(cause)?;
+        let mut last = 0;
+        for (row, cells) in (1..=self.most_rows).zip(rows) {
+            for ((at, cell), (column, look)) in (0..).zip(cells).zip(columns.iter().zip(&looks)) {
+                put(sheet, (row, at), cell, (column.kind, look)).map_err(cause)?;
+            }
+            last = row;
+        }
+        sheet.autofilter(0, 0, last, last_column).map_err(cause)?;
+        Ok(())
+    }
+
+    /// Ends the workbook: the definitions of all columns, and what `about` says of the whole. The first sheet is open.
+    pub fn write(mut self, about: &[(&str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
+        let columns = vec![
+            text("sheet", ""),
+            text("column", ""),
+            text("unit", ""),
+            text("definition", ""),
+            text("null when", ""),
+        ];
+        let defined = std::mem::take(&mut self.defined);
+        let row = |(sheet, column): &(String, Column)| -> Vec<Cell> {
+            let Column { name, unit, doc, null, .. } = column;
+            [sheet.as_str(), name, unit, doc, null]
+                .map(|text| (!text.is_empty()).then(|| text.to_owned()).into())
+                .into()
+        };
+        self.fill("definitions", &columns, &mut defined.iter().map(row))?;
+        let columns = vec![text("what", ""), Column::new("value", Kind::Any, "")];
+        let mut rows = about.iter().map(|(what, value)| vec![Cell::from(*what), Cell::from(value.as_str())]);
+        self.fill("about", &columns, &mut rows)?;
+        self.book.save_to_writer(out).map_err(cause)
+    }
+}
+
+/// The error underneath, where it is the operating system's.
+fn cause(error: XlsxError) -> io::Error {
+    match error {
+        XlsxError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+fn put(sheet: &mut Worksheet, (row, at): (u32, u16), cell: Cell, (kind, look): (Kind, &Look)) -> Result<(), XlsxError> {
+    match cell {
+        Cell::Null => {}
+        Cell::Bool(value) => drop(sheet.write_boolean(row, at, value)?),
+        Cell::Int(value) => drop(sheet.write_number_with_format(row, at, value as f64, look)?),
+        Cell::Float(value) => drop(sheet.write_number_with_format(row, at, value, look)?),
+        Cell::Text(text) => match serial(&text).filter(|_| kind == Kind::Time) {
+            Some(days) => drop(sheet.write_number_with_format(row, at, days, look)?),
+            None => drop(sheet.write_string(row, at, cut(&text))?),
+        },
+    }
+    Ok(())
+}
+
+/// Excel's number for an instant: days, in UTC. None where it is no instant that Excel knows.
+fn serial(text: &str) -> Option<f64> {
+    let instant: Timestamp = text.parse().ok()?;
+    let days = instant.as_nanosecond() as f64 / 86_400e9 + EPOCH;
+    (1.0..2_958_466.0).contains(&days).then_some(days)
+}
+
+/// As much of a text as a cell holds.
+fn cut(text: &str) -> String {
+    // Excel counts UTF-16 units: no character has more than two.
+    if text.len() <= MOST_CHARACTERS {
+        return text.to_owned();
+    }
+    let mut units = 0;
+    let fits = |c: &char| {
+        units += c.len_utf16();
+        units < MOST_CHARACTERS
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// How numbers of the column look; what they are is not changed by it.
+fn look(column: &Column) -> Look {
+    let format = match (column.kind, column.unit) {
+        (Kind::Time, _) => "yyyy-mm-dd hh:mm:ss",
+        (Kind::Int, _) => "0",
+        (Kind::Float, "share") => "0.00%",
+        (Kind::Float, "ms" | "money") => "0.000",
+        (Kind::Float, "tokens/s" | "requests/s") => "0.00",
+        (Kind::Float, _) if column.name == "qps" => "General",
+        (Kind::Float, _) => "0.000",
+        (Kind::Text | Kind::Bool | Kind::Any, _) => "General",
+    };
+    Look::new().set_num_format(format)
+}
+
+/// Width of a column, in characters: its header's longest word, and what its cells take as a rule.
+fn width(column: &Column) -> f64 {
+    let cells = match (column.kind, column.name.as_str()) {
+        (_, "definition") => 90.0,
+        (_, "column" | "null when" | "value" | "metric") => 40.0,
+        (Kind::Time, _) => 19.0,
+        (Kind::Text, _) => 14.0,
+        (Kind::Bool | Kind::Int | Kind::Float | Kind::Any, _) => 9.0,
+    };
+    let header = column.name.chars().count() as f64 + 3.0;
+    header.clamp(cells, f64::max(cells, 34.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::sheet::tests::awkward;
+
+    fn saved(book: Workbook) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        book.write(&[("plan", "=cmd".to_owned())], &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_long_table_goes_on_in_another_sheet() {
+        let mut book = Workbook { most_rows: 4, ..Workbook::new() };
+        book.add("requests", awkward()).unwrap();
+        let names: Vec<String> = book.book.worksheets().iter().map(|sheet| sheet.name()).collect();
+        assert_eq!(names, ["requests", "requests-2", "requests-3"]);
+        assert!(saved(book).starts_with(b"PK"));
+    }
+
+    #[test]
+    fn a_table_that_just_fits_has_one_sheet() {
+        for most_rows in [9, 10] {
+            let mut book = Workbook { most_rows, ..Workbook::new() };
+            book.add("runs", awkward()).unwrap();
+            assert_eq!(book.book.worksheets().len(), 1);
+        }
+    }
+
+    #[test]
+    fn no_rows_are_a_header() {
+        let mut book = Workbook::new();
+        book.add("runs", Sheet { columns: awkward().columns, rows: Box::new(std::iter::empty()) }).unwrap();
+        assert!(saved(book).starts_with(b"PK"));
+    }
+
+    #[test]
+    fn an_instant_is_days() {
+        assert_eq!(serial("1970-01-02T12:00:00Z"), Some(25_570.5));
+        assert_eq!(serial("2026-11-21T12:00:00.123456789Z").map(f64::trunc), Some(46_347.0));
+        assert_eq!([serial("tomorrow"), serial("-009999-01-02T01:59:59Z")], [None, None]);
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut() {
+        let long: String = "𝄞".repeat(20_000);
+        let cut = cut(&long);
+        assert!(cut.ends_with('…') && cut.encode_utf16().count() <= MOST_CHARACTERS);
+        assert_eq!(super::cut("short"), "short");
+    }
+}

@@ -1,0 +1,87 @@
+//! The last step to an exact length, where the table of words does not lead there: a few words fewer, then short pieces one
+//! after another, the whole prompt encoded after each.
+
+use super::TokenizerError;
+use super::fit::{Draft, Fitted, Whole, joined};
+
+/// Encodings that one search may take. Few are needed but for tokenizers that know hardly a word.
+const MOST_TRIES: usize = 600;
+/// Tokens that are taken off the prose before pieces are put in their place.
+const SPARES: [i64; 4] = [0, 3, 6, 12];
+/// What is put behind the prose. Those without a space are for tokenizers that make a token of every space.
+const PIECES: &[&str] = &[
+    " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
+    "!", "?",
+];
+/// So near to the end the smallest piece is taken, further away the first that fits.
+const NEAR: u32 = 4;
+
+/// A search under way.
+struct Search<'a> {
+    whole: Whole<'a>,
+    target: u32,
+    best: Fitted,
+    left: usize,
+}
+
+/// A text of `draft` with which the whole has `target` tokens; `best` or a nearer one where none was found.
+pub(super) fn search(
+    draft: &mut Draft<'_, '_, '_>,
+    whole: Whole,
+    (frame, target): (i64, u32),
+    best: Fitted,
+) -> Result<Fitted, TokenizerError> {
+    let mut search = Search { whole, target, best, left: MOST_TRIES };
+    for (head, ending) in draft.outers() {
+        for spare in SPARES {
+            let room = i64::from(target) - frame - draft.cost(head) - draft.cost(ending) - spare;
+            let body = draft.prose_below(room);
+            let is_empty = body.is_empty();
+            if search.grow(head, body, ending)? || search.left == 0 {
+                return Ok(search.best);
+            }
+            if is_empty {
+                break;
+            }
+        }
+    }
+    Ok(search.best)
+}
+
+impl Search<'_> {
+    /// Puts pieces behind `body` until the whole has the wanted length; false where that does not come out.
+    fn grow(&mut self, head: &str, mut body: String, ending: &str) -> Result<bool, TokenizerError> {
+        let Some(mut tokens) = self.tokens([head, &body, ending])? else { return Ok(false) };
+        while tokens < self.target {
+            let mut next: Option<(String, u32)> = None;
+            for piece in PIECES {
+                let longer = if body.is_empty() { piece.trim_start().to_owned() } else { format!("{body}{piece}") };
+                let Some(with) = self.tokens([head, &longer, ending])? else { return Ok(false) };
+                if with == self.target {
+                    return Ok(true);
+                }
+                if with > tokens && with < self.target && next.as_ref().is_none_or(|(_, best)| with < *best) {
+                    next = Some((longer, with));
+                }
+                if next.is_some() && self.target - tokens > NEAR {
+                    break;
+                }
+            }
+            let Some((longer, with)) = next else { return Ok(false) };
+            (body, tokens) = (longer, with);
+        }
+        Ok(tokens == self.target)
+    }
+
+    /// Tokens of the whole with a text of these parts; none where enough was tried. Keeps the nearest text.
+    fn tokens(&mut self, parts: [&str; 3]) -> Result<Option<u32>, TokenizerError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let text = joined(parts);
+        let tokens = (self.whole)(&text)?;
+        if tokens.abs_diff(self.target) < self.best.tokens.abs_diff(self.target) {
+            self.best = Fitted { text, tokens };
+        }
+        Ok(Some(tokens))
+    }
+}

@@ -1,0 +1,192 @@
+//! Tables in the hands of others: workbooks in openpyxl and LibreOffice, chosen columns, pivots, token events.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::lab::{Ended, Lab};
+use super::readers::python;
+use super::sweeps::{honest, lab};
+
+/// Names that a spreadsheet would run if they were no texts, a mix, lengths that differ, an axis.
+const PLAN: &str = "
+sweepline: 1
+name: '=cmd|calc'
+seed: 8
+endpoints:
+  '@demo': { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } }
+models: { '=1+1': { id: tiny } }
+scenarios:
+  '+short': { base: B1, prompt_tokens: 30, output_tokens: 6 }
+  '-long': { base: B1, prompt_tokens: 200, output_tokens: 12 }
+  both: { mix: [{ scenario: '+short', share: 0.5 }, { scenario: '-long', share: 0.5 }] }
+phases: { fill: 20ms, stabilize: 50ms, measure: 400ms, drain: 5s }
+sweeps:
+  closed: { matrix: { endpoint: ['@demo'], model: ['=1+1'], scenario: ['+short'], temperature: [0, 0.5], batch_size: [1, 2] } }
+  mixed: { matrix: { endpoint: ['@demo'], model: ['=1+1'], scenario: [both], qps: [40] } }
+";
+
+/// LibreOffice; none, with a message, where there is none.
+fn office() -> Option<&'static str> {
+    let found = ["soffice", "libreoffice"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
+    if found.is_none() {
+        eprintln!("skipped: there is no LibreOffice here to open a workbook with");
+    }
+    found
+}
+
+/// Opens the workbook, computes whatever there is to compute, and saves it as a workbook again.
+fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
+    let profile = format!("-env:UserInstallation=file://{}", lab.path().join("office").display());
+    let out = lab.path().join("recalculated");
+    let convert = ["--headless", "--norestore", "--convert-to", "xlsx:Calc MS Excel 2007 XML", "--outdir"];
+    let mut command = Command::new(office);
+    command.arg(profile).args(convert).arg(&out).arg(lab.path().join(book)).env("HOME", lab.path());
+    let ended = Ended::from(command.output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    out.join(book)
+}
+
+#[test]
+fn a_workbook_is_read_by_others() {
+    let Some(python) = python() else { return };
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    honest(&lab.run(&["run", "plan.yaml"]));
+    lab.ok(&["export", "plan.yaml", "-o", "all.xlsx"]);
+    for rows in ["runs", "classes", "lengths", "requests"] {
+        lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &format!("{rows}.json")]);
+    }
+    let mut books = vec![lab.path().join("all.xlsx")];
+    books.extend(office().map(|office| recalculated(&lab, office, "all.xlsx")));
+    for book in books {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/workbook.py");
+        let mut command = Command::new(&python);
+        let read = Ended::from(command.arg(script).arg(lab.path()).arg(&book).output().unwrap());
+        assert_eq!(read.code, Some(0), "{}: {}{}", book.display(), read.stdout, read.stderr);
+        let told = read.json();
+        assert!(told["cells"].as_u64() > Some(1_000), "{told}");
+    }
+}
+
+#[test]
+fn a_workbook_has_the_sheets_that_are_asked_for() {
+    let Some(python) = python() else { return };
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    let sheets = |args: &[&str]| {
+        lab.ok(&[&["export", "plan.yaml", "-o", "book.xlsx"], args].concat());
+        let script = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
+        let output = Command::new(&python).args(["-c", script, "book.xlsx"]).current_dir(lab.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    // No mix, and one length only.
+    assert_eq!(sheets(&[]), "runs requests definitions about");
+    assert_eq!(sheets(&["--rows", "events,runs"]), "runs events definitions about");
+    assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs requests definitions about");
+    assert_eq!(sheets(&["--columns", "ttft_p50_ms"]), "runs definitions about");
+    assert_eq!(sheets(&["--wide"]), "runs definitions about");
+    for (args, told) in [
+        (&["export", "--format", "xlsx"] as &[&str], "-o FILE"),
+        (&["export", "--rows", "runs,requests"], "--format xlsx"),
+        (&["export", "--rows", "events", "--format", "parquet"], "-o FILE"),
+        (&["export", "--wide", "--rows", "requests"], "--wide"),
+        (&["export", "--wide", "-o", "x.parquet"], "Parquet"),
+        (&["export", "--columns", "ttft_p50_ms", "-o", "x.parquet"], "all columns"),
+    ] {
+        let ended = lab.run(args);
+        assert!(ended.code == Some(2) && ended.stderr.contains(told), "{args:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn columns_are_chosen_by_name_and_pattern() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    let header = |args: &[&str]| {
+        let ended = lab.ok(&[&["export"], args].concat());
+        ended.stdout.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        header(&["--columns", "repeat,ttft_p50*,endpoint"]),
+        "repeat,ttft_p50_ms,ttft_p50_low_ms,ttft_p50_high_ms,endpoint"
+    );
+    assert_eq!(
+        header(&["--rows", "requests", "--columns", "request,*_from_schedule_ms"]),
+        "request,ttft_from_schedule_ms,e2e_from_schedule_ms"
+    );
+    assert_eq!(header(&["--format", "markdown", "--columns", "run_id"]).split_whitespace().nth(1), Some("run_id"));
+    let rows = lab.ok(&["export", "--format", "json", "--columns", "batch_size,ttft_p50_ms"]).json();
+    let row = rows[0].as_object().unwrap();
+    assert_eq!(row.keys().collect::<Vec<_>>(), ["batch_size", "ttft_p50_ms"]);
+    for (columns, told) in [
+        ("ttft_p50ms", "did you mean `ttft_p50_ms`?"),
+        ("run_id,nothing_like_it", "`nothing_like_it`: `sweepline schema export`"),
+    ] {
+        for format in ["csv", "xlsx"] {
+            let ended = lab.run(&["export", "--columns", columns, "--format", format, "-o", "out"]);
+            assert!(ended.code == Some(2) && ended.stderr.contains(told), "{columns}: {ended:?}");
+            assert!(!lab.path().join("out").exists());
+        }
+    }
+}
+
+#[test]
+fn a_pivot_has_loads_across_and_metrics_down() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml"]));
+    let wide =
+        lab.ok(&["export", "plan.yaml", "--wide", "--format", "json", "--columns", "requests,e2e_p50_ms"]).json();
+    let long = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
+    let rows = wide.as_array().unwrap();
+    let names: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
+    let head = ["plan", "sweep", "endpoint", "model", "scenario", "repeat", "metric", "unit"];
+    let loads = ["batch_1", "batch_2", "batch_3", "qps_40", "qps_60"];
+    assert_eq!(names, [&head[..], &loads].concat());
+    assert_eq!(rows.len(), 4, "two metrics of two sweeps");
+    let mut values = 0;
+    for run in long.as_array().unwrap() {
+        let load = match run["qps"].as_f64() {
+            Some(qps) => format!("qps_{qps}"),
+            None => format!("batch_{}", run["batch_size"]),
+        };
+        for metric in ["requests", "e2e_p50_ms"] {
+            let row = rows.iter().find(|row| row["sweep"] == run["sweep"] && row["metric"] == metric).unwrap();
+            assert_eq!(row[&load], run[metric], "{load} {metric}");
+            values += usize::from(row[&load] != Value::Null);
+        }
+    }
+    assert_eq!(values, 10);
+    // Without the plan another length of the window is another run of the same name.
+    let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
+    lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
+    honest(&lab.run(&["run", "again.yaml", "--only", "batch_size == 1"]));
+    let ended = lab.run(&["export", "--wide"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("name the PLAN"), "{ended:?}");
+    lab.ok(&["export", "again.yaml", "--wide"]);
+}
+
+#[test]
+fn token_events_are_those_of_the_rows() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 2"]));
+    let run = lab.only_run();
+    let rows = lab.ok(&["export", "--rows", "events", "--format", "json"]).json();
+    let mut rows = rows.as_array().unwrap().iter();
+    for record in &run.records {
+        let Some(first) = record.row.first_token_ns else { continue };
+        let mut offset = 0;
+        for event in 0..=record.gaps_ns.len() {
+            let row = rows.next().unwrap();
+            let gap = event.checked_sub(1).map(|before| record.gaps_ns[before]);
+            offset += gap.unwrap_or(0);
+            assert_eq!((&row["request"], &row["event"]), (&record.row.request.into(), &event.into()));
+            assert_eq!((&row["gap_ns"], &row["offset_ns"]), (&gap.into(), &offset.into()));
+            assert_eq!(row["at_ns"], first + offset);
+        }
+    }
+    assert!(rows.next().is_none());
+}
