@@ -17,7 +17,8 @@ pub mod origin;
 pub mod resolve;
 pub mod resource;
 mod rounds;
-pub mod spec;
+pub mod spacing;
+mod spec;
 
 #[cfg(test)]
 mod tests;
