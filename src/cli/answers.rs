@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
-use crate::analysis::slo::{self, SloTest};
+use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
     Events, Gaps, MeanTokens, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge,
@@ -39,6 +39,8 @@ pub struct Answered {
     pub classes: Vec<OfClass>,
     /// How long its requests were.
     pub tokens: MeanTokens,
+    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
+    pub cost: Option<Answer>,
 }
 
 impl Answered {
@@ -62,10 +64,12 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let metrics = measure(rows, (&events, &gaps), facts);
     let verdict = judge(rows, &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
+    let limit = slo.and_then(|slo| slo.cost_per_million);
+    let cost = limit.map(|limit| slo::cost(plan_metrics.cost_per_million_output_tokens, limit.to_f64()));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
     let tokens = MeanTokens::of(rows, facts);
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens })
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens, cost })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {

@@ -13,8 +13,8 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Sessions,
-    Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar,
+    Sessions, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -270,6 +270,7 @@ fn each_of_scenario(content: &Content, put: Put) {
         talk,
         lengths,
         trace,
+        data,
         prefix,
         sharing,
         turn_counts,
@@ -288,6 +289,12 @@ fn each_of_scenario(content: &Content, put: Put) {
     if let Some(limit) = context_limit {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
+    }
+    // The digest of the texts stands for them, wherever they came from and however they were read.
+    if let Some(Corpus { order, output_tokens, source }) = data {
+        put("scenario.data.", "order", text(order.name()));
+        some(output_tokens, |tokens| put("scenario.data.", "output_tokens", int(*tokens)));
+        put("scenario.data.", "texts", text(&source.texts));
     }
     if *history != History::default() {
         put("scenario.", "history", text(history.name()));

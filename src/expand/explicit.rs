@@ -72,7 +72,8 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.
-    if content.lengths.is_none() && scenario.lengths.is_none() && content.trace.is_none() && !resolved.profiled {
+    let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
+    if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
         scenario.output_tokens.get_or_insert(content.output_tokens);
     }

@@ -131,7 +131,7 @@ impl Place<'_> {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
             "lengths.joint" => &["prompt_tokens", "output_tokens", "lengths", "profile"],
-            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace", "profile"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace", "data", "profile"],
             "sharing" | "turn_counts" => &["profile"],
             "turns" | "sessions" | "reuse" => &[field, "profile"],
             _ => &[field],
@@ -193,7 +193,8 @@ impl Place<'_> {
         let field = match (table, field) {
             ("trace", "from" | "to") => "window",
             ("trace", "reading") => "as",
-            ("trace", "sha256") => "file",
+            ("trace", "sha256") | ("data", "texts") => "file",
+            ("data", "output_tokens") => return self.request_field("output_tokens"),
             _ => field,
         };
         steps.extend(keys(&[field]));
@@ -283,6 +284,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "output_tokens" => scenario.output_tokens.is_some(),
         "lengths" => scenario.lengths.is_some(),
         "trace" => scenario.trace.is_some(),
+        "data" => scenario.data.is_some(),
         "profile" => scenario.profile.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),

@@ -1,11 +1,12 @@
 //! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
 
 mod csv;
+pub mod curves;
 pub mod events;
 mod json;
-pub mod lengths;
 mod markdown;
 mod parquet;
+pub mod parts;
 pub mod requests;
 pub mod runs;
 pub mod runs_parquet;

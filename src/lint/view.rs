@@ -193,7 +193,8 @@ impl<'p> SweepView<'p> {
     pub fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
-            .any(|scenario| scenario.content.lengths.is_some() || scenario.content.trace.is_some())
+            .map(|scenario| &scenario.content)
+            .any(|content| content.lengths.is_some() || content.trace.is_some() || content.data.is_some())
     }
 
     /// The endpoints that are no mocks.

@@ -12,6 +12,7 @@ mod axis;
 mod check;
 mod client;
 pub mod compare;
+pub mod data;
 pub mod disclosure;
 mod elsewhere;
 mod endpoint;
@@ -231,6 +232,7 @@ pub fn parse_with(
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
         trace::find(plan, &recovered.tree, &mut loader);
+        data::find(plan, &recovered.tree, &mut loader);
         profiled::find(plan, &recovered.tree, &mut loader);
         tokenizer::find(plan, &recovered.tree, name.parent().unwrap_or(Path::new("")), &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));

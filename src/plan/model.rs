@@ -15,6 +15,9 @@ pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
+pub use super::data::{
+    Corpus, DataFile, DataNote, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource, data_notes,
+};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
 pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
@@ -270,6 +273,10 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
     pub trace: Option<TraceFile>,
+    /// A data set whose texts are sent: each record's first question, or with `base: D` its whole conversation. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json", "filter": { "prompt_tokens": { "max": 4000 } } }))]
+    pub data: Option<DataFile>,
     /// An anonymous profile in the place of lengths, of what prompts share, of turns and, where the sweep says none, of a rate:
     /// what `sweepline dataset profile` wrote. What is written beside it wins. No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::extra::{Json, lay};
 use super::lengths::{Lengths, Rows, WrittenLengths};
 use super::mix::weights;
-use super::model::{Cache, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::model::{Cache, Corpus, DataFile, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
 use super::profiled::{ProfileFile, Profiled, Recorded, Sharing, TurnCount};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
@@ -48,6 +48,9 @@ pub struct Content {
     /// The trace that gives lengths and arrivals, and what prompts share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Replay>,
+    /// The data set whose texts are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Corpus>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
@@ -124,6 +127,7 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
         talk: Talk::PLAIN,
         lengths: None,
         trace: None,
+        data: None,
         prefix: None,
         sharing: None,
         turn_counts: None,
@@ -139,7 +143,10 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 impl Content {
     /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
     pub fn least_context(&self) -> u64 {
-        let Content { system_tokens, prompt_tokens, output_tokens, prefix, .. } = self;
+        let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
+        if let Some(data) = data {
+            return data.most_tokens(1)[2].into();
+        }
         let prefix = prefix.map_or(0, |prefix| prefix.tokens);
         [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
     }
@@ -153,7 +160,8 @@ impl Content {
 
     /// Turns of a conversation on average; 1 where there is none.
     pub fn mean_turns(&self) -> f64 {
-        self.turn_counts.as_ref().map_or(f64::from(self.turns), Rows::mean)
+        let counted = self.turn_counts.as_ref().map_or(f64::from(self.turns), Rows::mean);
+        self.data.as_ref().map_or(counted, |data| data.means(self.turns).turns)
     }
 }
 
@@ -202,6 +210,21 @@ impl Content {
         self.output_tokens = most(|request| request.output_tokens);
         self.lengths = None;
         self.trace = Some(replay.clone());
+    }
+
+    /// Lays a data set over the lengths that are there; of a conversation all its turns are sent.
+    fn take_data(&mut self, corpus: Corpus) {
+        self.turns = if self.reuse == Reuse::Conversation { corpus.most_turns() } else { 1 };
+        self.lengths = None;
+        self.data = Some(corpus);
+    }
+
+    /// Lays over a data set what its requests are to have of their own: turns and tokens asked for.
+    fn adjust_data(&mut self, turns: Option<u32>, output: Option<u32>) {
+        let Some(corpus) = &mut self.data else { return };
+        corpus.output_tokens = output.or(corpus.output_tokens);
+        self.turns = turns.unwrap_or(self.turns).min(corpus.most_turns());
+        [self.prompt_tokens, self.output_tokens, _] = corpus.most_tokens(self.turns);
     }
 }
 
@@ -279,6 +302,7 @@ impl Resolved {
             context_limit,
             context_cut,
             trace,
+            data,
             profile,
             prefix,
             cache,
@@ -317,6 +341,10 @@ impl Resolved {
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
             self.content.take_trace(replay);
         }
+        if let Some(corpus) = data.as_ref().and_then(DataFile::corpus) {
+            self.content.take_data(corpus);
+        }
+        self.content.adjust_data(*turns, *output_tokens);
         self.content.sharing.take_if(|_| prefix.is_some());
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);

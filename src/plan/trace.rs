@@ -97,7 +97,8 @@ impl Columns {
         })
     }
 
-    fn mapping(&self) -> Mapping {
+    /// As readers of files take it.
+    pub(super) fn mapping(&self) -> Mapping {
         let field = |(key, column): (&String, &String)| Some((key.parse().ok()?, column.clone()));
         let unit = self.0.get(TIME_UNIT).and_then(|unit| TIME_UNITS.iter().find(|(name, _)| name == unit));
         let time_unit = unit.map_or(TimeUnit::S, |(_, unit)| *unit);
@@ -105,7 +106,7 @@ impl Columns {
     }
 
     /// In one line, as it stands in identities.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         self.0.iter().map(|(field, column)| format!(" {field}={column}")).collect()
     }
 }

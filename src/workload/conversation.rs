@@ -3,7 +3,8 @@
 
 use crate::plan::ContextCut;
 
-use super::generator::{Generator, Prompt};
+use super::generator::Generator;
+use super::prompt::Prompt;
 use super::tokens::estimate;
 
 /// One turn that is over.

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
-use crate::plan::{Prefix, Replay};
+use crate::plan::{Corpus, Prefix, Replay};
 use crate::units::Seed;
 
 /// SHA-256 over what the texts of a run derive from. Twins, cold and warm, say the same: only their nonces differ.
@@ -17,6 +17,7 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
         talk: _,
         lengths,
         trace,
+        data,
         prefix,
         sharing,
         turn_counts,
@@ -41,6 +42,9 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     }
     if let Some(Replay { sha256, reading, speed: _, window, repeat: _, requests: _ }) = trace {
         hash.update(format!("trace {sha256} {reading} {window:?}\0"));
+    }
+    if let Some(Corpus { order, output_tokens, source }) = data {
+        hash.update(format!("data {} {} {output_tokens:?}\0", source.texts, order.name()));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));

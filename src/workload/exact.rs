@@ -6,8 +6,8 @@ use crate::plan::Api;
 
 use super::body;
 use super::estimated;
-use super::generator::Prompt;
 use super::nonce::Nonce;
+use super::prompt::Prompt;
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
 use super::tokenizer::{Tokenizer, TokenizerError};
@@ -140,8 +140,13 @@ impl Exact {
         }
     }
 
+    /// Tokens of a text that stands alone; none where the tokenizer cannot take it.
+    pub fn bare(&self, text: &str) -> Option<u32> {
+        self.counting.tokenizer.bare_tokens(text).ok()
+    }
+
     /// Tokens of a prompt with this text of the user.
-    fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
+    pub fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
         let prompt = Prompt {
             system: around.lead.cloned(),
             user: text.to_owned(),

@@ -1,5 +1,6 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
+mod data;
 mod lead;
 
 use std::cell::RefCell;
@@ -18,6 +19,7 @@ use super::lengths::Sampler;
 use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Texts};
+use super::prompt::{Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
 use super::sharing::{Categories, TurnCounts};
@@ -25,33 +27,7 @@ use super::tokenizer::TokenizerError;
 use super::words::Topic;
 use lead::Lead;
 
-/// What one request says anew; in a conversation the history comes on top.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// The system message, where the scenario has one.
-    pub system: Option<Arc<str>>,
-    /// The user's message.
-    pub user: String,
-    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
-    pub own_nonce: Option<String>,
-    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
-    pub intended_prompt_tokens: u32,
-    /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
-    /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
-    pub reusable_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
-
-/// How long a request is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
-    /// Tokens of the user's text.
-    pub prompt_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
+use data::Drawn;
 
 /// Writes the prompts of one run.
 ///
@@ -73,6 +49,8 @@ pub struct Generator {
     sampler: Option<Sampler>,
     /// Where a trace says how long prompts are and what they share.
     replayed: Option<Replayed>,
+    /// Where a data set says what users say.
+    drawn: Option<Drawn>,
     groups: Option<Groups>,
     /// Where a profile says what prompts share.
     categories: Option<Categories>,
@@ -135,6 +113,7 @@ impl Generator {
         let turn_counts = content.turn_counts.as_ref();
         let turn_counts = turn_counts.map(|rows| TurnCounts::new(rows, derived(&digest, b"turns")));
         let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
+        let drawn = content.data.as_ref().map(|data| Drawn::new(data, &derived(&digest, b"data order")));
         let content = content.clone();
         let mut generator = Generator {
             content,
@@ -146,6 +125,7 @@ impl Generator {
             system: None,
             sampler,
             replayed,
+            drawn,
             groups,
             categories,
             group_texts: RefCell::default(),
@@ -195,6 +175,9 @@ impl Generator {
         if let Some(replayed) = &self.replayed {
             return self.replay(replayed, conversation);
         }
+        if let Some(drawn) = &self.drawn {
+            return self.said(drawn, conversation, turn);
+        }
         let lead = self.lead(conversation);
         let is_cold = self.content.cache == Cache::Cold;
         let own_nonce = if is_cold { self.own_nonce(conversation, turn) } else { None };
@@ -220,6 +203,9 @@ impl Generator {
 
     /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
+        if let Some(drawn) = &self.drawn {
+            return self.answered(drawn, conversation, turn);
+        }
         let mut dice = Dice::new(&self.answer_key, conversation, turn);
         let topic = self.topic(conversation);
         self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
@@ -267,13 +253,17 @@ impl Generator {
 
     /// The most tokens that a prompt has, history left out.
     pub fn most_prompt_tokens(&self) -> u32 {
-        self.content.prompt_tokens.saturating_add(self.least_lead())
+        // What is read has its system message in this.
+        let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
+        self.content.prompt_tokens.saturating_add(lead)
     }
 
     /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
     /// exact, a chat template leaves no room for less.
     pub fn shortest_prompt(&self) -> Option<u32> {
-        Some(self.exact.as_ref()?.shortest(self.has_lead()))
+        // A text of a data set is as long as it is.
+        let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
+        Some(exact.shortest(self.has_lead()))
     }
 
     /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
@@ -321,12 +311,11 @@ impl Generator {
     }
 
     /// Whether later turns of a conversation may stand at the front of a prompt.
-    fn may_open_a_prompt(&self) -> bool {
+    fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
-        context_limit.is_some()
-            && context_cut == ContextCut::OldestTurns
-            && self.system.is_none()
-            && self.groups.is_none()
+        let is_bare = self.system.is_none() && self.groups.is_none();
+        let read = self.drawn.as_ref().map_or(0, |drawn| self.lead_of_data(drawn, item));
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.
@@ -334,7 +323,7 @@ impl Generator {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
-            Reuse::Conversation => self.may_open_a_prompt().then_some(Scope::Request(item, turn)),
+            Reuse::Conversation => self.may_open_a_prompt(item).then_some(Scope::Request(item, turn)),
             Reuse::SamePrompt | Reuse::SharedSystem => {
                 (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
             }

@@ -8,8 +8,8 @@
 use crate::plan::lengths::{Joint, Lengths, Rows};
 use crate::plan::profiled::{Sharing, TurnCount, coupled};
 
-use super::generator::Lengths as Drawn;
 use super::lengths::{Sampler, Table};
+use super::prompt::Lengths as Drawn;
 use super::prose::Dice;
 
 /// Groups of a category that take turns.

@@ -9,6 +9,8 @@ mod capacity;
 mod commands;
 mod connections;
 mod conversations;
+mod data_plans;
+mod data_texts;
 mod dataset;
 mod dataset_commands;
 mod defaults;

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, fits, lengths, matching, wide};
+use crate::export::{Column, NoPivot, Sheet, curves, fits, matching, parts, wide};
 
 use super::super::Failure;
 use super::source::Source;
@@ -17,6 +17,10 @@ pub enum Rows {
     Classes,
     /// A bucket of prompt or output tokens of a run whose requests differ in length.
     Lengths,
+    /// A turn of a run of conversations.
+    Turns,
+    /// A load of a curve, over its repeats.
+    Curves,
     /// A request.
     Requests,
     /// A token event of a request, with the gap before it.
@@ -25,7 +29,8 @@ pub enum Rows {
 
 impl Rows {
     /// All kinds, in the order of a workbook's sheets.
-    pub const ALL: [Rows; 5] = [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Requests, Rows::Events];
+    pub const ALL: [Rows; 7] =
+        [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
     /// The name on the command line, and of the sheet.
     pub fn name(self) -> &'static str {
@@ -33,6 +38,8 @@ impl Rows {
             Rows::Runs => "runs",
             Rows::Classes => "classes",
             Rows::Lengths => "lengths",
+            Rows::Turns => "turns",
+            Rows::Curves => "curves",
             Rows::Requests => "requests",
             Rows::Events => "events",
         }
@@ -59,7 +66,8 @@ impl Columns<'_> {
         let table = source.table(rows);
         match (self.patterns, rows) {
             ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
-            ([], Rows::Lengths) if self.brief => Ok(brief(table, source.axes(), &lengths::BRIEF)),
+            ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),
+            ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &parts::BRIEF)),
             ([], _) => Ok(table),
             (patterns, _) => {
                 let kept =

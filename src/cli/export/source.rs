@@ -3,13 +3,16 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::{OfClass, PlanMetrics};
+use crate::analysis::curve::{self, Run};
+use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
+use crate::analysis::turns::{measure_turn, turns};
+use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
+use crate::export::parts::{self, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
-use crate::export::{Sheet, events, lengths, requests};
+use crate::export::{Sheet, curves, events, requests};
 use crate::plan::Plan;
-use crate::rows::{Replay, RunLabels, Table};
+use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
@@ -82,7 +85,8 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
-            Rows::Lengths => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Lengths | Rows::Turns => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Curves => !wide && self.curves().iter().any(|curve| curve.rungs.len() > 1),
             Rows::Requests => {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
@@ -118,11 +122,19 @@ impl<'a> Source<'a> {
         if rows == Rows::Classes { classes } else { runs }
     }
 
+    /// The curves of the runs; invalid ones are left out of their figures.
+    fn curves(&self) -> Vec<curve::Curve<'_>> {
+        let points: Vec<Run> = self.rows(Rows::Runs).iter().map(point).collect();
+        curve::curves(&points, false)
+    }
+
     /// The table of one kind of rows.
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
-            Rows::Lengths => lengths::sheet(&self.axes, self.until_failure(|run| self.buckets(run))),
+            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
+            Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
+            Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.until_failure(|run| {
@@ -147,12 +159,10 @@ impl<'a> Source<'a> {
         self.chosen.iter().map_while(move |run| if whole() { self.kept(read(run)) } else { None })
     }
 
-    /// A run by length, measured.
-    fn buckets(&self, run: &Chosen) -> Result<lengths::BucketsOfRun, StoreError> {
-        let (read, facts) = (self.store.read(&run.record)?, &run.record.facts);
-        let measured = |bucket| Ok((bucket, measure_bucket(&read, bucket, facts)?));
-        let measured: Result<Vec<_>, StoreError> = buckets(read.rows(), facts).into_iter().map(measured).collect();
-        Ok((run.labels.clone(), measured?))
+    /// A run in parts, measured.
+    fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
+        let read = self.store.read(&run.record)?;
+        Ok((run.labels.clone(), measure(&read, &run.record.facts)?))
     }
 
     /// What was read; of the errors the first is kept.
@@ -177,6 +187,18 @@ impl<'a> Source<'a> {
         };
         runs.map(stored).collect()
     }
+}
+
+/// How a run is measured in parts.
+type Measure<P> = fn(&RunReader, &Facts) -> Result<Vec<(P, RunMetrics)>, RowsError>;
+
+fn by_length(run: &RunReader, facts: &Facts) -> Result<Vec<(Bucket, RunMetrics)>, RowsError> {
+    let buckets = buckets(run.rows(), facts).into_iter();
+    buckets.map(|bucket| Ok((bucket, measure_bucket(run, bucket, facts)?))).collect()
+}
+
+fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, RowsError> {
+    turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
@@ -216,6 +238,9 @@ pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecor
         verdict: answered.verdict.clone(),
         metrics: one.metrics.clone(),
         plan_metrics: PlanMetrics::default(),
+        slo: Vec::new(),
+        cost: None,
+        tokens: MeanTokens::default(),
     };
     answered.classes.iter().map(row).collect()
 }
@@ -231,5 +256,15 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         verdict: answered.verdict,
         metrics: answered.metrics,
         plan_metrics: answered.plan_metrics,
+        slo: answered.slo,
+        cost: answered.cost,
+        tokens: answered.tokens,
     }
+}
+
+/// A run as a point of a curve.
+fn point(row: &RunRow) -> Run<'_> {
+    let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
+    let sweep = sweep.as_deref().unwrap_or_default();
+    Run { sweep, labels, metrics, plan_metrics, verdict, slo, cost: *cost, tokens: *tokens }
 }

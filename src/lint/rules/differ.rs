@@ -138,6 +138,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (left.output_tokens != right.output_tokens, "output_tokens"),
         (left.lengths != right.lengths, "lengths"),
         (left.trace != right.trace, "trace"),
+        (left.data != right.data, "data"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
         (a.temperature != b.temperature, "temperature"),

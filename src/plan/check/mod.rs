@@ -4,6 +4,7 @@
 mod arrivals;
 mod compare;
 mod condition;
+mod data;
 mod endpoint;
 mod extra;
 mod lengths;

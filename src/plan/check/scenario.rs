@@ -27,6 +27,7 @@ impl Checker<'_> {
             self.sharing(name, scenario, plan);
             self.talk(name, scenario, plan);
             self.trace(name, scenario, plan);
+            self.data(name, scenario, plan);
             self.profile_of(name, scenario, plan);
         }
     }
@@ -102,6 +103,8 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         context_limit,
         context_cut: _,
         trace: _,
+        // Its own checks are in `data`.
+        data: _,
         profile: _,
         // Its own checks are in `prefix`.
         prefix: _,

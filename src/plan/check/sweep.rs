@@ -28,6 +28,7 @@ impl Checker<'_> {
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(&name, &mut sweep, lacks_axes);
             self.replays(plan, &name, &sweep);
+            self.data_of_sweep(plan, &name, &sweep);
             let brings_load = brings_load(plan, &sweep);
             self.load(&name, &sweep, lacks_axes, brings_load);
             self.grid(plan, &name, &sweep, lacks_axes);

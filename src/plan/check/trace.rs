@@ -25,6 +25,7 @@ impl Checker<'_> {
             ("prompt_tokens", scenario.prompt_tokens.is_some()),
             ("output_tokens", scenario.output_tokens.is_some()),
             ("lengths", scenario.lengths.is_some()),
+            ("data", scenario.data.is_some()),
             ("system_tokens", scenario.system_tokens.is_some_and(|tokens| tokens > 0)),
             ("prefix", scenario.prefix.is_some()),
         ];

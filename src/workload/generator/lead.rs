@@ -110,6 +110,9 @@ impl Generator {
             let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
             return Lengths { prompt_tokens, output_tokens };
         }
+        if let Some(drawn) = &self.drawn {
+            return self.lengths_of_data(drawn, item, turn);
+        }
         let Content { prompt_tokens, output_tokens, .. } = self.content;
         Lengths { prompt_tokens, output_tokens }
     }
@@ -135,17 +138,21 @@ impl Generator {
 
     /// Tokens of what stands before the user's first message in item `item`: system message and shared text.
     pub fn lead_tokens(&self, item: u64) -> u32 {
+        if let Some(drawn) = &self.drawn {
+            return self.lead_of_data(drawn, item);
+        }
         let common = if self.categories.is_some() { self.shared_tokens(item, self.whole_lengths(item, 0)) } else { 0 };
         self.least_lead() + common
     }
 
     /// Turns of conversation `item`, as far as none is cut short; 1 in the other scenarios.
     pub fn turns(&self, item: u64) -> u32 {
-        match (self.content.reuse, &self.turn_counts) {
+        let turns = match (self.content.reuse, &self.turn_counts) {
             (Reuse::Conversation, Some(counts)) => counts.at(item),
             (Reuse::Conversation, None) => self.content.turns,
             _ => 1,
-        }
+        };
+        self.drawn.as_ref().map_or(turns, |drawn| turns.min(drawn.turns(item)))
     }
 }
 

@@ -1,0 +1,131 @@
+//! The table of curves: a row for each load of each curve, its figures over its repeats.
+
+use crate::analysis::curve::{Curve, FIGURES, Figure, Reading, Rung, on_fronts};
+
+use super::runs::axis_column;
+use super::{Cell, Column, Kind, Sheet};
+
+/// Columns that a person reads: what Markdown shows.
+pub const BRIEF: [&str; 14] = [
+    "sweep",
+    "endpoint",
+    "model",
+    "scenario",
+    "load_axis",
+    "load",
+    "runs",
+    "output_throughput_tokens_per_s",
+    "user_throughput_mean_tokens_per_s",
+    "ttft_p50_ms",
+    "ttft_p99_ms",
+    "tpot_p50_ms",
+    "e2e_p99_ms",
+    "objective",
+];
+
+/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn columns(axes: &[String]) -> Vec<Column> {
+    let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
+    let mut columns = vec![
+        text("plan", "Name of the plan. Null: exported without one."),
+        text("sweep", "Name of the sweep. Null: exported without a plan."),
+        text("endpoint", "The plan's name of the endpoint."),
+        text("model", "The plan's name of the model."),
+        text("scenario", "The plan's name of the scenario."),
+        Column::new("cap", Kind::Int, "In-flight cap of an open loop. Null: none, or a closed loop."),
+    ];
+    let mut others = vec![
+        text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
+        Column::new("load", Kind::Float, "The load."),
+        Column::new("runs", Kind::Int, "Runs that count."),
+        Column::new("left_out", Kind::Int, "Invalid runs, which do not."),
+        Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
+        text(
+            "objective",
+            "Whether the plan's objective holds in all runs: holds, misses or undecided. Null: no objective.",
+        ),
+        Column::new(
+            "on_front_user_gpu",
+            Kind::Bool,
+            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator.",
+        ),
+        Column::new(
+            "on_front_throughput_p99",
+            Kind::Bool,
+            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+        ),
+    ];
+    others.extend(FIGURES.iter().flat_map(of_figure));
+    columns.extend(axes.iter().map(|axis| axis_column(axis, &others)));
+    columns.extend(others);
+    columns
+}
+
+/// The four columns of a figure.
+fn of_figure(reading: &Reading) -> [Column; 4] {
+    let metric = reading.metric(true);
+    let unit = metric.unit.suffix();
+    let name = reading.name;
+    let doc = format!(
+        "{}: of one run, or the mean over several (geometric for times, rates and money). Null: a run of the load does not \
+         have it.",
+        metric.definition
+    );
+    let end = |end: &str, doc: &str| Column::new(format!("{name}_{end}{unit}"), Kind::Float, doc);
+    [
+        Column::new(format!("{name}{unit}"), Kind::Float, doc),
+        end("low", "Lower end of its 95 % interval. Null: it has none."),
+        end("high", "Upper end of its 95 % interval. Null: it has none."),
+        Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on. Null: it has none."),
+    ]
+}
+
+/// All loads of all curves. `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
+    let fronts = on_fronts(curves);
+    let mut rows = Vec::new();
+    for (curve, on) in curves.iter().zip(fronts) {
+        for (rung, on) in curve.rungs.iter().zip(on) {
+            rows.push(row(axes, plan, curve, (rung, on)));
+        }
+    }
+    Sheet { columns: columns(axes), rows: Box::new(rows.into_iter()) }
+}
+
+fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [bool; 2])) -> Vec<Cell> {
+    let series = &curve.series;
+    let sweep = Some(series.sweep.clone()).filter(|sweep| !sweep.is_empty());
+    let mut cells: Vec<Cell> = vec![
+        plan.map(str::to_owned).into(),
+        sweep.into(),
+        series.endpoint.clone().into(),
+        series.model.clone().into(),
+        series.scenario.clone().into(),
+        series.cap.into(),
+    ];
+    cells.extend(axes.iter().map(|axis| {
+        let value = series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
+        Cell::from(value)
+    }));
+    cells.extend([
+        Cell::from(curve.axis.name()),
+        Cell::from(rung.load),
+        Cell::from(rung.runs.len() as u64),
+        Cell::from(rung.left_out.len() as u64),
+        Cell::Bool(rung.is_saturated()),
+        rung.answer().map(|answer| answer.name().to_owned()).into(),
+        Cell::Bool(on[0]),
+        Cell::Bool(on[1]),
+    ]);
+    for reading in &FIGURES {
+        let figure = rung.figure(reading);
+        let ends = figure.and_then(|figure: Figure| figure.ends);
+        cells.extend([
+            Cell::from(figure.map(|figure| figure.value)),
+            Cell::from(ends.map(|ends| ends.low)),
+            Cell::from(ends.map(|ends| ends.high)),
+            Cell::from(ends.map(|ends| ends.kind.name().to_owned())),
+        ]);
+    }
+    cells
+}
