@@ -105,7 +105,8 @@ fn commit(folder: &Path, rows: u64) -> String {
         ..Facts::default()
     };
     let generator_digest = "0".repeat(64);
-    let commit = Commit { environment: Environment::default(), facts, generator_digest, samples: 0, reason: None };
+    let commit =
+        Commit { environment: Environment::default(), facts, generator_digest, samples: 0, texts: None, reason: None };
     attempt.commit(commit).expect("a commit");
     run.id.to_string()
 }
