@@ -1,6 +1,6 @@
 //! Rows → numbers. Pure: no I/O.
 //!
-//! A run is its requests (`&[RequestRow]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
+//! A run is its requests (`&[Measured]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
 //! of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
 //! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
 //! and reports print from.

@@ -14,7 +14,7 @@ use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
-use crate::rows::{Replay, RequestRow, RunLabels};
+use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::RunView;
@@ -64,7 +64,7 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes })
 }
 
-fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {
+fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
     let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
     let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());

@@ -134,6 +134,6 @@ fn cell_json(cell: Cell) -> Value {
         Cell::Bool(value) => json!(value),
         Cell::Int(value) => json!(value),
         Cell::Float(value) => json!(value),
-        Cell::Text(value) => json!(value),
+        Cell::Text(value) => json!(*value),
     }
 }

@@ -29,7 +29,7 @@ fn value(cell: Cell) -> Value {
         Cell::Bool(value) => value.into(),
         Cell::Int(value) => value.into(),
         Cell::Float(value) => value.into(),
-        Cell::Text(text) => text.into(),
+        Cell::Text(text) => (*text).into(),
     }
 }
 

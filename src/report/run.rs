@@ -180,7 +180,7 @@ mod tests {
     use crate::analysis::synthetic::{self, Run, fail, measured};
     use crate::analysis::{Thresholds, goodput};
     use crate::plan::Validity;
-    use crate::rows::{Outcome, RunLabels};
+    use crate::rows::{Measured, Outcome, RunLabels};
     use crate::units::Nanos;
 
     fn shown(detail: Detail) -> String {
@@ -199,7 +199,7 @@ mod tests {
         let (metrics, verdict) =
             (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
-        let rows: Vec<_> = records.iter().map(|record| record.row.clone()).collect();
+        let rows: Vec<_> = records.iter().map(|record| Measured::from(&record.row)).collect();
         let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
         run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
     }
