@@ -131,7 +131,8 @@ fn cpu() -> Duration {
 /// Starts the program and says how long it took, its CPU time, which other programs disturb less, and how much memory it
 /// held.
 fn once(folder: &Path, args: &[&str]) -> (Duration, Duration, u64) {
-    let program = std::env::var("SWEEPLINE_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sweepline").to_owned());
+    let program =
+        std::env::var("SWEEPLINE_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sweepline").to_owned());
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
     let (start, before) = (Instant::now(), cpu());

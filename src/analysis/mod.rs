@@ -7,7 +7,10 @@
 
 pub mod binomial;
 pub mod calibration;
+pub mod capacity;
 mod classes;
+pub mod curve;
+pub mod diagnosis;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -17,14 +20,17 @@ pub mod measure;
 pub mod metric;
 pub mod paired;
 mod prompts;
+mod pulse;
 pub mod quantile;
 pub mod replicates;
 pub mod request;
 mod reuse;
+pub mod roofline;
 pub mod slo;
 pub mod stats;
 mod steady;
 pub mod student;
+mod tokens;
 pub mod verdict;
 pub mod window;
 
@@ -40,5 +46,7 @@ pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
+pub use pulse::Pulse;
 pub use stats::{Estimate, Interval, Summary, Value};
+pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

@@ -19,7 +19,7 @@ impl Differ {
     /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
     /// history has is an estimate.
     pub fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
-        if facts.prompt_count != Some(PromptCount::Tokenizer) {
+        if !matches!(facts.prompt_count, Some(PromptCount::Tokenizer | PromptCount::Server)) {
             return Err("needs exact prompt lengths from the model's tokenizer");
         }
         let constant = facts.probe_prompt.map_or(0.0, |probe| probe.server as f64 - probe.ours as f64);

@@ -189,7 +189,7 @@ pub fn token_events(row: &Measured, gaps: &[u64], stream: bool) -> impl Iterator
     let gaps = if stream { gaps } else { &[] };
     let instants = first.into_iter().flat_map(move |first| {
         let later = gaps.iter().scan(first, |at, gap| {
-            *at += gap;
+            *at = at.saturating_add(*gap);
             Some(*at)
         });
         std::iter::once(first).chain(later)

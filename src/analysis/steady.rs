@@ -192,7 +192,7 @@ fn lag(rows: &[Measured], facts: &Facts, half: Half) -> u64 {
 fn completed(rows: &[Measured], facts: &Facts, half: Half, lag: u64) -> Series {
     let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
     for row in rows {
-        if let Some(block) = half.block(row.scheduled_ns + lag) {
+        if let Some(block) = half.block(row.scheduled_ns.saturating_add(lag)) {
             expected[block] += f64::from(row.requested_tokens);
         }
         let answered = window::request(row, facts).answered_ns().filter(|_| row.outcome.is_ok());

@@ -110,7 +110,7 @@ pub fn in_flight(
         let start = begin(row)?.max(from);
         Some(request(row, facts).end_ns().min(to).saturating_sub(start))
     };
-    let total: u64 = rows.iter().filter_map(overlap).sum();
+    let total: u128 = rows.iter().filter_map(overlap).map(u128::from).sum();
     (to > from).then(|| total as f64 / (to - from) as f64)
 }
 

@@ -8,10 +8,11 @@ use crate::analysis::quantile;
 use crate::analysis::slo::{self, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
-    Events, Gaps, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge, measure,
+    Events, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes, goodput,
+    judge, measure,
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
-use crate::plan::{Percentile, Plan, Validity};
+use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
 use crate::rows::{Measured, Replay, RunLabels};
@@ -36,6 +37,10 @@ pub struct Answered {
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
     pub classes: Vec<OfClass>,
+    /// How long its requests were.
+    pub tokens: MeanTokens,
+    /// The load over it; none where nothing was sent.
+    pub pulse: Option<Pulse>,
 }
 
 impl Answered {
@@ -61,13 +66,15 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes })
+    let tokens = MeanTokens::of(rows, facts);
+    let pulse = Pulse::of(rows, facts);
+    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens, pulse })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
     let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
-    let price = hardware.and_then(|hardware| hardware.price_per_hour).map(|price| price.to_f64());
+    let price = hardware.and_then(Hardware::cost_per_hour);
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,

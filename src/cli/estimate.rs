@@ -114,7 +114,7 @@ impl<'a> Estimator<'a> {
 
     fn price(&self, endpoint: &str) -> Option<f64> {
         let hardware = self.workspace.plan().endpoints.get(endpoint)?.hardware.as_ref()?;
-        hardware.price_per_hour.map(|price| price.to_f64())
+        hardware.cost_per_hour()
     }
 
     /// How many requests a run will send up to the end of its window, and the result that says so.

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::Exit;
 use super::limits::raise_file_limit;
-use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, UsagePosition, Words};
+use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, Tokenize, UsagePosition, Words};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 /// Connections that may wait to be accepted; the kernel lowers it to what the host allows.
@@ -137,6 +137,9 @@ struct Answers {
     /// Which words answers are made of: ASCII, multi-byte characters, or words that JSON escapes
     #[arg(long, value_enum, default_value_t = Words::Plain)]
     words: Words,
+    /// Whose form /tokenize has, which counts texts before they are sent
+    #[arg(long, value_enum, default_value_t = Tokenize::Vllm)]
+    tokenize: Tokenize,
     /// Leave out the [DONE] at the end of a stream
     #[arg(long)]
     no_done: bool,
@@ -204,6 +207,7 @@ impl MockArgs {
             reasoning: answers.reasoning,
             reasoning_field: answers.reasoning_field,
             words: answers.words,
+            tokenize: answers.tokenize,
             done_marker: !answers.no_done,
             crlf: answers.crlf,
             keepalive_comments: answers.keepalive_comments,

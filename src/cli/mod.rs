@@ -5,10 +5,13 @@
 mod again;
 mod answers;
 mod calibrate;
+mod capacity;
 mod changes;
 mod check;
 mod completions;
+mod curves;
 mod dataset;
+mod diagnose;
 mod diff;
 mod estimate;
 mod explain;
@@ -26,6 +29,7 @@ mod new;
 mod output;
 mod preview;
 mod probe;
+mod readings;
 mod remembered;
 mod replace;
 mod room;
@@ -95,6 +99,12 @@ pub enum Command {
     List(list::ListArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
+    /// Show what each load brings and costs, and where curves bend
+    Curves(curves::CurvesArgs),
+    /// Say how many instances a load takes, and what they cost
+    Capacity(capacity::CapacityArgs),
+    /// Compare decoding with memory bandwidth, and look for symptoms
+    Diagnose(diagnose::DiagnoseArgs),
     /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
     Dataset(dataset::DatasetArgs),
     /// Ask the servers of a plan whether they are ready
@@ -199,6 +209,9 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
         Command::Export(args) => export::run(args),
+        Command::Curves(args) => curves::run(args),
+        Command::Capacity(args) => capacity::run(args),
+        Command::Diagnose(args) => diagnose::run(args),
         Command::Dataset(args) => dataset::run(args),
         Command::Probe(args) => probe::run(args),
         Command::Calibrate(args) => calibrate::run(args),

@@ -25,7 +25,7 @@ use super::pattern::Pattern;
 use super::pool::Pool;
 use super::progress::Progress as Live;
 use super::sse;
-use super::tally::{Entry, Failure, Tally};
+use super::tally::{Entry, Failure, Reply, Tally};
 use super::target::Target;
 
 /// The largest body that is read whole: of an answer that is not streamed.
@@ -122,8 +122,8 @@ pub struct Ended {
     pub start: Start,
     /// What the writer takes.
     pub entry: Entry,
-    /// The answer's content.
-    pub answer: String,
+    /// What it was answered.
+    pub answer: Reply,
     /// When the place it held became free.
     pub freed: u64,
 }

@@ -17,6 +17,7 @@ use super::clock::Clock;
 use super::feed::{Content, Lane};
 use super::observe::Observer;
 use super::pacer::Start;
+use super::tally::Reply;
 use super::threads;
 use super::waits::Waits;
 
@@ -114,11 +115,11 @@ impl Conversations {
 
     /// A turn has ended at `at`, with an answer or without. Says how long its user thinks before the next turn, in
     /// nanoseconds; none where the conversation is over: after its last turn, and where there is no answer to go on from.
-    pub fn give_back(&mut self, turn: Turn, answer: Option<String>, at: u64) -> Option<u64> {
+    pub fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
             (Pending::Real(mut conversation), Some(answer)) => {
-                conversation.answered(&self.lane.generator, answer);
+                conversation.answered(&self.lane.generator, answer.content, answer.tokens);
                 conversation.prompt()?;
                 Pending::Real(conversation)
             }

@@ -15,6 +15,7 @@ use super::clock::Clock;
 use super::conversations::{Conversations, Turn};
 use super::observe::Observer;
 use super::pacer::Start;
+use super::tally::Reply;
 use super::waits::Waits;
 
 /// What one request carries.
@@ -120,7 +121,7 @@ impl Feed {
 
     /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
     /// before its next turn, in nanoseconds.
-    pub fn give_back(&mut self, ticket: Ticket, answer: Option<String>, at: u64) -> Option<u64> {
+    pub fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
         let (lane, turn) = ticket.0?;
         self.talks[lane].as_mut()?.give_back(turn, answer, at)
     }

@@ -175,6 +175,11 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let observer = Observer::new(Arc::clone(&progress));
     // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
     let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
+    let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
+        Some(true) => PromptCount::Server,
+        Some(false) => PromptCount::Tokenizer,
+        None => PromptCount::Estimate,
+    };
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
     let shortest_prompt = feed.shortest_prompt();
@@ -209,7 +214,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let texts = done.recorder.finish().map_err(EngineError::Sink)?;
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
-    Ok(Finished { facts: Facts { observed: seen.window, shortest_prompt, ..facts }, samples, texts })
+    let prompt_count = Some(prompt_count);
+    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
@@ -304,10 +310,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         observed: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
-        prompt_count: Some(match spec.model.tokenizer.as_ref().filter(|_| spec.scenario.trace.is_none()) {
-            Some(_) => PromptCount::Tokenizer,
-            None => PromptCount::Estimate,
-        }),
+        prompt_count: None,
         probe_prompt: None,
         shortest_prompt: None,
     }

@@ -42,6 +42,15 @@ impl From<Wrong> for Failure {
     }
 }
 
+/// What a request was answered, for the conversation that goes on from it.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The answer's content, without its reasoning.
+    pub content: String,
+    /// Tokens of that, as the server counted them.
+    pub tokens: Option<u32>,
+}
+
 /// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Tally {
@@ -253,8 +262,8 @@ impl Tally {
         self.freed
     }
 
-    /// The entry of a request that ended like this, and the answer's content.
-    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, String) {
+    /// The entry of a request that ended like this, and its answer.
+    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
             Err(failure) => {
@@ -264,11 +273,12 @@ impl Tally {
         }
         self.count_tokens();
         self.digest = self.digest();
+        let tokens = self.content_tokens();
         if let Some(words) = &mut self.words {
             words.answered(&self.content, std::mem::take(&mut self.reasoning));
         }
-        let answer = std::mem::take(&mut self.content);
-        (Entry(self), answer)
+        let content = std::mem::take(&mut self.content);
+        (Entry(self), Reply { content, tokens })
     }
 
     fn count_tokens(&mut self) {
@@ -286,11 +296,45 @@ impl Tally {
         };
     }
 
+    /// Tokens of the answer's content, where the server told how many there were and how many of them were reasoning.
+    fn content_tokens(&self) -> Option<u32> {
+        let usage = self.usage?;
+        let reasoning = match usage.reasoning_tokens() {
+            None if !self.reasoning.is_empty() => return None,
+            told => told.unwrap_or_default(),
+        };
+        usage.completion_tokens?.checked_sub(reasoning)
+    }
+
     fn digest(&self) -> Option<[u8; 8]> {
         if self.content.is_empty() && self.reasoning.is_empty() {
             return None;
         }
         let hash = Sha256::new().chain_update(&self.content).chain_update(&self.reasoning).finalize();
         hash.first_chunk().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Phase;
+
+    /// Tokens of the content of an answer with this reasoning and this usage.
+    fn content_tokens(reasoning: &str, usage: &str) -> Option<u32> {
+        let mut tally = Tally::new(RequestRow::wanted(0, Phase::Measure, 0));
+        let message = format!(r#"{{"content":"a","reasoning":"{reasoning}"}}"#);
+        let answer = format!(r#"{{"choices":[{{"message":{message}}}],"usage":{usage}}}"#);
+        let result = tally.whole(answer.as_bytes(), 1);
+        tally.finish(result).1.tokens
+    }
+
+    #[test]
+    fn what_an_answer_adds_to_a_history_is_known_only_where_the_server_tells_it_all() {
+        assert_eq!(content_tokens("", r#"{"completion_tokens":9}"#), Some(9));
+        assert_eq!(content_tokens("", r#"{"prompt_tokens":9}"#), None);
+        let with = r#"{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}"#;
+        assert_eq!(content_tokens("so", with), Some(5));
+        assert_eq!(content_tokens("so", r#"{"completion_tokens":9}"#), None, "how many were reasoning?");
     }
 }

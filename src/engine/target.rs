@@ -92,6 +92,11 @@ impl Target {
         })
     }
 
+    /// The address of the API's base, as it may be parsed again.
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
+    }
+
     /// `text` without this target's secret.
     pub fn redact(&self, text: &str) -> String {
         self.api_key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text))

@@ -101,8 +101,7 @@ impl<'p> Resolver<'p> {
         }
         let model = named(&key.0, "model", &self.plan.models)?;
         let id = model_id(&key.0, model, engine)?;
-        let found = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.found());
-        let tokenizer = found.map(|found| found.digest.clone());
+        let tokenizer = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.identity()).map(str::to_owned);
         let made = Arc::new(ModelSpec { id, precision: model.precision.clone(), tokenizer });
         self.models.insert(key.clone(), Arc::clone(&made));
         Ok((key.0, made))

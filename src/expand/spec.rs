@@ -144,7 +144,7 @@ pub struct ModelSpec {
     /// The declared number format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// Digest of its tokenizer's files, where the plan names them.
+    /// Digest of its tokenizer's files, where the plan names them; `server` where the server is to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
 
 mod csv;
+pub mod curves;
 pub mod events;
 mod json;
 pub mod lengths;

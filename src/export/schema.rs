@@ -3,16 +3,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{COLUMNS_VERSION, Column, Kind, events, lengths, requests, runs};
+use super::{COLUMNS_VERSION, Column, Kind, curves, events, lengths, requests, runs};
 
 /// The kinds of rows with their columns, without the axes of any run.
-pub fn tables() -> [(&'static str, Vec<Column>); 5] {
+pub fn tables() -> [(&'static str, Vec<Column>); 6] {
     [
         ("runs", runs::columns(&[], false)),
         ("classes", runs::columns(&[], true)),
         ("lengths", lengths::columns(&[])),
         ("requests", requests::columns(&[])),
         ("events", events::columns()),
+        ("curves", curves::columns(&[])),
     ]
 }
 

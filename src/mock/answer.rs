@@ -20,6 +20,7 @@ use super::request::{Api, Request};
 use super::slot::Slot;
 use super::stream::Stream;
 use super::timer::now;
+use super::tokenize;
 use super::whole;
 use super::wire::{Framing, Wire};
 
@@ -152,6 +153,13 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         ("GET", "/metrics", _) => {
             let cache = shared.cache.as_deref().map(RefCell::borrow);
             (metrics::KIND, metrics::text(&shared.config, cache.as_deref()))
+        }
+        ("POST", "/tokenize" | "/apply-template", _) => {
+            let answer = if path == "/tokenize" { tokenize::tokenize } else { tokenize::apply_template };
+            match answer(shared.config.tokenize, incoming.body()) {
+                Ok(body) => (JSON, body),
+                Err((status, message)) => return reject(conn, entry, keep, (status, &message)).await,
+            }
         }
         // vLLM answers with nothing, whether there is a cache or not.
         ("POST", "/reset_prefix_cache", _) => {

@@ -48,6 +48,8 @@ pub struct Config {
     pub reasoning_field: ReasoningField,
     /// Which words answers are made of.
     pub words: Words,
+    /// How texts are counted before they are sent.
+    pub tokenize: Tokenize,
     /// Whether a stream ends with `data: [DONE]`.
     pub done_marker: bool,
     /// Whether lines of the stream end with CR LF.
@@ -101,6 +103,7 @@ impl Default for Config {
             reasoning: 0,
             reasoning_field: ReasoningField::ReasoningContent,
             words: Words::Plain,
+            tokenize: Tokenize::Vllm,
             done_marker: true,
             crlf: false,
             keepalive_comments: false,
@@ -176,4 +179,18 @@ pub enum Cut {
     None,
     /// Pieces of 1 to 32 bytes by seed, so that borders fall inside characters, line ends and chunk sizes.
     Random,
+}
+
+/// The form of `/tokenize`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Tokenize {
+    /// As vLLM has it: texts and chats.
+    Vllm,
+    /// As SGLang has it: texts, or lists of them.
+    Sglang,
+    /// As llama.cpp has it: texts, and /apply-template makes one of a chat.
+    #[value(name = "llama.cpp")]
+    LlamaCpp,
+    /// There is none.
+    None,
 }

@@ -26,10 +26,11 @@ mod serve;
 mod slot;
 mod stream;
 mod timer;
+mod tokenize;
 mod whole;
 mod wire;
 mod words;
 
-pub use config::{Config, Cut, FirstChunk, ReasoningField, UsagePosition, Words};
+pub use config::{Config, Cut, FirstChunk, ReasoningField, Tokenize, UsagePosition, Words};
 pub use fault::{Fault, FaultError, Kind, When};
 pub use serve::{Ended, Server};

@@ -10,9 +10,9 @@ use super::words::tokens;
 /// What the template puts around each chat message (role and three marks) and once before the answer: four and three
 /// tokens, as OpenAI's cookbook counts for its chat models. An answer that comes back as a message of the history thus
 /// stands behind the same tokens as when it was generated.
-const START: &str = "start";
-const TEXT: &str = "text";
-const END: &str = "end";
+pub(super) const START: &str = "start";
+pub(super) const TEXT: &str = "text";
+pub(super) const END: &str = "end";
 /// Whose message the answer is.
 const ANSWERER: &str = "assistant";
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
+use super::price::Owned;
 use super::scalar::Fact;
 use super::shorthand::SecretRef;
 use crate::units::Decimal;
@@ -167,4 +168,12 @@ pub struct Hardware {
     #[schemars(range(min = 0))]
     #[schemars(example = 31.2)]
     pub price_per_hour: Option<Decimal>,
+    /// What it cost, where it was bought, in the place of `price_per_hour`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "purchase_price": 240_000, "lifetime_years": 4, "energy_price_per_kwh": 0.25 }))]
+    pub owned: Option<Owned>,
+    /// Power of the whole endpoint under load, in watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0), example = 5_600)]
+    pub watts: Option<Decimal>,
 }

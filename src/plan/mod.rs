@@ -29,6 +29,7 @@ pub mod model;
 mod objective;
 mod phases;
 mod prefix;
+mod price;
 mod process;
 mod profile;
 mod read;

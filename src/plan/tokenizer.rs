@@ -37,6 +37,9 @@ pub struct TokenizerPath {
     found: Option<FoundTokenizer>,
 }
 
+/// What is written in the place of a path: the server's own count is asked for.
+const SERVER: &str = "server";
+
 /// A tokenizer that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTokenizer {
@@ -47,9 +50,22 @@ pub struct FoundTokenizer {
 }
 
 impl TokenizerPath {
+    /// The server's own count, by its `/tokenize`.
+    pub const SERVER: &str = SERVER;
+
     /// What was there when the plan was loaded.
     pub fn found(&self) -> Option<&FoundTokenizer> {
         self.found.as_ref()
+    }
+
+    /// What stands for it in a run's identity: the digest of its files, or [`TokenizerPath::SERVER`].
+    pub fn identity(&self) -> Option<&str> {
+        if self.is_server() { Some(SERVER) } else { self.found().map(|found| found.digest.as_str()) }
+    }
+
+    /// Whether the server is to count, and there is no file. A file of that name is `./server`.
+    pub fn is_server(&self) -> bool {
+        self.written == SERVER
     }
 }
 
@@ -69,7 +85,7 @@ impl From<TokenizerPath> for String {
 pub(super) fn find(plan: &mut Plan, tree: &Node, folder: &Path, loader: &mut Loader<'_>) {
     let mut known: HashMap<PathBuf, FoundTokenizer> = HashMap::new();
     for (name, model) in &mut plan.models {
-        let Some(tokenizer) = &mut model.tokenizer else { continue };
+        let Some(tokenizer) = model.tokenizer.as_mut().filter(|tokenizer| !tokenizer.is_server()) else { continue };
         match one(&tokenizer.written, folder, loader, &mut known) {
             Ok(found) => tokenizer.found = Some(found),
             Err(diagnostic) => {

@@ -1,12 +1,21 @@
 //! What people read while and after a sweep runs.
 
 pub mod calibration;
+mod capacity;
+mod curves;
+mod diagnosis;
 pub mod format;
+mod fronts;
 mod generator;
 pub mod grid;
 pub mod progress;
 mod run;
+mod spark;
 mod table;
 
+pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest};
+pub use curves::{bracket, curves, differ, title};
+pub use diagnosis::{Bound, diagnosis};
+pub use fronts::{fronts, on_fronts};
 pub use run::{Detail, run};
 pub use table::{Line, results};

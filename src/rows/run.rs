@@ -98,6 +98,8 @@ pub struct Facts {
 pub enum PromptCount {
     /// The model's own tokenizer: the count is exact.
     Tokenizer,
+    /// The server, by its `/tokenize`, word by word before the run: the count is a sum over words.
+    Server,
     /// Nobody: it is an estimate from characters.
     Estimate,
 }

@@ -132,10 +132,15 @@ pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
 }
 
 pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
+    // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
+    client_that_keeps(question, 0)
+}
+
+/// A client that keeps so many connections for its next questions.
+pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
-        // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
-        .pool_max_idle_per_host(0)
+        .pool_max_idle_per_host(connections)
         .retry(reqwest::retry::never())
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))

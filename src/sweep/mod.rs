@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod event;
+mod learn;
 mod live;
 pub mod nearest;
 pub mod perform;

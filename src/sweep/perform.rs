@@ -89,7 +89,7 @@ pub struct Order {
 /// Executes a run and commits it.
 pub fn execute(order: Order) -> Result<(), RunError> {
     let Order { run, attempt, target, found, tokenizers, reason, progress, stop } = order;
-    let tokenizer = match tokenizers.of(&run.spec) {
+    let tokenizer = match tokenizers.of(&run.spec, &question(&target.url(), &target, &run.spec)) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
             attempt.fail(&reason).map_err(RunError::Store)?;

@@ -1,18 +1,31 @@
 //! The tokenizers of a plan's models, each made once, when the first run needs it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::expand::RunSpec;
-use crate::plan::{Disk, Plan, TokenizerFiles};
+use crate::plan::{Api, Disk, Plan, TokenizerFiles, TokenizerPath};
+use crate::server::{ProbeError, Question};
 use crate::workload::Tokenizer;
 
-/// The tokenizers by their digest.
-#[derive(Debug, Default)]
+use super::learn::Learned;
+
+/// The tokenizers by the digest of their files, or by who counts.
+#[derive(Default)]
 pub struct Tokenizers {
     paths: HashMap<String, PathBuf>,
     made: Mutex<HashMap<String, Arc<Tokenizer>>>,
+    /// By address and model; none where the server does not count.
+    learned: Mutex<HashMap<(String, String), Option<Taught>>>,
+}
+
+/// What a server taught, and the tokenizers that were made of it.
+struct Taught {
+    learned: Learned,
+    of_chats: Option<Arc<Tokenizer>>,
+    of_texts: Option<Arc<Tokenizer>>,
 }
 
 impl Tokenizers {
@@ -20,12 +33,17 @@ impl Tokenizers {
     pub fn new(plan: &Plan) -> Tokenizers {
         let found = plan.models.values().filter_map(|model| model.tokenizer.as_ref()?.found());
         let paths = found.map(|found| (found.digest.clone(), found.path.clone())).collect();
-        Tokenizers { paths, made: Mutex::default() }
+        Tokenizers { paths, ..Tokenizers::default() }
     }
 
-    /// The tokenizer of a run, if it has one. Runs that wait for the same one wait for it to be made.
-    pub fn of(&self, spec: &RunSpec) -> Result<Option<Arc<Tokenizer>>, String> {
+    /// The tokenizer of a run, if it has one. Runs that wait for the same one wait for it to be made. `question` is asked
+    /// where the server is to count.
+    pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
+        if digest == TokenizerPath::SERVER {
+            // The texts of a trace are counted by the estimate.
+            return if spec.scenario.trace.is_some() { Ok(None) } else { self.taught(question) };
+        }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tokenizer) = made.get(digest) {
             return Ok(Some(Arc::clone(tokenizer)));
@@ -39,5 +57,22 @@ impl Tokenizers {
         let tokenizer = Arc::new(tokenizer);
         made.insert(digest.clone(), Arc::clone(&tokenizer));
         Ok(Some(tokenizer))
+    }
+    fn taught(&self, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
+        let wrong = |error: ProbeError| format!("the server's tokens cannot be counted: {error}");
+        let mut all = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let taught = match all.entry((question.url.clone(), question.model.clone())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let learned = Learned::from(question).map_err(wrong)?;
+                new.insert(learned.map(|learned| Taught { learned, of_chats: None, of_texts: None }))
+            }
+        };
+        let Some(Taught { learned, of_chats, of_texts }) = taught else { return Ok(None) };
+        let made = if question.api == Api::Chat { of_chats } else { of_texts };
+        if made.is_none() {
+            *made = Some(Arc::new(learned.tokenizer(question.api).map_err(wrong)?));
+        }
+        Ok(made.clone())
     }
 }

@@ -58,9 +58,9 @@ impl Conversation {
         self.next.as_ref()
     }
 
-    /// Ends a turn: `answer` is what the server said.
-    pub fn answered(&mut self, generator: &Generator, answer: String) {
-        let tokens = estimate(&answer);
+    /// Ends a turn: `answer` is what the server said, which has `counted` tokens where the server told how many it had written.
+    pub fn answered(&mut self, generator: &Generator, answer: String, counted: Option<u32>) {
+        let tokens = counted.unwrap_or_else(|| estimate(&answer));
         self.goes_on(generator, answer, tokens);
         // The server holds what it wrote itself.
         self.seen = self.tokens;

@@ -209,6 +209,13 @@ pub(super) fn ends(
     }
 }
 
+/// Gives `take` all that a text may begin or end with.
+pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
+    let questions = TOPICS.iter().flat_map(|topic| topic.questions).chain(SHORT_QUESTIONS);
+    questions.for_each(|question| take(question));
+    [OPENING, RULE].into_iter().for_each(take);
+}
+
 /// A question of the topic where it leaves most of the text to the prose, else a short one, else none.
 fn question(dice: &mut Dice, topic: &Topic, budget: usize) -> &'static str {
     let own = dice.pick(topic.questions);

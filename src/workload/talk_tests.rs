@@ -21,7 +21,7 @@ fn turns_of(talk: Talk, system_tokens: u32, answer: &str) -> (Vec<(Vec<Exchange>
     while let Some(prompt) = conversation.prompt().cloned() {
         turns.push((conversation.history().to_vec(), prompt));
         match talk.history {
-            History::Real => conversation.answered(&generator, answer.to_owned()),
+            History::Real => conversation.answered(&generator, answer.to_owned(), None),
             History::Scripted => conversation.scripted(&generator),
         }
     }
@@ -44,6 +44,20 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     // What the server wrote is not what was written for it: the last answer is new to it.
     let own = estimate(&last.user) + estimate(&history[10].answer);
     assert_eq!(last.reusable_tokens, last.intended_prompt_tokens - own);
+}
+
+#[test]
+fn an_answer_has_the_tokens_that_the_server_counted() {
+    let content = Content { turns: 3, prompt_tokens: 40, output_tokens: 30, ..content("D") };
+    let generator = Generator::new(&content, Seed(3), 0, None);
+    let history = |counted| {
+        let mut conversation = Conversation::new(&generator, 4);
+        conversation.answered(&generator, "four words of thirty".to_owned(), counted);
+        let next = conversation.prompt().expect("a second turn");
+        assert_eq!(next.reusable_tokens, next.intended_prompt_tokens - estimate(&next.user));
+        next.reusable_tokens - estimate(&conversation.history()[0].user)
+    };
+    assert_eq!((history(Some(30)), history(None)), (30, estimate("four words of thirty")));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn a_conversation_carries_the_real_answers() {
         assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
         assert_eq!(prompt.reusable_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
         before = format!("{sent} answer {turn}");
-        conversation.answered(&generator, format!(" answer {turn}"));
+        conversation.answered(&generator, format!(" answer {turn}"), None);
     }
     assert_eq!(conversation.prompt(), None);
     assert_eq!(conversation.history()[4].answer, " answer 4");

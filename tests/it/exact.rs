@@ -1,7 +1,9 @@
 //! Exact lengths through the program: what the server counts is what was asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use serde_json::Value;
 
 use super::lab::{Ended, Lab};
 use super::mock::Mock;
@@ -46,7 +48,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     let wanted = std::env::var("SWEEPLINE_REALSERVER_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let seconds = (wanted / 2).max(5);
+    let seconds = (wanted / 3).max(5);
     let lab = Lab::new();
     let Some(server) = RealServer::start(lab.path()) else { return };
     let Some(model) = real_model() else { return };
@@ -71,8 +73,9 @@ fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
         let lengths: BTreeSet<u32> = counted.iter().filter(|(c, _)| *c == chat).map(|(_, tokens)| *tokens).collect();
         println!("chat {chat}: {} different lengths, {:?} to {:?}", lengths.len(), lengths.first(), lengths.last());
         assert!(lengths.len() >= wanted / 3 && *lengths.first().unwrap() < 200, "{lengths:?}");
-        assert!(wanted < 100 || *lengths.last().unwrap() > 3_000, "{lengths:?}");
     }
+    let longest = counted.iter().map(|(_, tokens)| *tokens).max();
+    assert!(wanted < 100 || longest > Some(3_000), "{longest:?}");
     println!("{} prompts", counted.len());
     assert!(counted.len() >= wanted, "{} prompts of {wanted}", counted.len());
 }
@@ -103,4 +106,97 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
     let ended = lab.run(&["run", "plan.yaml"]);
     let text = format!("{}{}", ended.stdout, ended.stderr);
     assert!(text.contains("no prompt has 20 tokens") && ended.code != Some(0), "{text}");
+}
+
+/// A plan whose model has no files: the server is to count.
+fn counted_by_the_server(port: u16, tokenizer: &str) -> String {
+    format!(
+        "
+sweepline: 1
+name: asked
+endpoints:
+  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
+  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
+models: {{ tiny: {{ id: some/model{tokenizer} }} }}
+scenarios:
+  short: {{ base: B1, output_tokens: 2 }}
+  led: {{ base: C, system_tokens: 60, output_tokens: 2 }}
+phases: {{ fill: 0s, stabilize: 0s, measure: 300ms, drain: 60s }}
+sweeps:
+  s:
+    matrix:
+      endpoint: [chat, text]
+      model: [tiny]
+      scenario: [short, led]
+      prompt_tokens: [40, 700]
+      batch_size: [2]
+"
+    )
+}
+
+/// Without files of the model, its server counts: in three dialects, before the run and not while it lasts, and prompts have
+/// exactly the asked lengths. One that does not count leaves the estimate, and the run says so.
+#[test]
+fn a_server_that_counts_makes_lengths_exact() {
+    for dialect in ["vllm", "sglang", "llama.cpp", "none"] {
+        let (lab, mock) = (Lab::new(), Mock::start(&["--tokenize", dialect, "--itl", "1ms"]));
+        lab.write("plan.yaml", &counted_by_the_server(mock.port, ", tokenizer: server"));
+        is_run(&lab.run(&["run", "plan.yaml"]));
+        let runs = lab.runs();
+        assert_eq!(runs.len(), 8);
+        let (mut exact, mut all) = (0, 0);
+        for run in runs.values() {
+            let (spec, facts) = (&run.json["spec"], &run.json["facts"]);
+            assert_eq!(facts["prompt_count"], if dialect == "none" { "estimate" } else { "server" }, "{dialect}");
+            let scenario = &spec["scenario"];
+            let asked = scenario["prompt_tokens"].as_u64().unwrap() + scenario["system_tokens"].as_u64().unwrap_or(0);
+            for row in run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some()) {
+                all += 1;
+                exact += usize::from(row.prompt_tokens.map(u64::from) == Some(asked));
+                let is_told = dialect == "none" || u64::from(row.intended_prompt_tokens) == asked;
+                assert!(is_told, "{dialect} {asked}: {row:?}");
+            }
+        }
+        println!("{dialect}: {exact} of {all}");
+        assert!(all > 100);
+        assert!(if dialect == "none" { exact * 5 < all } else { exact == all }, "{dialect}: {exact} of {all}");
+        asked_before_each_run(&mock);
+    }
+}
+
+/// No count was asked for between the first and the last generation of a run, and each word once.
+fn asked_before_each_run(mock: &Mock) {
+    let log = mock.log(1);
+    let at = |line: &Value| line["arrival_ns"].as_u64().unwrap();
+    let mut spans: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for line in &log {
+        let Some((run, _)) = line["request_id"].as_str().and_then(|id| id.rsplit_once('-')) else { continue };
+        if run != "sweepline" {
+            let (first, last) = spans.entry(run.to_owned()).or_insert((u64::MAX, 0));
+            (*first, *last) = ((*first).min(at(line)), (*last).max(at(line)));
+        }
+    }
+    let counts: Vec<&Value> = log.iter().filter(|line| line["path"] == "/tokenize").collect();
+    assert_eq!(spans.len(), 8);
+    for line in &counts {
+        assert!(spans.values().all(|(first, last)| !(first..=last).contains(&&at(line))), "{line}");
+    }
+    println!("{} counts", counts.len());
+    assert!(counts.len() < 10_000, "{}", counts.len());
+}
+
+#[test]
+fn who_counts_is_a_part_of_what_a_run_is() {
+    let lab = Lab::new();
+    let ids = |tokenizer: &str| {
+        lab.write("plan.yaml", &counted_by_the_server(1, tokenizer));
+        let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+        preview["runs"].as_array().unwrap().iter().map(|run| run["id"].to_string()).collect::<BTreeSet<_>>()
+    };
+    let (server, nobody) = (ids(", tokenizer: server"), ids(""));
+    assert!(server.len() == 8 && server.is_disjoint(&nobody));
+    // A folder of that name is written as a path.
+    folder(&lab, &bpe());
+    std::fs::rename(lab.path().join("model"), lab.path().join("server")).unwrap();
+    assert!(ids(", tokenizer: ./server").is_disjoint(&server));
 }

@@ -6,11 +6,11 @@ use sweepline::rows::Phase;
 use super::lab::{Lab, Run, Server};
 
 /// A window over `scenarios` (the text of `scenarios:` and the values of the axis), on an embedded mock whose cache keeps so
-/// many tokens, in blocks of 4.
+/// many tokens, in the usual blocks.
 fn plan(cache: u32, scenarios: &str, values: &str) -> String {
     format!(
         "sweepline: 1\nname: prefixes\nseed: 5\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:\n  a: {{ engine: mock, mock: {{ ttft: 1ms, \
-         itl: 1ms, prefix_cache: {cache}, prefix_block: 4 }} }}\nphases: {{ fill: 0s, stabilize: 300ms, measure: {{ for: 1s, \
+         itl: 1ms, prefix_cache: {cache} }} }}\nphases: {{ fill: 0s, stabilize: 300ms, measure: {{ for: 1s, \
          min_requests: 200, at_most: 60s }}, drain: 30s }}\nscenarios:\n{scenarios}sweeps: {{ s: {{ matrix: {{ scenario: {values}, \
          batch_size: [4] }} }} }}\n"
     )

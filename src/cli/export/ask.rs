@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, fits, lengths, matching, wide};
+use crate::export::{Column, NoPivot, Sheet, curves, fits, lengths, matching, wide};
 
 use super::super::Failure;
 use super::source::Source;
@@ -21,11 +21,13 @@ pub enum Rows {
     Requests,
     /// A token event of a request, with the gap before it.
     Events,
+    /// A load of a curve: the repeats of what is alike but for its load (needs a PLAN).
+    Curves,
 }
 
 impl Rows {
     /// All kinds, in the order of a workbook's sheets.
-    pub const ALL: [Rows; 5] = [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Requests, Rows::Events];
+    pub const ALL: [Rows; 6] = [Rows::Runs, Rows::Curves, Rows::Classes, Rows::Lengths, Rows::Requests, Rows::Events];
 
     /// The name on the command line, and of the sheet.
     pub fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Rows {
             Rows::Lengths => "lengths",
             Rows::Requests => "requests",
             Rows::Events => "events",
+            Rows::Curves => "curves",
         }
     }
 }
@@ -60,6 +63,7 @@ impl Columns<'_> {
         match (self.patterns, rows) {
             ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
             ([], Rows::Lengths) if self.brief => Ok(brief(table, source.axes(), &lengths::BRIEF)),
+            ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),
             ([], _) => Ok(table),
             (patterns, _) => {
                 let kept =

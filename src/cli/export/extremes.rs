@@ -5,10 +5,13 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::{Events, Gaps, PlanMetrics, Thresholds, classes, goodput, judge, measure, slo};
+use crate::analysis::slo::SloTest;
+use crate::analysis::{
+    Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
+};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, events, lengths, requests, wide};
+use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, curves, events, lengths, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
 use crate::report::{Detail, Line, results, run as page};
 use crate::rows::{
@@ -62,9 +65,9 @@ prop_compose! {
 
 /// No request, one, or many; now and then all of them failed.
 fn records() -> impl Strategy<Value = Vec<Record>> {
-    let record = (row(), prop::collection::vec(instant(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns });
+    let record = || (row(), prop::collection::vec(instant(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns });
     let many = prop_oneof![Just(0..1usize), Just(1..2), Just(2..60)];
-    (many.prop_flat_map(move |size| prop::collection::vec(record.clone(), size)), any::<bool>()).prop_map(
+    (many.prop_flat_map(move |size| prop::collection::vec(record(), size)), any::<bool>()).prop_map(
         |(mut records, fail)| {
             for (number, record) in records.iter_mut().enumerate() {
                 record.row.request = number as u64;
@@ -111,13 +114,13 @@ fn objective() -> Slo {
     Slo { ttft: limits(), itl: limits(), tpot: limits(), e2e: limits(), ..Slo::default() }
 }
 
-/// The run's row and those of its classes, as `answers::read` makes them.
-fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<RunRow>) {
+/// The run's row, those of its classes and the objective tested on it, as `answers::read` makes them.
+fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<RunRow>, Vec<SloTest>) {
     let slo = objective();
     let Ok(through) = Events::of(run, facts, &slo::gap_limits(Some(&slo)));
     let Ok(gaps) = Gaps::of(run, facts, &through);
     let thresholds = Thresholds::of(None, Some(&slo));
-    let _ = slo::test(run.rows(), (&through, &gaps), facts, &slo);
+    let tests = slo::test(run.rows(), (&through, &gaps), facts, &slo);
     let row = RunRow {
         plan: Some("p".into()),
         sweep: None,
@@ -136,7 +139,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         ..row.clone()
     };
     let classes = classes.into_iter().map(of_class).collect();
-    (row, classes)
+    (row, classes, tests)
 }
 
 /// Writes the table in every format.
@@ -172,13 +175,15 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         .collect();
     let rows_of_run: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
     let run: Records = records.into_iter().collect();
-    let (row, classes) = rows_of(&run, facts, labels);
+    let (row, classes, tests) = rows_of(&run, facts, labels);
     let axes = runs::axes([labels].into_iter());
     let one = [row.clone()];
     written(&|| runs::sheet(&one, &axes, false))?;
     written(&|| runs::sheet(&classes, &axes, true))?;
     written(&|| wide(&one, &[]).unwrap())?;
-    written(&|| requests::sheet(&axes, [(labels.clone(), facts.clone(), rows_of_run.clone().into_iter())].into_iter()))?;
+    written(&|| {
+        requests::sheet(&axes, [(labels.clone(), facts.clone(), rows_of_run.clone().into_iter())].into_iter())
+    })?;
     written(&|| events::sheet([(labels.clone(), events_of.clone().into_iter())].into_iter()))?;
     let measured = buckets(run.rows(), facts).into_iter().map(|bucket| {
         let Ok(metrics) = measure_bucket(&run, bucket, facts);
@@ -186,13 +191,29 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     });
     let measured: Vec<_> = measured.collect();
     written(&|| lengths::sheet(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
+    let point = curve::Run {
+        sweep: "s",
+        labels,
+        metrics: &row.metrics,
+        plan_metrics: &row.plan_metrics,
+        verdict: &row.verdict,
+        slo: &tests,
+        cost: None,
+        tokens: MeanTokens::of(run.rows(), facts),
+    };
+    let on_curve = curve::curves(&[point, point], true);
+    written(&|| curves::sheet(&on_curve, &axes))?;
     let stored = StoredRun { labels: labels.clone(), started: row.started.clone(), metrics: row.metrics.clone() };
     prop_assert!(runs_parquet::bytes(vec![stored]).is_ok());
 
     let line = Line { labels, class: None, metrics: &row.metrics, verdict: &row.verdict };
     let of_class = classes.iter().map(|row| Line { class: row.class.as_deref(), metrics: &row.metrics, ..line });
     let lines: Vec<Line> = std::iter::once(line).chain(of_class).collect();
-    let page = page(&line, facts, &row.plan_metrics, Detail { definitions: true, colour: false });
+    let pulse = Pulse::of(run.rows(), facts);
+    let detail = Detail { definitions: true, colour: false };
+    let page = page(&line, facts, &row.plan_metrics, pulse.as_ref(), detail);
+    let wide = page.lines().find(|line| line.chars().count() > 100);
+    prop_assert_eq!(wide, None);
     for text in [results(&lines, false), page] {
         prop_assert!(!text.contains("NaN") && !text.contains("inf "), "{}", text);
         prop_assert!(!text.contains('\u{1b}'), "{:?}", text);
@@ -208,7 +229,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn extreme_rows_break_no_answer(records in records(), facts in facts(), labels in labels()) {

@@ -4,10 +4,11 @@
 use std::cell::{OnceCell, RefCell};
 
 use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::{OfClass, PlanMetrics};
+use crate::analysis::slo::{self, SloTest};
+use crate::analysis::{MeanTokens, OfClass, PlanMetrics, curve};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
-use crate::export::{Sheet, events, lengths, requests};
+use crate::export::{Sheet, curves, events, lengths, requests};
 use crate::plan::Plan;
 use crate::rows::{Replay, RunLabels, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
@@ -27,14 +28,24 @@ struct Chosen {
     labels: RunLabels,
 }
 
+/// What is read of all runs at once.
+#[derive(Default)]
+struct Read {
+    /// A row of each run.
+    runs: Vec<RunRow>,
+    /// What else its place on a curve needs: the objective, tested on it, and how long its requests were.
+    points: Vec<(Vec<SloTest>, MeanTokens)>,
+    /// The rows of all classes.
+    classes: Vec<RunRow>,
+}
+
 /// The runs of an export.
 pub struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
     axes: Vec<String>,
-    /// Rows of the runs, and those of their classes.
-    rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
+    read: OnceCell<Read>,
     /// What could not be read while a table was written.
     failure: RefCell<Option<StoreError>>,
 }
@@ -54,7 +65,7 @@ impl<'a> Source<'a> {
         };
         let axes = runs::axes(chosen.iter().map(|run| &run.labels));
         let plan = workspace.map(Workspace::plan);
-        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), failure: RefCell::new(None) })
+        Ok(Source { store, plan, chosen, axes, read: OnceCell::new(), failure: RefCell::new(None) })
     }
 
     /// Further axes of any of the runs.
@@ -82,6 +93,7 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
+            Rows::Curves => self.plan.is_some() && !wide,
             Rows::Lengths => !wide && self.table(rows).rows.next().is_some(),
             Rows::Requests => {
                 let requests = self.requests();
@@ -104,23 +116,50 @@ impl<'a> Source<'a> {
 
     /// The rows of runs or of classes. A run that cannot be read is left out, and its error kept.
     pub fn rows(&self, rows: Rows) -> &[RunRow] {
-        let (runs, classes) = self.rows.get_or_init(|| {
-            let (mut runs, mut classes) = (Vec::new(), Vec::new());
+        let Read { runs, classes, .. } = self.read();
+        if rows == Rows::Classes { classes } else { runs }
+    }
+
+    fn read(&self) -> &Read {
+        self.read.get_or_init(|| {
+            let mut read = Read::default();
             for run in &self.chosen {
                 let Some(mut answered) = self.kept(answers::read(self.store, &run.record, self.plan)) else { continue };
                 answered.labels = run.labels.clone();
                 let (plan, sweep) = (self.plan.map(|plan| plan.name.clone()), run.sweep.clone());
-                classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
-                runs.push(run_row(plan, sweep, &run.record, answered));
+                read.classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
+                read.points.push((std::mem::take(&mut answered.slo), answered.tokens));
+                read.runs.push(run_row(plan, sweep, &run.record, answered));
             }
-            (runs, classes)
-        });
-        if rows == Rows::Classes { classes } else { runs }
+            read
+        })
+    }
+
+    /// The table of curves; invalid runs are left out and counted.
+    fn curves(&self) -> Sheet<'_> {
+        let Read { runs, points, .. } = self.read();
+        let limit = self.plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million).map(|limit| limit.to_f64());
+        let on_curve: Vec<curve::Run> = runs
+            .iter()
+            .zip(points)
+            .map(|(row, (tests, tokens))| curve::Run {
+                sweep: row.sweep.as_deref().unwrap_or_default(),
+                labels: &row.labels,
+                metrics: &row.metrics,
+                plan_metrics: &row.plan_metrics,
+                verdict: &row.verdict,
+                slo: tests,
+                cost: limit.map(|limit| slo::cost(row.plan_metrics.cost_per_million_output_tokens, limit)),
+                tokens: *tokens,
+            })
+            .collect();
+        curves::sheet(&curve::curves(&on_curve, false), &self.axes)
     }
 
     /// The table of one kind of rows.
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
+            Rows::Curves => self.curves(),
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
             Rows::Lengths => lengths::sheet(&self.axes, self.until_failure(|run| self.buckets(run))),
             Rows::Requests => requests::sheet(

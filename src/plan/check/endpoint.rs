@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::mask::is_secret_name;
-use crate::plan::model::{Endpoint, Engine, MockFigures, ModelId, Plan, SecretRef};
+use crate::plan::model::{Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, SecretRef};
 use crate::plan::suggest;
 use crate::units::Decimal;
 
@@ -118,9 +118,39 @@ impl Checker<'_> {
                 let at = steps!["endpoints", name, "hardware", "price_per_hour"];
                 self.report(&at, out_of_range("price_per_hour", "0 or more", price));
             }
+            self.price(name, hardware);
         }
         if let Some(mock) = &endpoint.mock {
             self.mock_figures(name, mock);
+        }
+    }
+
+    fn price(&mut self, name: &str, hardware: &Hardware) {
+        let at = |field| steps!["endpoints", name, "hardware", field];
+        if let Some(watts) = hardware.watts.filter(|watts| !watts.is_positive()) {
+            self.report(&at("watts"), out_of_range("watts", "a number above 0", watts));
+        }
+        let Some(Owned { purchase_price, lifetime_years, energy_price_per_kwh }) = hardware.owned else { return };
+        let within = |field| steps!["endpoints", name, "hardware", "owned", field];
+        if purchase_price < Decimal::default() {
+            self.report(&within("purchase_price"), out_of_range("purchase_price", "0 or more", purchase_price));
+        }
+        if !lifetime_years.is_positive() {
+            self.report(&within("lifetime_years"), out_of_range("lifetime_years", "a number above 0", lifetime_years));
+        }
+        if let Some(price) = energy_price_per_kwh.filter(|price| *price < Decimal::default()) {
+            self.report(&within("energy_price_per_kwh"), out_of_range("energy_price_per_kwh", "0 or more", price));
+        }
+        if energy_price_per_kwh.is_some() && hardware.watts.is_none() {
+            let message = "energy has a price, but how much the endpoint takes is not said";
+            let remedy = "add `watts` to `hardware`: the power of the whole endpoint under load";
+            let at = within("energy_price_per_kwh");
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if hardware.price_per_hour.is_some() {
+            let message = "the endpoint has a price per hour, and was bought as well";
+            let remedy = "keep `price_per_hour` for rented hardware, or `owned` for your own";
+            self.report_key(&at("owned"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
@@ -155,6 +185,7 @@ impl Checker<'_> {
                 let at = steps!["models", name.as_str(), "parameters"];
                 self.report(&at, out_of_range("parameters", "a number above 0", weights));
             }
+            self.model_shape(name, model);
             match &model.id {
                 ModelId::Same(id) if id.is_empty() => {
                     let at = steps!["models", name.as_str(), "id"];
@@ -162,6 +193,24 @@ impl Checker<'_> {
                 }
                 ModelId::Same(_) => {}
                 ModelId::ByEngine(ids) => ids.keys().for_each(|engine| self.id_engine(name, engine)),
+            }
+        }
+    }
+
+    fn model_shape(&mut self, name: &str, model: &Model) {
+        let at = steps!["models", name, "active_parameters"];
+        if let Some(active) = model.active_parameters.filter(|active| !active.is_positive()) {
+            self.report(&at, out_of_range("active_parameters", "a number above 0", active));
+        } else if model.active_parameters.zip(model.parameters).is_some_and(|(active, all)| active > all) {
+            let message = "a token uses more weights than the model has";
+            let remedy = "`parameters` counts all weights, `active_parameters` those that one token uses";
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        let Some(ModelShape { layers, kv_heads, head_dim, kv_precision: _ }) = &model.shape else { return };
+        for (field, value) in [("layers", layers), ("kv_heads", kv_heads), ("head_dim", head_dim)] {
+            if *value == 0 {
+                let at = steps!["models", name, "shape", field];
+                self.report(&at, out_of_range(field, "1 or more", value));
             }
         }
     }

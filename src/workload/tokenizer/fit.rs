@@ -4,6 +4,7 @@
 //! whether it holds; where it does not, the cut moves by the difference and the whole is encoded again; where that leads
 //! nowhere, `patch` looks on. Ids are never made up and decoded: such texts do not encode to the same ids again.
 
+use super::learned::counted;
 use super::words::Costs;
 use super::{Tokenizer, TokenizerError, patch};
 
@@ -19,6 +20,11 @@ const DOTS: &str = "...";
 /// Short words that fill what is left when the next word of the prose is too long. The last ones are for tokenizers that
 /// know few words.
 const FILLERS: &[&str] = &["and", "so", "then", "but", "now", "the", "or", "for", "also", "yet", "a", "I", "-"];
+
+/// The fillers, as they may stand in a text.
+pub(super) fn fillers() -> impl Iterator<Item = &'static str> {
+    FILLERS.iter().copied()
+}
 
 /// What a text is made of.
 pub(in super::super) struct Parts<'a, 'p> {
@@ -47,12 +53,12 @@ impl Tokenizer {
     pub(in super::super) fn frame(&self, whole: Whole) -> Result<i64, TokenizerError> {
         const SAMPLE: &str = "The notes of that day say it in plain words. Why?";
         let tokens = whole(SAMPLE)?;
-        Ok(i64::from(tokens) - self.words.costs(&self.encoder).text(SAMPLE))
+        Ok(i64::from(tokens) - self.words.costs(&self.source).text(SAMPLE))
     }
 
     /// Tokens of `text` by the table, as it stands behind another word.
     pub(in super::super) fn cost(&self, text: &str) -> i64 {
-        self.words.costs(&self.encoder).text(text)
+        self.words.costs(&self.source).text(text)
     }
 
     /// A text of `parts` with which `whole` has `target` tokens; the nearest that was found where none has. `frame` is
@@ -64,7 +70,9 @@ impl Tokenizer {
         target: u32,
         parts: Parts<'_, '_>,
     ) -> Result<Fitted, TokenizerError> {
-        let mut draft = Draft::new(self.words.costs(&self.encoder), parts);
+        let mut draft = Draft::new(self.words.costs(&self.source), parts);
+        // What was learned from a server is a table and no more: nobody can encode the whole.
+        let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
         // What the table missed, as the encodings of the whole showed.
         let mut budget = i64::from(target) - frame;
@@ -73,7 +81,7 @@ impl Tokenizer {
             let again = tried.iter().filter(|before| **before == budget).count();
             tried.push(budget);
             let text = draft.text(budget, again);
-            let tokens = whole(&text)?;
+            let tokens = if is_learned { counted(draft.cost(&text) + frame) } else { whole(&text)? };
             let off = i64::from(target) - i64::from(tokens);
             if best.as_ref().is_none_or(|best| off.unsigned_abs() < u64::from(best.tokens.abs_diff(target))) {
                 best = Some(Fitted { text, tokens });
@@ -84,7 +92,11 @@ impl Tokenizer {
             budget += off;
         }
         let best = best.expect("at least one text was tried");
-        if best.tokens == target { Ok(best) } else { patch::search(&mut draft, whole, (frame, target), best) }
+        if best.tokens == target || is_learned {
+            Ok(best)
+        } else {
+            patch::search(&mut draft, whole, (frame, target), best)
+        }
     }
 }
 

@@ -1,23 +1,28 @@
 //! A model's own tokenizer: how many tokens a text or a chat really has, as the servers count them.
 //!
 //! `config` reads what stands beside the vocabulary, `template` renders a chat as Hugging Face's library does, `words`
-//! knows what a word costs, and `fit` makes a text of an exact length with it.
+//! knows what a word costs, and `fit` makes a text of an exact length with it. Where there are no files, `learned` knows what
+//! a server counted.
 
 mod config;
 pub(super) mod fit;
+mod learned;
 mod patch;
 mod python;
 mod template;
 mod words;
 
 use tokenizers::models::ModelWrapper;
-use tokenizers::{AddedToken, Tokenizer as Encoder};
+use tokenizers::{AddedToken, EncodeInput, Tokenizer as Encoder};
 
 use crate::plan::TokenizerFiles;
 
 use config::Config;
+use learned::Learned;
 use template::ChatTemplate;
 use words::Words;
+
+pub use learned::{Frames, Lesson, Table};
 
 /// Who says a message, and what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +67,17 @@ enum Around {
 
 /// Counts tokens as a model's servers do.
 pub struct Tokenizer {
-    encoder: Encoder,
-    template: Option<ChatTemplate>,
-    around: Around,
+    source: Source,
     digest: String,
     words: Words,
+}
+
+/// Where counts come from.
+enum Source {
+    /// The model's files.
+    Files { encoder: Box<Encoder>, template: Option<ChatTemplate>, around: Around },
+    /// What a server counted.
+    Learned(Learned),
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -98,54 +109,72 @@ impl Tokenizer {
         };
         let template = template.map(|source| ChatTemplate::new(source, &config)).transpose()?;
         let around = config.around().map_or(Around::AsWritten, Around::Tokens);
-        Ok(Tokenizer { encoder, template, around, digest: files.digest(), words: Words::default() })
+        let source = Source::Files { encoder: Box::new(encoder), template, around };
+        Ok(Tokenizer { source, digest: files.digest(), words: Words::default() })
     }
 
-    /// Digest of the files, see [`TokenizerFiles::digest`].
+    /// Whether it knows what a server counted, and not the model's files.
+    pub fn is_learned(&self) -> bool {
+        matches!(self.source, Source::Learned(_))
+    }
+
+    /// Digest of the files, see [`TokenizerFiles::digest`]; empty where there are none.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// Whether it brings a chat template.
     pub fn has_template(&self) -> bool {
-        self.template.is_some()
+        matches!(&self.source, Source::Files { template: Some(_), .. })
     }
 
     /// Tokens of a text as a completions API counts them: with what the server puts around it.
     pub fn text_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
-        match self.around {
-            Around::AsWritten => self.encode(text, true),
-            Around::Tokens(tokens) => Ok(self.encode(text, false)?.saturating_add(tokens as u32)),
+        match &self.source {
+            Source::Files { encoder, around: Around::AsWritten, .. } => encode(encoder, text, true),
+            Source::Files { encoder, around: Around::Tokens(tokens), .. } => {
+                Ok(encode(encoder, text, false)?.saturating_add(*tokens as u32))
+            }
+            Source::Learned(learned) => Ok(learned.text(text)),
         }
     }
 
     /// Tokens of a chat as a chat API counts them, up to where the answer begins. Without a template: of its texts alone,
     /// what a server puts around them is not known.
     pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
-        match self.rendered(messages) {
+        match &self.source {
             // The template writes what opens a prompt itself.
-            Some(text) => self.encode(&text?, false),
-            None => messages
+            Source::Files { encoder, template: Some(template), .. } => {
+                encode(encoder, template.render(messages)?, false)
+            }
+            Source::Files { encoder, template: None, .. } => messages
                 .iter()
-                .try_fold(0u32, |sum, message| Ok(sum.saturating_add(self.encode(message.content, false)?))),
+                .try_fold(0u32, |sum, message| Ok(sum.saturating_add(encode(encoder, message.content, false)?))),
+            Source::Learned(learned) => Ok(learned.chat(messages)),
         }
     }
 
     /// What the chat template makes of a chat, where there is one.
     pub fn rendered(&self, messages: &[Message]) -> Option<Result<String, TokenizerError>> {
-        self.template.as_ref().map(|template| template.render(messages))
+        match &self.source {
+            Source::Files { template, .. } => template.as_ref().map(|template| template.render(messages)),
+            Source::Learned(_) => None,
+        }
     }
 
     /// Tokens of a text alone.
     pub fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
-        self.encode(text, false)
+        match &self.source {
+            Source::Files { encoder, .. } => encode(encoder, text, false),
+            Source::Learned(learned) => Ok(learned.bare(text)),
+        }
     }
+}
 
-    fn encode(&self, text: &str, around: bool) -> Result<u32, TokenizerError> {
-        let encoding = self.encoder.encode_fast(text, around);
-        let encoding = encoding.map_err(|error| TokenizerError::Encode(short(&error.to_string())))?;
-        Ok(u32::try_from(encoding.len()).unwrap_or(u32::MAX))
-    }
+fn encode<'t>(encoder: &Encoder, text: impl Into<EncodeInput<'t>>, around: bool) -> Result<u32, TokenizerError> {
+    let encoding = encoder.encode_fast(text, around);
+    let encoding = encoding.map_err(|error| TokenizerError::Encode(short(&error.to_string())))?;
+    Ok(u32::try_from(encoding.len()).unwrap_or(u32::MAX))
 }
 
 /// A count must be the same each time, here and at the server.

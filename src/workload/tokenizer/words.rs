@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokenizers::Tokenizer as Encoder;
+use super::Source;
 
 /// What stands before and after a word that is measured.
-const BEFORE: &str = "note";
-const AFTER: &str = " note";
+pub(super) const BEFORE: &str = "note";
+pub(super) const AFTER: &str = " note";
 /// Words that are remembered. English prose of `words` has some thousand, nonces have a thousand numbers.
 const MOST: usize = 1 << 16;
 
@@ -18,16 +18,16 @@ pub(super) struct Words(Mutex<HashMap<Box<str>, i64>>);
 
 /// Looks words up, and has those measured that nobody asked for before.
 pub(super) struct Costs<'a> {
-    encoder: &'a Encoder,
+    source: &'a Source,
     known: MutexGuard<'a, HashMap<Box<str>, i64>>,
     /// Room to put a word and its surroundings together.
     text: String,
 }
 
 impl Words {
-    pub fn costs<'a>(&'a self, encoder: &'a Encoder) -> Costs<'a> {
+    pub fn costs<'a>(&'a self, source: &'a Source) -> Costs<'a> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Costs { encoder, known, text: String::new() }
+        Costs { source, known, text: String::new() }
     }
 }
 
@@ -39,6 +39,9 @@ impl Costs<'_> {
 
     /// Tokens of `word`, which has no space in it, and of the space before it.
     pub fn word(&mut self, word: &str) -> i64 {
+        if let Source::Learned(learned) = self.source {
+            return learned.word(word);
+        }
         if let Some(cost) = self.known.get(word) {
             return *cost;
         }
@@ -54,6 +57,7 @@ impl Costs<'_> {
     fn tokens(&mut self, pieces: &[&str]) -> i64 {
         self.text.clear();
         self.text.extend(pieces.iter().copied());
-        self.encoder.encode_fast(self.text.as_str(), false).map_or(0, |encoding| encoding.len() as i64)
+        let Source::Files { encoder, .. } = self.source else { return 0 };
+        encoder.encode_fast(self.text.as_str(), false).map_or(0, |encoding| encoding.len() as i64)
     }
 }

@@ -5,6 +5,7 @@ mod prefix;
 mod protocol;
 mod shapes;
 mod timing;
+mod tokenize;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,0 +1,142 @@
+//! How many instances a load takes, and what they cost.
+//!
+//! The most that one instance bears is known only as a bracket: a rung of a ladder that held, and the next that did not.
+//! Instances are counted by the rung that held; how many fewer the other end of the bracket would take is said beside it.
+
+/// Hours of a month: a twelfth of 365 days.
+pub const HOURS_PER_MONTH: f64 = 730.0;
+
+/// What the load is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// Requests per second that are to be served, all instances together.
+    pub qps: f64,
+    /// Share that is to be spare: 0.2 for a fifth more than `qps`.
+    pub headroom: f64,
+}
+
+/// What one instance of a configuration bears and brings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Instance {
+    /// Requests per second of the highest rung that meets the objective.
+    pub holds: f64,
+    /// Requests per second of the lowest rung that does not; none where every rung did.
+    pub misses: Option<f64>,
+    /// Output tokens per second at the rung that holds.
+    pub output_throughput: f64,
+    /// Accelerators of the instance; none where they are not declared.
+    pub gpus: Option<u32>,
+    /// What it costs per hour, in the plan's currency; none where nothing is declared.
+    pub price_per_hour: Option<f64>,
+    /// Power of the instance in watts; none where it is not declared.
+    pub watts: Option<f64>,
+}
+
+/// How many instances a target takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fleet {
+    /// By the rung that holds.
+    pub instances: u64,
+    /// If one instance bore all but the rung that misses: no fewer than this would ever do. None where no rung missed.
+    pub at_least: Option<u64>,
+    /// Accelerators of all instances.
+    pub gpus: Option<u64>,
+    /// Money per month.
+    pub per_month: Option<f64>,
+    /// Money per million output tokens when just the target is served, headroom idle.
+    pub per_million_at_target: Option<f64>,
+}
+
+impl Instance {
+    /// How many of it the target takes.
+    pub fn fleet(&self, target: Target) -> Fleet {
+        let wanted = target.qps * (1.0 + target.headroom);
+        let instances = whole(wanted / self.holds);
+        let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
+        let tokens_per_request = self.output_throughput / self.holds;
+        let tokens_per_month = target.qps * tokens_per_request * HOURS_PER_MONTH * 3600.0;
+        Fleet {
+            instances,
+            at_least: self.misses.map(|misses| above(wanted / misses).min(instances)),
+            gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
+            per_month,
+            per_million_at_target: per_month
+                .filter(|_| tokens_per_month > 0.0)
+                .map(|money| money / tokens_per_month * 1e6),
+        }
+    }
+
+    /// Money per million output tokens of an instance that is kept at the rung that holds; none without a price or tokens.
+    pub fn per_million(&self) -> Option<f64> {
+        let per_hour = self.output_throughput * 3600.0;
+        self.price_per_hour.filter(|_| per_hour > 0.0).map(|price| price / per_hour * 1e6)
+    }
+
+    /// Output tokens for one unit of money, at the rung that holds.
+    pub fn tokens_per_money(&self) -> Option<f64> {
+        let price = self.price_per_hour.filter(|price| *price > 0.0)?;
+        Some(self.output_throughput * 3600.0 / price)
+    }
+
+    /// Output tokens per joule at the rung that holds, by the declared power.
+    pub fn tokens_per_joule(&self) -> Option<f64> {
+        self.watts.filter(|watts| *watts > 0.0).map(|watts| self.output_throughput / watts)
+    }
+}
+
+/// The whole number of instances that bear a load of so many of them; at least one. What floating point adds beyond a whole
+/// number is none of the load.
+fn whole(instances: f64) -> u64 {
+    ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
+}
+
+/// The least whole number of instances that bear a load of so many of them where one bears less than one.
+fn above(instances: f64) -> u64 {
+    (instances * (1.0 + 1e-12)).floor() as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INSTANCE: Instance = Instance {
+        holds: 10.0,
+        misses: Some(15.0),
+        output_throughput: 2_000.0,
+        gpus: Some(8),
+        price_per_hour: Some(36.0),
+        watts: Some(5_000.0),
+    };
+
+    fn fleet(qps: f64, headroom: f64) -> Fleet {
+        INSTANCE.fleet(Target { qps, headroom })
+    }
+
+    #[test]
+    fn instances_are_counted_by_the_rung_that_holds() {
+        let found = fleet(100.0, 0.2);
+        assert_eq!((found.instances, found.at_least, found.gpus), (12, Some(9), Some(96)));
+        assert_eq!(found.per_month, Some(36.0 * 730.0 * 12.0));
+        // 100 requests/s of 200 tokens are 20 000 tokens/s, of 12 instances at 36 an hour.
+        let per_million = found.per_million_at_target.unwrap();
+        assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
+        assert_eq!(fleet(100.0, 0.0).instances, 10);
+        assert_eq!(fleet(0.1, 0.0).instances, 1);
+        // 10 × 1.1 is a little more than 11 in floating point.
+        assert_eq!(fleet(100.0, 0.1).instances, 11);
+        // Exactly at the rung that misses one instance does not do.
+        assert_eq!(fleet(15.0, 0.0).at_least, Some(2));
+        assert_eq!(fleet(14.9, 0.0).at_least, Some(1));
+    }
+
+    #[test]
+    fn money_follows_from_the_rung_that_holds() {
+        assert_eq!(INSTANCE.per_million(), Some(5.0));
+        assert_eq!(INSTANCE.tokens_per_money(), Some(200_000.0));
+        assert_eq!(INSTANCE.tokens_per_joule(), Some(0.4));
+        let free = Instance { price_per_hour: None, watts: None, misses: None, ..INSTANCE };
+        assert_eq!((free.per_million(), free.tokens_per_money(), free.tokens_per_joule()), (None, None, None));
+        let found = free.fleet(Target { qps: 100.0, headroom: 0.0 });
+        assert_eq!((found.per_month, found.at_least, found.per_million_at_target), (None, None, None));
+    }
+}

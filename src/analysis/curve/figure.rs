@@ -1,0 +1,114 @@
+//! The figures of a rung: each over its runs, with an interval that says what it rests on.
+//!
+//! Of one run the interval is the one within the run; of several it is over the runs, so it holds what differs from run to run.
+
+use crate::analysis::metric::{self, Get, Metric};
+use crate::analysis::replicates::{Ends, IntervalKind, Scale, over_runs};
+use crate::plan::Percentile;
+
+use super::Run;
+
+/// One figure of a curve and where it is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Its name in tables, without the unit.
+    pub name: &'static str,
+    /// Key of the metric in closed loops.
+    closed: &'static str,
+    /// Key of the metric in open loops.
+    open: &'static str,
+    /// Which percentile of it; none for a metric of the run, or the mean of a metric of requests.
+    pub percentile: Option<Percentile>,
+}
+
+const fn of(name: &'static str) -> Reading {
+    Reading { name, closed: name, open: name, percentile: None }
+}
+
+const fn at(name: &'static str, key: &'static str, percentile: Percentile) -> Reading {
+    Reading { name, closed: key, open: key, percentile: Some(percentile) }
+}
+
+const fn due(name: &'static str, keys: [&'static str; 2], percentile: Percentile) -> Reading {
+    Reading { name, closed: keys[0], open: keys[1], percentile: Some(percentile) }
+}
+
+const TTFT: [&str; 2] = ["ttft", "ttft_from_schedule"];
+const E2E: [&str; 2] = ["e2e", "e2e_from_schedule"];
+
+/// Every figure of a rung. Latencies of open loops are from the schedule.
+pub static FIGURES: [Reading; 18] = [
+    of("request_throughput"),
+    of("output_throughput"),
+    of("output_throughput_per_gpu"),
+    of("achieved_rate"),
+    of("achieved_concurrency"),
+    Reading { name: "user_throughput_mean", closed: "user_throughput", open: "user_throughput", percentile: None },
+    due("ttft_p50", TTFT, Percentile::P50),
+    due("ttft_p95", TTFT, Percentile::P95),
+    due("ttft_p99", TTFT, Percentile::P99),
+    at("tpot_p50", "tpot", Percentile::P50),
+    at("tpot_p99", "tpot", Percentile::P99),
+    at("itl_p99", "itl", Percentile::P99),
+    due("e2e_p50", E2E, Percentile::P50),
+    due("e2e_p95", E2E, Percentile::P95),
+    due("e2e_p99", E2E, Percentile::P99),
+    of("error_share"),
+    of("goodput_share"),
+    of("cost_per_million_output_tokens"),
+];
+
+/// One figure of a rung.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// Its value: of one run, or the mean over several (geometric where the metric is a time, a rate or money).
+    pub value: f64,
+    /// Its 95 % interval; none where there is none to be had.
+    pub ends: Option<Ends>,
+}
+
+impl Reading {
+    /// The reading of that name.
+    pub fn named(name: &str) -> Option<&'static Reading> {
+        FIGURES.iter().find(|reading| reading.name == name)
+    }
+
+    /// The metric that it is, as the table of metrics has it, for open or closed loops.
+    pub fn metric(&self, is_open: bool) -> &'static Metric {
+        metric::find(if is_open { self.open } else { self.closed }).expect("figures are metrics of the table")
+    }
+
+    /// Its value in one run and the interval within it.
+    fn read(&self, run: &Run) -> Option<(f64, Option<Ends>)> {
+        let metric = self.metric(run.labels.qps.is_some());
+        let summary = match metric.get {
+            Get::Scalar(get) => return Some((get(run.metrics)?, None)),
+            Get::Plan(get) => return Some((get(run.plan_metrics)?, None)),
+            Get::Count(get) => return Some((get(run.metrics) as f64, None)),
+            Get::Summary(get) => get(run.metrics),
+        };
+        let Some(percentile) = self.percentile else { return Some((summary.mean?, None)) };
+        let estimate = summary.percentile(percentile);
+        let kind = match metric.key {
+            "itl" => IntervalKind::BootstrapOverRequests,
+            _ => IntervalKind::OrderStatistic,
+        };
+        let ends = estimate
+            .interval()
+            .and_then(|interval| Some(Ends { low: interval.low.exact()?, high: interval.high.exact()?, kind }));
+        Some((estimate.exact()?, ends))
+    }
+}
+
+/// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have
+/// it would be of the better ones.
+pub(super) fn over(runs: &[Run], reading: &Reading) -> Option<Figure> {
+    let read: Vec<(f64, Option<Ends>)> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
+    if let [(value, ends)] = read[..] {
+        return Some(Figure { value, ends });
+    }
+    let metric = reading.metric(runs.first()?.labels.qps.is_some());
+    let values: Vec<f64> = read.iter().map(|(value, _)| *value).collect();
+    let over = over_runs(&values, Scale::of(metric));
+    Some(Figure { value: over.mean?, ends: over.ends })
+}

@@ -1,0 +1,227 @@
+//! Runs that differ in their load alone, as a curve: what each load brings and costs, where it bends, and up to which load the
+//! objective holds.
+//!
+//! A curve's runs are those of one sweep with the same endpoint, model, scenario and further axes. Its loads are arrivals per
+//! second (open loops, their latencies from the schedule) or requests in flight (closed loops). Repeats of a load are one
+//! rung. Invalid runs are left out unless asked for.
+
+mod bracket;
+mod figure;
+pub mod knee;
+pub mod pareto;
+#[cfg(test)]
+mod tests;
+
+use crate::rows::RunLabels;
+
+use super::slo::{self, Answer, SloTest};
+use super::verdict::State;
+use super::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+
+pub use bracket::{Bracket, Judged, together};
+pub use figure::{FIGURES, Figure, Reading};
+pub use knee::{Knee, Step};
+
+/// What the load of a curve is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// Arrivals per second of an open loop.
+    Qps,
+    /// Requests in flight of a closed loop.
+    BatchSize,
+}
+
+impl Axis {
+    /// The name in plans and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Qps => "qps",
+            Axis::BatchSize => "batch_size",
+        }
+    }
+}
+
+/// One run with all that a curve needs of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The plan's sweep.
+    pub sweep: &'a str,
+    /// What names it.
+    pub labels: &'a RunLabels,
+    /// Its metrics.
+    pub metrics: &'a RunMetrics,
+    /// Its metrics under the plan.
+    pub plan_metrics: &'a PlanMetrics,
+    /// What it is worth.
+    pub verdict: &'a Verdict,
+    /// The plan's limits on latencies, tested on it.
+    pub slo: &'a [SloTest],
+    /// Whether its tokens cost no more than the plan's objective allows; none where it sets no limit.
+    pub cost: Option<Answer>,
+    /// How long its requests were.
+    pub tokens: MeanTokens,
+}
+
+impl Run<'_> {
+    fn axis_and_load(&self) -> Option<(Axis, f64)> {
+        match (self.labels.qps, self.labels.batch_size) {
+            (Some(qps), _) => Some((Axis::Qps, qps)),
+            (None, Some(batch_size)) => Some((Axis::BatchSize, f64::from(batch_size))),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether its arrivals outran the server.
+    pub fn is_saturated(&self) -> bool {
+        self.verdict.labels.iter().any(|label| label.name == "saturated")
+    }
+
+    /// Whether the whole objective holds; none without one. A saturated run misses it: what it serves is not what came.
+    pub fn answer(&self) -> Option<Answer> {
+        if self.slo.is_empty() && self.cost.is_none() {
+            return None;
+        }
+        let latencies = (!self.slo.is_empty()).then(|| slo::answer(self.slo));
+        let saturated = self.is_saturated().then_some(Answer::Misses);
+        Some(together(latencies.into_iter().chain(self.cost).chain(saturated)))
+    }
+}
+
+/// What all runs of a curve have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The plan's sweep.
+    pub sweep: String,
+    /// The plan's name of the endpoint.
+    pub endpoint: String,
+    /// The plan's name of the model.
+    pub model: String,
+    /// The plan's name of the scenario.
+    pub scenario: String,
+    /// The in-flight cap of an open loop.
+    pub cap: Option<u32>,
+    /// Values on further axes.
+    pub axes: Vec<(String, String)>,
+}
+
+/// The repeats of one load.
+#[derive(Debug, Clone)]
+pub struct Rung<'a> {
+    /// The load.
+    pub load: f64,
+    /// The runs that count.
+    pub runs: Vec<Run<'a>>,
+    /// Invalid runs, which do not.
+    pub left_out: Vec<Run<'a>>,
+}
+
+impl<'a> Rung<'a> {
+    /// What its runs say together of the objective; none without an objective or without runs.
+    pub fn answer(&self) -> Option<Answer> {
+        let answers: Vec<Answer> = self.runs.iter().filter_map(Run::answer).collect();
+        (!answers.is_empty()).then(|| together(answers.into_iter()))
+    }
+
+    /// Whether more than half of its runs are saturated.
+    pub fn is_saturated(&self) -> bool {
+        self.runs.iter().filter(|run| run.is_saturated()).count() * 2 > self.runs.len()
+    }
+
+    /// One of the [`FIGURES`] over its runs; none where no run has it.
+    pub fn figure(&self, reading: &Reading) -> Option<Figure> {
+        figure::over(&self.runs, reading)
+    }
+
+    fn step(&self) -> Option<Step> {
+        let mean = |of: fn(&Run) -> Option<f64>| -> Option<f64> {
+            let values: Vec<f64> = self.runs.iter().map(of).collect::<Option<_>>()?;
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let latency = |run: &Run| match run.labels.qps {
+            Some(_) => run.metrics.e2e_from_schedule.mean,
+            None => run.metrics.e2e.mean,
+        };
+        let throughput = mean(|run| run.metrics.flow.request_throughput).filter(|rate| *rate > 0.0)?;
+        let latency = mean(latency).filter(|latency| *latency > 0.0)? / 1000.0;
+        Some(Step { load: self.load, throughput, latency })
+    }
+}
+
+/// One curve.
+#[derive(Debug, Clone)]
+pub struct Curve<'a> {
+    /// What its runs have in common.
+    pub series: Series,
+    /// What its load is counted in.
+    pub axis: Axis,
+    /// Its loads, rising.
+    pub rungs: Vec<Rung<'a>>,
+}
+
+impl Curve<'_> {
+    /// Where it bends.
+    pub fn knee(&self) -> Knee {
+        let steps: Vec<Step> = self.rungs.iter().filter_map(Rung::step).collect();
+        match self.axis {
+            Axis::Qps => knee::open(&steps),
+            Axis::BatchSize => knee::closed(&steps),
+        }
+    }
+
+    /// Up to which load the objective holds; none without one.
+    pub fn bracket(&self) -> Option<Bracket> {
+        let judged = |rung: &Rung| Some(Judged { load: rung.load, answer: rung.answer()? });
+        let rungs: Vec<Judged> = self.rungs.iter().filter_map(judged).collect();
+        (!rungs.is_empty()).then(|| Bracket::of(&rungs))
+    }
+
+    /// The highest load that the server kept up with, and the lowest that it did not; open loops only.
+    pub fn saturation(&self) -> (Option<f64>, Option<f64>) {
+        let first = self.rungs.iter().position(|rung| !rung.runs.is_empty() && rung.is_saturated());
+        let kept = &self.rungs[..first.unwrap_or(self.rungs.len())];
+        let last = kept.iter().rev().find(|rung| !rung.runs.is_empty());
+        (last.map(|rung| rung.load), first.map(|at| self.rungs[at].load))
+    }
+
+    /// The rung of a load.
+    pub fn rung(&self, load: f64) -> Option<&Rung<'_>> {
+        self.rungs.iter().find(|rung| rung.load == load)
+    }
+}
+
+/// The curves of `runs`, in the order in which each one's first run stands there. `keep_invalid` counts invalid runs too.
+pub fn curves<'a>(runs: &[Run<'a>], keep_invalid: bool) -> Vec<Curve<'a>> {
+    let mut curves: Vec<Curve<'a>> = Vec::new();
+    for run in runs {
+        let Some((axis, load)) = run.axis_and_load() else { continue };
+        let series = series(run, axis);
+        let at = curves.iter().position(|curve| curve.axis == axis && curve.series == series);
+        let at = at.unwrap_or(curves.len());
+        if at == curves.len() {
+            curves.push(Curve { series, axis, rungs: Vec::new() });
+        }
+        let curve = &mut curves[at];
+        let rung = match curve.rungs.binary_search_by(|rung| rung.load.total_cmp(&load)) {
+            Ok(at) => &mut curve.rungs[at],
+            Err(at) => {
+                curve.rungs.insert(at, Rung { load, runs: Vec::new(), left_out: Vec::new() });
+                &mut curve.rungs[at]
+            }
+        };
+        let is_out = run.verdict.state == State::Invalid && !keep_invalid;
+        if is_out { &mut rung.left_out } else { &mut rung.runs }.push(*run);
+    }
+    curves
+}
+
+fn series(run: &Run, axis: Axis) -> Series {
+    let RunLabels { endpoint, model, scenario, batch_size, axes, .. } = run.labels;
+    Series {
+        sweep: run.sweep.to_owned(),
+        endpoint: endpoint.clone(),
+        model: model.clone(),
+        scenario: scenario.clone(),
+        cap: batch_size.filter(|_| axis == Axis::Qps),
+        axes: axes.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}

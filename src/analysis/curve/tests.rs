@@ -1,0 +1,147 @@
+use super::*;
+use crate::analysis::replicates::IntervalKind;
+use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
+use crate::analysis::{Events, Gaps};
+use crate::plan::{Slo, Validity};
+use crate::rows::Replay;
+
+/// A run that never happened, with all that a curve borrows of it.
+struct Made {
+    labels: RunLabels,
+    metrics: RunMetrics,
+    plan_metrics: PlanMetrics,
+    verdict: Verdict,
+    slo: Vec<SloTest>,
+}
+
+impl Made {
+    fn new(server: &Server, repeat: u32, slo: &Slo) -> Made {
+        let (records, facts) = server.make();
+        let (run, events) = read(&records, &facts, Some(slo));
+        let Ok(gaps): Result<Gaps, _> = Gaps::of(&run, &facts, &events);
+        let labels = RunLabels {
+            run_id: format!("{:08x}{repeat:056x}", server.qps.unwrap_or(0.0) as u32),
+            endpoint: "demo".into(),
+            model: "m".into(),
+            scenario: "B1".into(),
+            batch_size: server.batch_size,
+            qps: server.qps,
+            repeat,
+            ..RunLabels::default()
+        };
+        let events: &Events = &events;
+        Made {
+            labels,
+            metrics: measured(&records, &facts),
+            plan_metrics: PlanMetrics::default(),
+            verdict: verdict(&records, &facts, &Validity::default(), None),
+            slo: slo::test(run.rows(), (events, &gaps), &facts, slo),
+        }
+    }
+
+    fn run(&self) -> Run<'_> {
+        Run {
+            sweep: "ladder",
+            labels: &self.labels,
+            metrics: &self.metrics,
+            plan_metrics: &self.plan_metrics,
+            verdict: &self.verdict,
+            slo: &self.slo,
+            cost: None,
+            tokens: MeanTokens::default(),
+        }
+    }
+}
+
+fn objective(text: &str) -> Slo {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Eight slots of 80 ms: 100 requests a second, and no more.
+fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
+    let of = |qps: f64, repeat: u32| {
+        let seed = u64::from(repeat) * 1000 + qps as u64;
+        Made::new(&Server { seconds: 20.0, jitter: 0.3, seed, ..Server::open(qps) }, repeat, slo)
+    };
+    rungs.iter().flat_map(|qps| (0..repeats).map(move |repeat| of(*qps, repeat))).collect()
+}
+
+#[test]
+fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
+    // From a tenth of capacity on to a fifth above it. Waiting begins near 100: p95 stays below 60 ms up to there.
+    let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
+    let rungs = [20.0, 40.0, 60.0, 80.0, 120.0];
+    let made = ladder(&rungs, 3, &slo);
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curves = curves(&runs, false);
+    assert_eq!(curves.len(), 1);
+    let curve = &curves[0];
+    assert_eq!(curve.rungs.iter().map(|rung| rung.runs.len()).collect::<Vec<_>>(), [3; 5]);
+    let bracket = curve.bracket().unwrap();
+    assert!(bracket.holds.is_some_and(|load| (60.0..=80.0).contains(&load)), "{bracket:?}");
+    assert!(bracket.misses.is_some_and(|load| (80.0..=120.0).contains(&load)), "{bracket:?}");
+    assert_eq!(curve.saturation(), (Some(80.0), Some(120.0)));
+}
+
+#[test]
+fn figures_say_what_their_intervals_rest_on() {
+    let made = ladder(&[40.0], 3, &objective("{}"));
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let reading = Reading::named("ttft_p50").unwrap();
+    let kind = |runs: &[Run]| {
+        let curves = curves(runs, false);
+        let figure = curves[0].rungs[0].figure(reading).unwrap();
+        let ends = figure.ends.unwrap();
+        assert!(ends.low <= figure.value && figure.value <= ends.high, "{figure:?}");
+        ends.kind
+    };
+    assert_eq!(kind(&runs), IntervalKind::LogTOverRuns);
+    assert_eq!(kind(&runs[..1]), IntervalKind::OrderStatistic);
+}
+
+#[test]
+fn a_figure_that_one_repeat_does_not_have_is_not_averaged_over_the_others() {
+    let slo = objective("{}");
+    let mut made = ladder(&[40.0], 2, &slo);
+    // A repeat with too few requests for p99.
+    made.push(Made::new(&Server { seconds: 2.0, ..Server::open(40.0) }, 2, &slo));
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curves = curves(&runs, false);
+    let figure = |name: &str| curves[0].rungs[0].figure(Reading::named(name).unwrap());
+    assert!(figure("ttft_p99").is_none());
+    assert!(figure("ttft_p50").is_some());
+}
+
+#[test]
+fn invalid_runs_are_left_out_and_kept() {
+    let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
+    let mut made = ladder(&[20.0, 40.0], 1, &slo);
+    made[1].verdict.state = State::Invalid;
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let rung = &curves(&runs, false)[0].rungs[1];
+    assert_eq!((rung.runs.len(), rung.left_out.len(), rung.answer()), (0, 1, None));
+    assert_eq!(curves(&runs, true)[0].rungs[1].runs.len(), 1);
+}
+
+#[test]
+fn a_saturated_run_misses_every_objective() {
+    // Between two tokens nothing waits, however long the queue.
+    let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);
+    let made = ladder(&[40.0, 150.0], 1, &slo);
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    assert_eq!(runs.iter().map(Run::answer).collect::<Vec<_>>(), [Some(Answer::Holds), Some(Answer::Misses)]);
+}
+
+#[test]
+fn closed_loops_are_curves_over_requests_in_flight() {
+    let slo = objective("{}");
+    let of =
+        |batch: u32| Made::new(&Server { batch_size: Some(batch), seed: batch.into(), ..Server::default() }, 0, &slo);
+    let made: Vec<Made> = [1, 2, 4, 8, 16, 32].map(of).into();
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curves = curves(&runs, false);
+    let Knee::At { load, between } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
+    // Eight slots.
+    assert!((load - 8.0).abs() < 0.8 && between.0 <= 8.0 && between.1 >= 8.0, "{load} in {between:?}");
+    assert!(curves[0].bracket().is_none());
+}

@@ -1,0 +1,301 @@
+//! The symptoms, one function each.
+
+use crate::analysis::Summary;
+use crate::analysis::curve::{Curve, Reading, Run, Rung};
+use crate::plan::Percentile;
+
+use super::{Evidence, Evident, Finding, Symptom};
+
+/// What no run holds, and what would tell the regimes apart for certain.
+pub const NOT_MEASURED: &str = "these figures are a client's: accelerator utilization, memory in use, clocks and power, and the \
+                                server's own queue and preemption counters were not recorded";
+
+/// Looks for one symptom.
+type Look = fn(&Evident) -> Finding;
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static ALL: [(Symptom, Look); 6] = [
+    (Symptom {
+        key: "ttft_grows_with_input",
+        title: "TTFT grows with the prompt at low concurrency",
+        regime: "prefill: compute-bound work on the prompt's tokens",
+        confirm: "accelerator compute near its limit during prefill; TTFT linear in prompt tokens",
+        response: "reuse prefixes, shorten prompts, more tensor parallelism, a lower precision of compute",
+    }, ttft_grows_with_input),
+    (Symptom {
+        key: "tpot_high_alone",
+        title: "TPOT is high at concurrency one",
+        regime: "decode bound by memory bandwidth (weights read for each token) or by the overhead of each step",
+        confirm: "measured ÷ predicted: near 1 it is bandwidth, far below it is overhead",
+        response: "near 1: fewer bytes per weight, more bandwidth, speculative decoding; far below: CUDA graphs, a newer engine",
+    }, tpot_high_alone),
+    (Symptom {
+        key: "ttft_tail_spikes",
+        title: "p99 TTFT spikes while p50 stays",
+        regime: "some requests wait: long prefills in front of them, bursts of arrivals, or preemption",
+        confirm: "the server's waiting and preempted requests over time; TTFT of those behind a long prompt",
+        response: "chunked prefill, a smaller token budget of a step, more memory for the KV cache, a cap on long prompts",
+    }, ttft_tail_spikes),
+    (Symptom {
+        key: "throughput_for_tpot",
+        title: "throughput rises while TPOT worsens",
+        regime: "larger batches: steps read more KV cache or reach the compute limit",
+        confirm: "TPOT follows requests in flight; measured ÷ predicted with the KV cache stays about equal",
+        response: "a cap on requests in flight where the objective's TPOT ends, else nothing: it is the trade itself",
+    }, throughput_for_tpot),
+    (Symptom {
+        key: "warm_equals_cold",
+        title: "warm equals cold",
+        regime: "the prefix cache gives nothing: off, too small, or prefill is not what TTFT is made of",
+        confirm: "cached prompt tokens in the rows; the cache's size against the prefixes' tokens",
+        response: "turn prefix caching on, give it memory, route requests of one prefix to one instance",
+    }, warm_equals_cold),
+    (Symptom {
+        key: "far_below_prediction",
+        title: "decoding is far below what bandwidth allows",
+        regime: "overhead of each step: kernel launches, scheduling on the CPU, communication between accelerators",
+        confirm: "gaps between kernels in a profile; a CPU core of the server at its limit",
+        response: "CUDA graphs, fewer and faster links to cross (less tensor parallelism), a faster host CPU",
+    }, far_below_prediction),
+];
+
+/// Requests in flight up to which a run is one of low concurrency.
+const FEW: f64 = 2.0;
+/// From this factor between two figures on one has grown.
+const GROWN: f64 = 1.5;
+/// Up to this factor two figures are about equal.
+const EQUAL: f64 = 1.1;
+/// A measured share of the prediction below which it is far.
+const FAR: f64 = 0.3;
+
+fn evidence(runs: &[&Run], text: String) -> Evidence {
+    Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
+}
+
+fn found(seen: Vec<Evidence>, looked: usize, missing: &str, absent: impl FnOnce() -> String) -> Finding {
+    match (seen.is_empty(), looked) {
+        (false, _) => Finding::Seen(seen),
+        (true, 0) => Finding::NotChecked(missing.to_owned()),
+        (true, _) => Finding::NotSeen(absent()),
+    }
+}
+
+fn short<'a>(run: &'a Run<'a>) -> &'a str {
+    run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
+}
+
+fn median(latency: &Summary) -> Option<f64> {
+    latency.percentile(Percentile::P50).exact().filter(|value| *value > 0.0)
+}
+
+fn ttft(run: &Run) -> Option<f64> {
+    median(&run.metrics.ttft)
+}
+
+/// Every run that counts.
+fn runs<'a>(evident: &'a Evident) -> impl Iterator<Item = &'a Run<'a>> {
+    evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs)
+}
+
+fn in_flight(run: &Run) -> f64 {
+    run.metrics.flow.achieved_concurrency.unwrap_or(f64::INFINITY)
+}
+
+fn server<'a>(run: &'a Run) -> (&'a str, &'a str) {
+    (&run.labels.endpoint, &run.labels.model)
+}
+
+fn ttft_grows_with_input(evident: &Evident) -> Finding {
+    let alone: Vec<&Run> = runs(evident).filter(|run| in_flight(run) <= FEW && ttft(run).is_some()).collect();
+    let prompt = |run: &Run| run.tokens.prompt.unwrap_or(0.0);
+    let (mut seen, mut looked, mut done) = (Vec::new(), 0, Vec::new());
+    for run in &alone {
+        if done.contains(&server(run)) {
+            continue;
+        }
+        done.push(server(run));
+        let of_server = || alone.iter().filter(|other| server(other) == server(run) && other.tokens.prompt.is_some());
+        let shortest = of_server().min_by(|a, b| prompt(a).total_cmp(&prompt(b)));
+        let longest = of_server().max_by(|a, b| prompt(a).total_cmp(&prompt(b)));
+        let (Some(short_one), Some(long_one)) = (shortest, longest) else { continue };
+        let (Some(before), Some(after)) = (ttft(short_one), ttft(long_one)) else { continue };
+        if prompt(long_one) < 2.0 * prompt(short_one) {
+            continue;
+        }
+        looked += 1;
+        if after >= GROWN * before {
+            let per_thousand = (after - before) / (prompt(long_one) - prompt(short_one)) * 1000.0;
+            let text = format!(
+                "{}: {:.0} prompt tokens take {before:.1} ms (run {}), {:.0} take {after:.1} ms (run {}): {per_thousand:.1} ms \
+                 for 1 000 tokens",
+                run.labels.endpoint,
+                prompt(short_one),
+                short(short_one),
+                prompt(long_one),
+                short(long_one)
+            );
+            seen.push(evidence(&[short_one, long_one], text));
+        }
+    }
+    let missing = "no two runs of a server with at most 2 requests in flight, of whose prompts one is twice as long";
+    found(seen, looked, missing, || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more"))
+}
+
+/// Rungs of a curve that have this figure, each with its value and first run.
+fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, f64)> {
+    let Some(reading) = Reading::named(name) else { return Vec::new() };
+    let value = |rung: &'a Rung<'a>| Some((rung, rung.figure(reading)?.value));
+    curve.rungs.iter().filter_map(value).filter(|(_, value)| *value > 0.0).collect()
+}
+
+fn at(curve: &Curve, rung: &Rung) -> String {
+    format!("{} {}", curve.axis.name(), rung.load)
+}
+
+fn tpot_high_alone(evident: &Evident) -> Finding {
+    let (mut seen, mut looked) = (Vec::new(), 0);
+    for curve in evident.curves {
+        let tpots = with(curve, "tpot_p50");
+        let (Some((first, alone)), Some((last, most))) = (tpots.first(), tpots.last()) else { continue };
+        let Some(run) = first.runs.first().filter(|run| in_flight(run) <= 1.5) else { continue };
+        let (limit, against) = match evident.token_limit_ms {
+            Some(limit) => (limit, format!("the objective's {limit} ms")),
+            None if last.load > first.load => (most / 2.0, format!("half of the {most:.2} ms at {}", at(curve, last))),
+            None => continue,
+        };
+        looked += 1;
+        if *alone > limit {
+            let predicted = evident.predicted.iter().find(|one| one.run.labels.run_id == run.labels.run_id);
+            let share = predicted.and_then(super::Predicted::ratio).map_or_else(
+                || "; how far from the bound of bandwidth is not known".to_owned(),
+                |ratio| format!("; decoding at {:.0} % of what bandwidth allows", ratio * 100.0),
+            );
+            let text = format!(
+                "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
+                run.labels.endpoint,
+                in_flight(run),
+                short(run)
+            );
+            seen.push(evidence(&[run], text));
+        }
+    }
+    let missing = "no run with one request in flight beside one with more, and no limit on TPOT or ITL in `slo`";
+    found(seen, looked, missing, || "TPOT at concurrency one is within its limit".to_owned())
+}
+
+fn ttft_tail_spikes(evident: &Evident) -> Finding {
+    let (mut seen, mut looked) = (Vec::new(), 0);
+    for curve in evident.curves {
+        for (tail_name, tail_word) in [("ttft_p99", "p99"), ("ttft_p95", "p95")] {
+            let (medians, tails) = (with(curve, "ttft_p50"), with(curve, tail_name));
+            let tail_of =
+                |rung: &Rung| tails.iter().find(|(other, _)| other.load == rung.load).map(|(_, value)| *value);
+            let both: Vec<(&Rung, f64, f64)> =
+                medians.iter().filter_map(|(rung, median)| Some((*rung, *median, tail_of(rung)?))).collect();
+            let Some(((first, median, tail), others)) = both.split_first().filter(|(_, others)| !others.is_empty())
+            else {
+                continue;
+            };
+            looked += 1;
+            let spiked = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail);
+            if let (Some((rung, m, t)), Some(before)) = (spiked, first.runs.first()) {
+                let text = format!(
+                    "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms",
+                    before.labels.endpoint,
+                    at(curve, first),
+                    at(curve, rung)
+                );
+                let quoted: Vec<&Run> = first.runs.iter().chain(&rung.runs).collect();
+                seen.push(evidence(&quoted, text));
+            }
+            break;
+        }
+    }
+    let missing = "no curve with p50 and p99 (368 requests) or p95 (72) of TTFT at two loads";
+    found(seen, looked, missing, || "where the tail of TTFT doubles, the median grows too".to_owned())
+}
+
+fn throughput_for_tpot(evident: &Evident) -> Finding {
+    let (mut seen, mut looked) = (Vec::new(), 0);
+    for curve in evident.curves {
+        let rates = with(curve, "output_throughput");
+        let tpots = with(curve, "tpot_p50");
+        let both: Vec<(&Rung, f64, f64)> = rates
+            .iter()
+            .filter_map(|(rung, rate)| {
+                let (_, tpot) = tpots.iter().find(|(other, _)| other.load == rung.load)?;
+                Some((*rung, *rate, *tpot))
+            })
+            .collect();
+        looked += usize::from(both.len() > 1);
+        let traded = both.windows(2).find(|pair| pair[1].1 >= EQUAL * pair[0].1 && pair[1].2 >= EQUAL * pair[0].2);
+        let Some([(low, rate, tpot), (high, more, slower)]) = traded else { continue };
+        let Some(run) = low.runs.first() else { continue };
+        let text = format!(
+            "{}: from {} to {} output throughput goes from {rate:.0} to {more:.0} tok/s, p50 TPOT from {tpot:.2} to \
+             {slower:.2} ms",
+            run.labels.endpoint,
+            at(curve, low),
+            at(curve, high)
+        );
+        let quoted: Vec<&Run> = low.runs.iter().chain(&high.runs).collect();
+        seen.push(evidence(&quoted, text));
+    }
+    let missing = "no curve with output throughput and TPOT at two loads";
+    found(seen, looked, missing, || "where throughput rises by a tenth, TPOT does not".to_owned())
+}
+
+fn warm_equals_cold(evident: &Evident) -> Finding {
+    const DECLARED: f64 = 0.2;
+    let (mut seen, mut looked) = (Vec::new(), 0);
+    for twins in evident.twins {
+        let (warm, cold) = (&twins.warm, &twins.cold);
+        let declared = warm.metrics.reuse.declared.unwrap_or(0.0);
+        let (Some(fast), Some(slow)) = (ttft(warm), ttft(cold)) else { continue };
+        if declared < DECLARED {
+            continue;
+        }
+        looked += 1;
+        if slow < EQUAL * fast {
+            let cached = warm.metrics.reuse.cached;
+            let cached = cached.map_or("does not tell".to_owned(), |share| format!("tells {:.0} %", share * 100.0));
+            let text = format!(
+                "{}: p50 TTFT is {fast:.1} ms warm (run {}) and {slow:.1} ms cold (run {}), although {:.0} % of the prompt \
+                 tokens could be reused; the server {cached} from its cache",
+                warm.labels.endpoint,
+                short(warm),
+                short(cold),
+                declared * 100.0
+            );
+            seen.push(evidence(&[warm, cold], text));
+        }
+    }
+    let missing = "no warm run that declares 20 % of reuse or more beside its cold twin (`cache: cold`)";
+    found(seen, looked, missing, || "cold runs are slower to their first token than their warm twins".to_owned())
+}
+
+fn far_below_prediction(evident: &Evident) -> Finding {
+    let (mut seen, mut looked) = (Vec::new(), 0);
+    for predicted in evident.predicted {
+        let (Some(measured), Some(ratio)) = (predicted.measured(), predicted.ratio()) else { continue };
+        looked += 1;
+        if ratio < FAR {
+            let run = &predicted.run;
+            let text = format!(
+                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
+                run.labels.endpoint,
+                in_flight(run),
+                short(run),
+                predicted.prediction.best(),
+                ratio * 100.0
+            );
+            seen.push(evidence(&[run], text));
+        }
+    }
+    let missing = match evident.unpredicted {
+        [] => "no run".to_owned(),
+        reasons => format!("no run has a prediction: {}", reasons.join("; ")),
+    };
+    found(seen, looked, &missing, || format!("every run decodes at {:.0} % of the bound or more", FAR * 100.0))
+}

@@ -1,0 +1,157 @@
+use super::*;
+use crate::analysis::curve::curves;
+use crate::analysis::synthetic::{Run as Server, measured, verdict};
+use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::plan::Validity;
+use crate::rows::RunLabels;
+
+struct Made {
+    labels: RunLabels,
+    metrics: RunMetrics,
+    plan_metrics: PlanMetrics,
+    verdict: Verdict,
+    tokens: MeanTokens,
+}
+
+impl Made {
+    fn new(name: &str, scenario: &str, server: &Server, prompt: f64) -> Made {
+        let (records, facts) = server.make();
+        let labels = RunLabels {
+            run_id: format!("{name:0<64}"),
+            endpoint: "demo".into(),
+            scenario: scenario.into(),
+            batch_size: server.batch_size,
+            qps: server.qps,
+            ..RunLabels::default()
+        };
+        Made {
+            labels,
+            metrics: measured(&records, &facts),
+            plan_metrics: PlanMetrics::default(),
+            verdict: verdict(&records, &facts, &Validity::default(), None),
+            tokens: MeanTokens { prompt: Some(prompt), output: Some(16.0) },
+        }
+    }
+
+    fn run(&self) -> Run<'_> {
+        Run {
+            sweep: "s",
+            labels: &self.labels,
+            metrics: &self.metrics,
+            plan_metrics: &self.plan_metrics,
+            verdict: &self.verdict,
+            slo: &[],
+            cost: None,
+            tokens: self.tokens,
+        }
+    }
+}
+
+fn closed(batch: u32) -> Server {
+    Server { batch_size: Some(batch), slots: 64, ..Server::default() }
+}
+
+fn finding(key: &str, evident: &Evident) -> Finding {
+    diagnose(evident).into_iter().find(|one| one.symptom.key == key).unwrap().finding
+}
+
+/// What looking for `key` in these runs comes to.
+fn among(key: &str, made: &[Made]) -> Finding {
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curves = curves(&runs, false);
+    finding(key, &Evident { curves: &curves, predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None })
+}
+
+fn seen(finding: Finding) -> Vec<Evidence> {
+    let Finding::Seen(evidence) = finding else { panic!("{finding:?}") };
+    evidence
+}
+
+#[test]
+fn nothing_is_said_of_what_was_not_measured() {
+    let evident = Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None };
+    let all = diagnose(&evident);
+    assert_eq!(all.len(), 6);
+    assert!(all.iter().all(|one| matches!(one.finding, Finding::NotChecked(_))), "{all:?}");
+}
+
+#[test]
+fn prefill_shows_where_long_prompts_wait_longer() {
+    let short = Made::new("a", "B1", &closed(1), 50.0);
+    let long = |ttft| Made::new("b", "B2", &Server { ttft, ..closed(1) }, 2_500.0);
+    let evidence = seen(among("ttft_grows_with_input", &[short, long(120_000_000)]));
+    assert_eq!(evidence[0].runs.len(), 2);
+    assert!(evidence[0].text.contains("ms for 1 000 tokens"), "{}", evidence[0].text);
+    let short = Made::new("a", "B1", &closed(1), 50.0);
+    assert!(matches!(among("ttft_grows_with_input", &[short, long(24_000_000)]), Finding::NotSeen(_)));
+    let same = [Made::new("a", "B1", &closed(1), 50.0), Made::new("b", "B2", &closed(1), 80.0)];
+    assert!(matches!(among("ttft_grows_with_input", &same), Finding::NotChecked(_)));
+}
+
+#[test]
+fn tpot_is_high_where_most_of_it_is_there_already_alone() {
+    let at = |name, batch, itl| Made::new(name, "B1", &Server { itl, ..closed(batch) }, 50.0);
+    let evidence = seen(among("tpot_high_alone", &[at("a", 1, 8_000_000), at("b", 16, 10_000_000)]));
+    assert!(evidence[0].text.contains("bandwidth is not known"), "{}", evidence[0].text);
+    let low = [at("a", 1, 2_000_000), at("b", 16, 10_000_000)];
+    assert!(matches!(among("tpot_high_alone", &low), Finding::NotSeen(_)));
+}
+
+#[test]
+fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
+    let at = |name, batch, ttft, jitter| {
+        let server = Server { ttft, jitter, seconds: 60.0, ..closed(batch) };
+        Made::new(name, "B1", &server, 50.0)
+    };
+    // Jitter of 1 goes up to twice the median; of 0.05 it hardly moves.
+    let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
+    assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is no spike");
+    let mut spiked = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 0.05)];
+    let raised = Made::new("c", "B1", &Server { ttft: 90_000_000, jitter: 0.05, seconds: 60.0, ..closed(2) }, 50.0);
+    spiked[1].metrics.ttft.percentiles[4] = raised.metrics.ttft.percentiles[4];
+    let evidence = seen(among("ttft_tail_spikes", &spiked));
+    assert!(evidence[0].text.contains("p99 from"), "{}", evidence[0].text);
+}
+
+#[test]
+fn more_throughput_at_a_worse_tpot_is_a_trade() {
+    let at = |name, batch, itl| Made::new(name, "B1", &Server { itl, ..closed(batch) }, 50.0);
+    let traded = [at("a", 1, 4_000_000), at("b", 8, 6_000_000)];
+    assert_eq!(seen(among("throughput_for_tpot", &traded))[0].runs.len(), 2);
+    let free = [at("a", 1, 4_000_000), at("b", 8, 4_000_000)];
+    assert!(matches!(among("throughput_for_tpot", &free), Finding::NotSeen(_)));
+}
+
+#[test]
+fn a_cache_that_gives_nothing_shows_in_its_twin() {
+    let mut warm = Made::new("a", "C", &closed(1), 2_050.0);
+    warm.metrics.reuse.declared = Some(0.9);
+    let twins_of = |ttft| Made::new("b", "C-cold", &Server { ttft, ..closed(1) }, 2_050.0);
+    let look = |cold: &Made| {
+        let twins = [Twins { warm: warm.run(), cold: cold.run() }];
+        finding(
+            "warm_equals_cold",
+            &Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &twins, token_limit_ms: None },
+        )
+    };
+    assert!(seen(look(&twins_of(20_500_000)))[0].text.contains("90 %"));
+    assert!(matches!(look(&twins_of(200_000_000)), Finding::NotSeen(_)));
+}
+
+#[test]
+fn what_is_far_below_the_bound_says_by_how_much() {
+    let made = Made::new("a", "B1", &closed(1), 50.0);
+    // 4 ms a token are 250 tokens/s.
+    let look = |by_weights: f64| {
+        let predicted = [Predicted { run: made.run(), prediction: Prediction { by_weights, with_kv: None } }];
+        let evident =
+            Evident { curves: &[], predicted: &predicted, unpredicted: &[], twins: &[], token_limit_ms: None };
+        finding("far_below_prediction", &evident)
+    };
+    assert!(seen(look(1_000.0))[0].text.contains("25 %"));
+    assert!(matches!(look(400.0), Finding::NotSeen(_)));
+    let reasons = ["demo declares no memory_bandwidth".to_owned()];
+    let evident = Evident { curves: &[], predicted: &[], unpredicted: &reasons, twins: &[], token_limit_ms: None };
+    let Finding::NotChecked(text) = finding("far_below_prediction", &evident) else { panic!() };
+    assert!(text.contains("memory_bandwidth"));
+}

@@ -1,0 +1,34 @@
+//! How long the requests of a run were, on average.
+
+use crate::rows::{Facts, Measured};
+
+use super::window;
+
+/// Mean tokens of the completed requests of the window; null without any, and where neither server nor tokenizer counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MeanTokens {
+    /// Of the prompt, by the server's count, else as it was meant.
+    pub prompt: Option<f64>,
+    /// Of the answer.
+    pub output: Option<f64>,
+}
+
+impl MeanTokens {
+    /// Of one run.
+    pub fn of(rows: &[Measured], facts: &Facts) -> MeanTokens {
+        let (mut n, mut prompt, mut counted, mut output) = (0u64, 0u64, 0u64, 0u64);
+        for row in window::members(rows, facts).filter(|row| row.outcome.is_ok()) {
+            n += 1;
+            prompt += u64::from(row.prompt_tokens().unwrap_or(row.intended_prompt_tokens));
+            counted += u64::from(row.output_tokens().is_some());
+            output += u64::from(row.output_tokens().unwrap_or(0));
+        }
+        let mean = |sum: u64, of: u64| (of > 0).then(|| sum as f64 / of as f64);
+        MeanTokens { prompt: mean(prompt, n), output: mean(output, counted) }
+    }
+
+    /// Tokens of a request's context halfway through its answer.
+    pub fn context(&self) -> Option<f64> {
+        Some(self.prompt? + self.output? / 2.0)
+    }
+}

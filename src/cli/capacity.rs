@@ -1,0 +1,174 @@
+//! `sweepline capacity PLAN`: how much each configuration bears under the objective, and what serving a load takes.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::analysis::capacity::{Instance, Target};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, Reading, Rung};
+use crate::analysis::slo;
+use crate::plan::{Hardware, Plan};
+use crate::report::{self, CapacityAnswer, Configuration};
+use crate::units::Share;
+
+use super::curves::bracket;
+use super::readings::{Asked, Readings};
+use super::{Exit, Failure, TextOrJson, output};
+
+/// The arguments of `capacity`.
+#[derive(Debug, Args)]
+pub struct CapacityArgs {
+    #[command(flatten)]
+    asked: Asked,
+    /// Requests per second to be served by all instances together; without it, what one instance bears
+    #[arg(long, value_name = "QPS", value_parser = above_zero)]
+    target_qps: Option<f64>,
+    /// Share that is to be spare on top of it, like 20%
+    #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps")]
+    headroom: Share,
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "write requests per second, like 100".to_owned())?;
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err("write a number above 0".to_owned()) }
+}
+
+/// Answers how many instances a load takes.
+pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
+    let readings = args.asked.read()?;
+    if readings.plan.slo.is_none() {
+        let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \
+                    'slo={ ttft: { p99: 500ms } }'";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    let points = readings.points();
+    let curves = curve::curves(&points, args.asked.include_invalid);
+    let target = args.target_qps.map(|qps| Target { qps, headroom: args.headroom.to_f64() });
+    let configurations: Vec<Configuration> =
+        curves.iter().map(|curve| Configuration { curve, answer: answer(curve, &readings.plan) }).collect();
+    match args.asked.format {
+        TextOrJson::Text => {
+            let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref());
+            let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
+            if let Some(said) = readings.said_of_missing(left_out) {
+                text.push_str(&format!("\n{said}\n"));
+            }
+            output::print(text.trim_start())?;
+        }
+        TextOrJson::Json => output::json(&document(&readings, &configurations, target))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What a curve says of its endpoint as an instance, or why it says nothing.
+fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
+    let Some(found) = curve.bracket() else {
+        return CapacityAnswer::Rejected("no run counts: all are invalid".to_owned());
+    };
+    if curve.axis == Axis::BatchSize {
+        return CapacityAnswer::Closed(found);
+    }
+    let Some(holds) = found.holds else { return CapacityAnswer::Rejected(why_nothing_holds(curve, &found)) };
+    let output = curve.rung(holds).zip(Reading::named("output_throughput"));
+    let Some(output) = output.and_then(|(rung, reading)| rung.figure(reading)) else {
+        return CapacityAnswer::Rejected(format!("at qps {holds} no output throughput is known"));
+    };
+    let hardware = plan.endpoints.get(&curve.series.endpoint).and_then(|endpoint| endpoint.hardware.as_ref());
+    let instance = Instance {
+        holds,
+        misses: found.misses,
+        output_throughput: output.value,
+        gpus: hardware.and_then(|hardware| hardware.gpus),
+        price_per_hour: hardware.and_then(Hardware::cost_per_hour),
+        watts: hardware.and_then(|hardware| hardware.watts).map(|watts| watts.to_f64()),
+    };
+    CapacityAnswer::Holds { instance, bracket: found, output }
+}
+
+/// Why no rung of a curve holds, in the words of its lightest one.
+fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
+    let lightest = curve.rungs.iter().find(|rung| rung.answer().is_some());
+    let Some(rung) = lightest else { return report::bracket(found, curve.axis.name()) };
+    let at = format!("{} {}", curve.axis.name(), rung.load);
+    let limits = said_of_limits(rung);
+    let saturated = if rung.is_saturated() { Some("saturated".to_owned()) } else { None };
+    let said: Vec<String> = limits.into_iter().chain(saturated).collect();
+    let answer = rung.answer().map_or("undecided", slo::Answer::name);
+    format!(
+        "no load holds; {at}, the lightest, {}: {}",
+        if answer == "misses" { answer } else { "is undecided" },
+        said.join(", ")
+    )
+}
+
+/// The limits that a rung does not hold, each as the run that is worst.
+fn said_of_limits(rung: &Rung) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for run in &rung.runs {
+        for test in run.slo.iter().filter(|test| test.answer != slo::Answer::Holds) {
+            let name = format!("{} {} ≤ {}", test.metric, test.percentile.name(), test.limit);
+            if said.iter().any(|text| text.starts_with(&name)) {
+                continue;
+            }
+            let figures = match test.answer {
+                slo::Answer::Undecided if test.n < test.need => {
+                    format!("{} requests, {} are needed", test.n, test.need)
+                }
+                _ => format!("{} of {} above it", test.above, test.n),
+            };
+            said.push(format!("{name} ({figures})"));
+        }
+        if run.cost.is_some_and(|cost| cost != slo::Answer::Holds) {
+            let cost = run.plan_metrics.cost_per_million_output_tokens;
+            let cost = cost.map_or("not known: no price".to_owned(), |cost| format!("{cost:.2}"));
+            let text = format!("cost_per_million ({cost})");
+            if !said.iter().any(|text| text.starts_with("cost_per_million")) {
+                said.push(text);
+            }
+        }
+    }
+    said
+}
+
+fn document(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Value {
+    let cheapest = report::cheapest(configurations, target);
+    let of = |(at, configuration): (usize, &Configuration)| {
+        let series = &configuration.curve.series;
+        let mut entry = json!({
+            "sweep": series.sweep, "endpoint": series.endpoint, "model": series.model, "scenario": series.scenario,
+            "cap": series.cap, "axes": series.axes.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "cheapest": cheapest.contains(&at),
+        });
+        match &configuration.answer {
+            CapacityAnswer::Rejected(why) => entry["rejected"] = json!(why),
+            CapacityAnswer::Closed(found) => entry["closed_loop"] = bracket(found),
+            CapacityAnswer::Holds { instance, bracket: found, output } => {
+                entry["max_qps"] = bracket(found);
+                entry["instance"] = json!({
+                    "output_throughput_tokens_per_s": output.value,
+                    "output_throughput_low": output.ends.map(|ends| ends.low),
+                    "output_throughput_high": output.ends.map(|ends| ends.high),
+                    "interval": output.ends.map(|ends| ends.kind.name()),
+                    "gpus": instance.gpus, "price_per_hour": instance.price_per_hour, "watts": instance.watts,
+                    "cost_per_million_output_tokens": instance.per_million(),
+                    "tokens_per_unit_of_money": instance.tokens_per_money(),
+                    "tokens_per_joule": instance.tokens_per_joule(),
+                });
+                let fleet = target.map(|target| instance.fleet(target));
+                entry["fleet"] = fleet.map_or(Value::Null, |fleet| {
+                    json!({
+                        "instances": fleet.instances, "at_least": fleet.at_least, "gpus": fleet.gpus,
+                        "money_per_month": fleet.per_month,
+                        "cost_per_million_output_tokens_at_target": fleet.per_million_at_target,
+                    })
+                });
+            }
+        }
+        entry
+    };
+    let entries: Vec<Value> = configurations.iter().enumerate().map(of).collect();
+    json!({
+        "plan": readings.plan.name, "missing": readings.missing, "slo": readings.plan.slo,
+        "target": target.map(|target| json!({ "qps": target.qps, "headroom": target.headroom })),
+        "configurations": entries,
+    })
+}

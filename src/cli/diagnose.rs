@@ -1,0 +1,164 @@
+//! `sweepline diagnose PLAN`: decoding beside what memory bandwidth allows, and symptoms with what they usually mean.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::analysis::curve::{self, Run};
+use crate::analysis::diagnosis::{Diagnosis, Evidence, Evident, Finding, NOT_MEASURED, Predicted, Twins, diagnose};
+use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
+use crate::expand::canonical;
+use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
+use crate::report::{self, Bound};
+
+use super::readings::{Asked, Reading, Readings};
+use super::{Exit, Failure, TextOrJson, output};
+
+/// The arguments of `diagnose`.
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// Looks for symptoms in the results of a plan.
+pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
+    let readings = args.asked.read()?;
+    let points = readings.points();
+    let curves = curve::curves(&points, args.asked.include_invalid);
+    let counting = |run: &Run| {
+        curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs).any(|one| one.labels == run.labels)
+    };
+    let (mut predicted, mut unpredicted) = (Vec::new(), Vec::new());
+    for point in points.iter().filter(|point| counting(point)) {
+        match prediction(&readings.plan, point) {
+            Ok(prediction) => predicted.push(Predicted { run: *point, prediction }),
+            Err(why) if unpredicted.contains(&why) => {}
+            Err(why) => unpredicted.push(why),
+        }
+    }
+    let twins = twins(&readings.runs, &points);
+    let evident = Evident {
+        curves: &curves,
+        predicted: &predicted,
+        unpredicted: &unpredicted,
+        twins: &twins,
+        token_limit_ms: token_limit(&readings.plan),
+    };
+    let diagnoses = diagnose(&evident);
+    let bound = Bound { predicted: &predicted, unpredicted: &unpredicted };
+    match args.asked.format {
+        TextOrJson::Text => {
+            let mut text = report::diagnosis(&bound, &diagnoses);
+            let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
+            if let Some(said) = readings.said_of_missing(left_out) {
+                text.push_str(&format!("\n{said}\n"));
+            }
+            output::print(&text)?;
+        }
+        TextOrJson::Json => output::json(&document(&readings, &bound, &diagnoses))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The least limit of the objective on what a token may take, in milliseconds.
+fn token_limit(plan: &Plan) -> Option<f64> {
+    let slo = plan.slo.as_ref()?;
+    slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
+}
+
+/// What bandwidth allows a run, or which figure is missing in the plan.
+fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
+    let (endpoint_name, model_name) = (&run.labels.endpoint, &run.labels.model);
+    let endpoint =
+        plan.endpoints.get(endpoint_name).ok_or_else(|| format!("the plan has no endpoint {endpoint_name}"))?;
+    let model = plan.models.get(model_name).ok_or_else(|| format!("the plan has no model {model_name}"))?;
+    let hardware = endpoint.hardware.clone().unwrap_or_default();
+    let of = |what: &str| format!("endpoint {endpoint_name} declares no {what}");
+    let Hardware { gpus, memory_bandwidth, .. } = hardware;
+    let text = memory_bandwidth.ok_or_else(|| of("hardware: { memory_bandwidth: 3.35TB/s }"))?;
+    let bandwidth = roofline::bandwidth(&text)
+        .ok_or_else(|| format!("memory_bandwidth of {endpoint_name} is `{text}`: write it like 3.35TB/s"))?;
+    let fact = |name: &str| match endpoint.server.get(name) {
+        Some(Fact::One(Scalar::Number(value))) => Some(value.to_f64() as u32),
+        _ => None,
+    };
+    let memory = Memory {
+        bandwidth,
+        gpus: gpus.unwrap_or(1),
+        tensor_parallel: fact("tensor_parallel"),
+        pipeline_parallel: fact("pipeline_parallel"),
+    };
+    let concurrency = run.metrics.flow.achieved_concurrency.ok_or_else(|| "a run without requests".to_owned())?;
+    let work = Work { concurrency, context_tokens: run.tokens.context() };
+    roofline::predict(weights(model_name, model)?, memory, work)
+        .ok_or_else(|| format!("{endpoint_name} declares more accelerators in a group than it has"))
+}
+
+fn weights(name: &str, model: &Model) -> Result<Weights, String> {
+    let Model { parameters, active_parameters, shape, precision, .. } = model;
+    let parameters = parameters.ok_or_else(|| format!("model {name} declares no parameters (like 70.6e9)"))?;
+    let precision = precision.as_deref().ok_or_else(|| format!("model {name} declares no precision (like bf16)"))?;
+    let unknown = |text: &str| format!("how many bytes a number of model {name} has is not known of `{text}`");
+    let bytes = roofline::bytes_of(precision).ok_or_else(|| unknown(precision))?;
+    let kv_bytes = match shape {
+        None => None,
+        Some(ModelShape { layers, kv_heads, head_dim, kv_precision }) => {
+            let format = kv_precision.as_deref().unwrap_or("fp16");
+            let bytes = roofline::bytes_of(format).ok_or_else(|| unknown(format))?;
+            Some(roofline::kv_bytes(*layers, *kv_heads, *head_dim, bytes))
+        }
+    };
+    Ok(Weights {
+        parameters: parameters.to_f64(),
+        active: active_parameters.map(|active| active.to_f64()),
+        bytes,
+        kv_bytes,
+    })
+}
+
+/// Warm runs with the runs that differ from them in the cache alone.
+fn twins<'a>(readings: &'a [Reading], points: &[Run<'a>]) -> Vec<Twins<'a>> {
+    let key = |reading: &Reading| {
+        let mut entries = canonical(&reading.record.spec).entries().to_vec();
+        entries.retain(|(path, _)| path != "scenario.cache");
+        entries
+    };
+    let is_cold = |reading: &Reading| reading.record.spec.scenario.cache == Cache::Cold;
+    let cold: Vec<_> =
+        readings.iter().zip(points).filter(|(reading, _)| is_cold(reading)).map(|(r, p)| (key(r), p)).collect();
+    let warm = readings.iter().zip(points).filter(|(reading, _)| !is_cold(reading));
+    let pair = |(reading, warm): (&Reading, &Run<'a>)| {
+        let own = key(reading);
+        let (_, cold) = cold.iter().find(|(other, _)| *other == own)?;
+        Some(Twins { warm: *warm, cold: **cold })
+    };
+    if cold.is_empty() { Vec::new() } else { warm.filter_map(pair).collect() }
+}
+
+fn document(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Value {
+    let predicted = |one: &Predicted| {
+        json!({
+            "run": one.run.labels.run_id, "endpoint": one.run.labels.endpoint, "scenario": one.run.labels.scenario,
+            "in_flight": one.run.metrics.flow.achieved_concurrency, "context_tokens": one.run.tokens.context(),
+            "measured_tokens_per_s": one.measured(), "by_weights_tokens_per_s": one.prediction.by_weights,
+            "with_kv_tokens_per_s": one.prediction.with_kv, "measured_over_predicted": one.ratio(),
+        })
+    };
+    let evidence = |one: &Evidence| json!({ "runs": one.runs, "text": one.text });
+    let diagnosis = |Diagnosis { symptom, finding }: &Diagnosis| {
+        let (found, evidence, why) = match finding {
+            Finding::Seen(places) => ("seen", places.iter().map(evidence).collect(), None),
+            Finding::NotSeen(why) => ("not_seen", Vec::new(), Some(why)),
+            Finding::NotChecked(why) => ("not_checked", Vec::new(), Some(why)),
+        };
+        json!({
+            "symptom": symptom.key, "title": symptom.title, "found": found, "evidence": evidence, "why": why,
+            "likely": symptom.regime, "confirm_with": symptom.confirm, "try_first": symptom.response,
+        })
+    };
+    json!({
+        "plan": readings.plan.name, "missing": readings.missing,
+        "predictions": bound.predicted.iter().map(predicted).collect::<Vec<_>>(), "not_predicted": bound.unpredicted,
+        "symptoms": diagnoses.iter().map(diagnosis).collect::<Vec<_>>(), "not_measured": NOT_MEASURED,
+    })
+}

@@ -1,0 +1,118 @@
+//! The committed runs of a plan, each read once: what the answers over several runs are made of.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::analysis::curve::Run;
+use crate::analysis::slo;
+use crate::plan::Plan;
+use crate::store::RunRecord;
+
+use super::answers::{self, Answered};
+use super::changes::Changes;
+use super::selection::Selection;
+use super::workspace::Workspace;
+use super::{Failure, Folder, TextOrJson};
+
+/// The arguments of every command that answers from a plan's results.
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    selection: Selection,
+    /// Count invalid runs too
+    #[arg(long)]
+    pub include_invalid: bool,
+    /// Text for people, or JSON for programs
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: TextOrJson,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// One run of the plan that has a result.
+pub struct Reading {
+    /// The plan's sweep.
+    pub sweep: String,
+    /// What was committed.
+    pub record: RunRecord,
+    /// Its metrics and verdict under the plan.
+    pub answered: Answered,
+}
+
+/// The runs of a plan that have results.
+pub struct Readings {
+    /// The plan.
+    pub plan: Plan,
+    /// Its runs with results, in its order. A run of two sweeps is there twice.
+    pub runs: Vec<Reading>,
+    /// How many of its runs have no result.
+    pub missing: usize,
+}
+
+impl Asked {
+    /// Reads the results. That there is none is a mistake of the call.
+    pub fn read(&self) -> Result<Readings, Failure> {
+        let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
+        let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+        let wanted: Vec<_> =
+            workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect();
+        let mut readings = Readings { plan: workspace.plan().clone(), runs: Vec::new(), missing: 0 };
+        for run in answers::in_plan_order(workspace.plan(), &wanted) {
+            match answers::answer(&workspace.store, run, workspace.plan())? {
+                Some((record, answered)) => {
+                    readings.runs.push(Reading { sweep: run.sweep.to_string(), record, answered });
+                }
+                None => readings.missing += 1,
+            }
+        }
+        if readings.runs.is_empty() {
+            let folder = self.folder.results.display();
+            let plan = self.plan.display();
+            let text = format!("{folder} has no result of this plan: `sweepline run {plan}` makes them");
+            return Err(Failure::Usage(text));
+        }
+        Ok(readings)
+    }
+}
+
+impl Readings {
+    /// Its runs as points of curves.
+    pub fn points(&self) -> Vec<Run<'_>> {
+        let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64());
+        self.runs.iter().map(|reading| point(reading, limit)).collect()
+    }
+
+    /// What is said where runs have no result, and where invalid ones are left out.
+    pub fn said_of_missing(&self, left_out: usize) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.missing > 0 {
+            parts.push(format!("{} of the plan's runs have no result yet", self.missing));
+        }
+        if left_out > 0 {
+            parts.push(format!("{left_out} invalid left out (--include-invalid counts them)"));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// A run as a point of a curve; `limit` is the most that a million of its tokens may cost.
+fn point(reading: &Reading, limit: Option<f64>) -> Run<'_> {
+    let Reading { sweep, record: _, answered } = reading;
+    let cost = answered.plan_metrics.cost_per_million_output_tokens;
+    Run {
+        sweep: sweep.as_str(),
+        labels: &answered.labels,
+        metrics: &answered.metrics,
+        plan_metrics: &answered.plan_metrics,
+        verdict: &answered.verdict,
+        slo: &answered.slo,
+        cost: limit.map(|limit| slo::cost(cost, limit)),
+        tokens: answered.tokens,
+    }
+}

@@ -1,0 +1,161 @@
+//! Curves as people read them: a table for each, then where it bends and what it bears.
+
+use comfy_table::{Cell, CellAlignment};
+
+use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Knee, Reading, Rung, Series};
+use crate::analysis::slo::Answer;
+
+use super::format::{self, digits, plain};
+
+/// The figures of the table: name and heading.
+const SHOWN: [(&str, &str); 7] = [
+    ("request_throughput", "requests\n/s"),
+    ("output_throughput", "output\ntok/s"),
+    ("user_throughput_mean", "per user\ntok/s"),
+    ("ttft_p50", "TTFT p50\nms"),
+    ("ttft_p99", "TTFT p99\nms"),
+    ("tpot_p50", "TPOT p50\nms"),
+    ("e2e_p99", "E2E p99\nms"),
+];
+
+/// Every curve with what it says.
+pub fn curves(curves: &[Curve]) -> String {
+    let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
+    let mut out = String::new();
+    for curve in curves {
+        out.push_str(&format!("\n{}\n\n{}\n", title(&curve.series, models, sweeps), table(curve)));
+        for line in lines(curve) {
+            out.push_str(&format::fill(" ", 4, &line));
+        }
+    }
+    if !curves.is_empty() {
+        out.push_str(&legend(curves));
+    }
+    out
+}
+
+fn legend(curves: &[Curve]) -> String {
+    let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
+    let interval = match several {
+        true => "second lines: 95 % intervals, over the runs of a rung where there are several, else within the run",
+        false => "second lines: 95 % intervals within the run; `repeats` would show how far runs differ",
+    };
+    let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
+    let due = if open { ". Latencies of open loops are from the schedule" } else { "" };
+    format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
+}
+
+fn table(curve: &Curve) -> String {
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let mut table = format::table();
+    let mut header = vec![right(curve.axis.name().to_owned()), right("runs".to_owned())];
+    header.extend(SHOWN.iter().map(|(_, heading)| right((*heading).to_owned())));
+    header.push(Cell::new("objective"));
+    table.set_header(header);
+    for rung in &curve.rungs {
+        let mut cells = vec![right(rung.load.to_string()), right(count(rung))];
+        cells.extend(SHOWN.iter().map(|(name, _)| right(figure(rung, name))));
+        cells.push(Cell::new(objective(rung)));
+        table.add_row(cells);
+    }
+    format::text(table, 1, &[])
+}
+
+fn count(rung: &Rung) -> String {
+    match rung.left_out.len() {
+        0 => rung.runs.len().to_string(),
+        out => format!("{}\n({out} out)", rung.runs.len()),
+    }
+}
+
+fn figure(rung: &Rung, name: &str) -> String {
+    let found = Reading::named(name).and_then(|reading| rung.figure(reading));
+    match found {
+        None => "n/a".to_owned(),
+        Some(Figure { value, ends: None }) => digits(value),
+        Some(Figure { value, ends: Some(ends) }) => {
+            format!("{}\n{}–{}", digits(value), digits(ends.low), digits(ends.high))
+        }
+    }
+}
+
+fn objective(rung: &Rung) -> String {
+    let answer = rung.answer().map_or("", Answer::name);
+    match (answer, rung.is_saturated()) {
+        ("", true) => "saturated".to_owned(),
+        (answer, true) => format!("{answer}\nsaturated"),
+        (answer, false) => answer.to_owned(),
+    }
+}
+
+/// What a curve says, a sentence each.
+fn lines(curve: &Curve) -> Vec<String> {
+    let axis = curve.axis.name();
+    let mut lines = vec![knee(curve)];
+    if let (kept, Some(saturated)) = curve.saturation() {
+        let kept = kept.map_or_else(String::new, |kept| format!(", {axis} {kept} is kept up with"));
+        lines.push(format!("saturated from {axis} {saturated} on{kept}"));
+    }
+    lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
+    lines
+}
+
+fn knee(curve: &Curve) -> String {
+    let axis = curve.axis.name();
+    match curve.knee() {
+        Knee::At { load, between: (low, high) } if curve.axis == Axis::Qps => {
+            format!("knee: {axis} {load}, between {low} and {high} (most throughput over latency)")
+        }
+        Knee::At { load, between: (low, high) } => format!(
+            "knee: about {} requests in flight, between {low} and {high} (highest throughput × latency at the lightest load)",
+            digits(load)
+        ),
+        Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
+        Knee::NotReached(rise) => {
+            format!(
+                "knee: not reached; the last step still brings {:.0} % more requests/s: measure heavier loads",
+                rise * 100.0
+            )
+        }
+        Knee::TooFew(loads) => format!("knee: n/a (loads={loads} < 3)"),
+    }
+}
+
+/// Between which loads the highest one lies that meets the objective, as a sentence.
+pub fn bracket(found: &Bracket, axis: &str) -> String {
+    let Bracket { holds, misses, undecided, out_of_order } = found;
+    let list = |loads: &[f64]| loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    let mut text = match (holds, misses) {
+        (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),
+        (Some(holds), None) => {
+            format!("holds up to {axis} {holds}; no load misses, so the limit lies above what was measured")
+        }
+        (None, Some(misses)) => format!("no load holds; {axis} {misses} misses"),
+        (None, None) => "no load holds, none misses".to_owned(),
+    };
+    if !undecided.is_empty() {
+        text.push_str(&format!("; undecided at {} (more requests decide it)", list(undecided)));
+    }
+    if !out_of_order.is_empty() {
+        text.push_str(&format!("; holds above that at {}, which is not counted", list(out_of_order)));
+    }
+    text
+}
+
+/// What a curve is of: `vllm · chat`, with the model and the sweep where they tell curves apart.
+pub fn title(series: &Series, models: bool, sweeps: bool) -> String {
+    let mut parts = vec![plain(&series.endpoint)];
+    parts.extend(models.then(|| plain(&series.model)));
+    parts.push(plain(&series.scenario));
+    parts.extend(series.axes.iter().map(|(name, value)| format!("{}={}", plain(name), plain(value))));
+    parts.extend(series.cap.map(|cap| format!("at most {cap} in flight")));
+    let title = parts.join(" · ");
+    if sweeps { format!("{}: {title}", plain(&series.sweep)) } else { title }
+}
+
+/// Whether curves differ in model, and in sweep.
+pub fn differ<'a>(all: impl Iterator<Item = &'a Series> + Clone) -> (bool, bool) {
+    let first = all.clone().next();
+    let any = |other: fn(&Series, &Series) -> bool| first.is_some_and(|first| all.clone().any(|one| other(first, one)));
+    (any(|a, b| a.model != b.model), any(|a, b| a.sweep != b.sweep))
+}

@@ -1,0 +1,90 @@
+//! Decoding beside what memory bandwidth allows, and the table of symptoms.
+
+use comfy_table::{Cell, CellAlignment};
+
+use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
+
+use super::format::{self, digits, plain};
+use super::table::load;
+
+/// What memory bandwidth says of the runs of a plan.
+pub struct Bound<'a> {
+    /// Runs with a bound.
+    pub predicted: &'a [Predicted<'a>],
+    /// Why others have none, each reason once.
+    pub unpredicted: &'a [String],
+}
+
+/// The whole answer, at most 100 columns wide.
+pub fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
+    let mut out = "decoding, beside what memory bandwidth allows\n".to_owned();
+    if !bound.predicted.is_empty() {
+        out.push_str(&format!("\n{}\n", table(bound.predicted)));
+        let text = "bandwidth allows: bytes per second over the bytes that one step reads: all weights, and with `shape` the KV \
+                    cache of all streams. measured: 1 / p50 TPOT.";
+        out.push_str(&format::fill(" ", 2, text));
+        if bound.predicted.iter().filter_map(Predicted::ratio).any(|ratio| ratio > 1.0) {
+            let text = "above 100 %: what is declared is not what runs there, or a step makes several tokens (speculative decoding).";
+            out.push_str(&format::fill(" ", 2, text));
+        }
+    }
+    for reason in bound.unpredicted {
+        out.push_str(&format::fill("  not computed: ", 4, reason));
+    }
+    out.push_str("\nsymptoms\n");
+    for diagnosis in diagnoses {
+        out.push_str(&symptom(diagnosis));
+    }
+    out.push_str(&format::fill("\nnot measured: ", 2, NOT_MEASURED));
+    out
+}
+
+fn table(predicted: &[Predicted]) -> String {
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let number = |value: Option<f64>| right(value.map_or("n/a".to_owned(), digits));
+    let mut table = format::table();
+    table.set_header([
+        Cell::new("endpoint"),
+        Cell::new("scenario"),
+        Cell::new("load"),
+        Cell::new("run"),
+        right("in flight".into()),
+        right("measured\ntok/s".into()),
+        right("weights\nallow".into()),
+        right("and KV\nallow".into()),
+        right("measured ÷\nallowed".into()),
+    ]);
+    for one in predicted {
+        let labels = one.run.labels;
+        table.add_row([
+            Cell::new(plain(&labels.endpoint)),
+            Cell::new(plain(&labels.scenario)),
+            Cell::new(load(labels)),
+            Cell::new(labels.run_id.get(..8).unwrap_or(&labels.run_id)),
+            number(one.run.metrics.flow.achieved_concurrency),
+            number(one.measured()),
+            number(Some(one.prediction.by_weights)),
+            number(one.prediction.with_kv),
+            right(one.ratio().map_or("n/a".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))),
+        ]);
+    }
+    format::text(table, 1, &[0, 1])
+}
+
+fn symptom(diagnosis: &Diagnosis) -> String {
+    let Diagnosis { symptom, finding } = diagnosis;
+    match finding {
+        Finding::Seen(evidence) => {
+            let mut out = format!("\n  seen: {}\n", symptom.title);
+            for Evidence { text, .. } in evidence {
+                out.push_str(&format::fill("    where: ", 6, &plain(text)));
+            }
+            out.push_str(&format::fill("    likely: ", 6, symptom.regime));
+            out.push_str(&format::fill("    confirm with: ", 6, symptom.confirm));
+            out.push_str(&format::fill("    try first: ", 6, symptom.response));
+            out
+        }
+        Finding::NotSeen(why) => format!("\n  not seen: {}\n{}", symptom.title, format::fill("   ", 4, why)),
+        Finding::NotChecked(why) => format!("\n  not checked: {}\n{}", symptom.title, format::fill("   ", 4, why)),
+    }
+}

@@ -1,0 +1,174 @@
+//! A server's own count of tokens, asked before a run: `/tokenize` as vLLM, SGLang and llama.cpp have it.
+//!
+//! vLLM counts texts and chats. SGLang counts texts; what it puts around a chat it tells by the `usage` of a generation of
+//! one token. llama.cpp makes a text of a chat (`/apply-template`), and counts that.
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words};
+
+/// Questions under way at once.
+const AT_ONCE: usize = 16;
+
+/// Whose form of `/tokenize` a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Vllm,
+    Sglang,
+    LlamaCpp,
+}
+
+/// A server that counts tokens.
+pub struct Counter {
+    asker: Asker,
+    dialect: Dialect,
+    runtime: Runtime,
+}
+
+/// What every question needs.
+#[derive(Clone)]
+struct Asker {
+    client: Client,
+    question: Question,
+    /// Where `/tokenize` is.
+    root: String,
+}
+
+/// Who says a message, and what.
+pub type Message<'a> = (&'static str, &'a str);
+
+impl Counter {
+    /// Looks for `/tokenize` at the server's root and at the API's base; none where it is at neither.
+    pub fn find(question: &Question) -> Result<Option<Counter>, ProbeError> {
+        let gone = |reason: String| unreachable(question, reason);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| gone(error.to_string()))?;
+        let client = super::probe::client_that_keeps(question, AT_ONCE).map_err(|error| gone(words(&error)))?;
+        let base = question.url.trim_end_matches('/');
+        for root in [base.strip_suffix("/v1").unwrap_or(base), base] {
+            let asker = Asker { client: client.clone(), question: question.clone(), root: root.to_owned() };
+            if let Some(dialect) = runtime.block_on(asker.dialect())? {
+                return Ok(Some(Counter { asker, dialect, runtime }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tokens of each text, with what opens every prompt where `is_prompt`, else alone.
+    pub fn texts(&self, texts: &[String], is_prompt: bool) -> Result<Vec<u64>, ProbeError> {
+        self.runtime.block_on(async {
+            let mut asking = JoinSet::new();
+            for (at, part) in texts.chunks(texts.len().div_ceil(AT_ONCE).max(1)).enumerate() {
+                let (asker, dialect, part) = (self.asker.clone(), self.dialect, part.to_vec());
+                asking.spawn(async move {
+                    let mut counts = Vec::with_capacity(part.len());
+                    for text in &part {
+                        counts.push(asker.text(dialect, text, is_prompt).await?);
+                    }
+                    Ok::<_, ProbeError>((at, counts))
+                });
+            }
+            let mut parts = Vec::new();
+            while let Some(part) = asking.join_next().await {
+                parts.push(part.map_err(|error| unreachable(&self.asker.question, error.to_string()))??);
+            }
+            parts.sort_unstable_by_key(|(at, _)| *at);
+            Ok(parts.into_iter().flat_map(|(_, counts)| counts).collect())
+        })
+    }
+
+    /// Tokens of a chat, up to where the answer begins.
+    pub fn chat(&self, messages: &[Message]) -> Result<u64, ProbeError> {
+        self.runtime.block_on(self.asker.chat(self.dialect, messages))
+    }
+}
+
+impl Asker {
+    /// Asks as vLLM is asked for a chat, as SGLang for a text and as llama.cpp: each answers what the others do not.
+    async fn dialect(&self) -> Result<Option<Dialect>, ProbeError> {
+        let chat = json!({ "model": self.question.model, "messages": list(&[("user", "Hello.")]) });
+        let text = json!({ "model": self.question.model, "prompt": "Hello." });
+        let content = json!({ "content": "Hello." });
+        let asked = [(Dialect::Vllm, chat), (Dialect::Sglang, text), (Dialect::LlamaCpp, content)];
+        for (dialect, asked) in asked {
+            let answer = match self.post("tokenize", &asked).await {
+                Ok(answer) => answer,
+                Err(ProbeError::Refused { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            if dialect.count(&answer).is_some_and(|tokens| tokens > 0) {
+                return Ok(Some(dialect));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn text(&self, dialect: Dialect, text: &str, is_prompt: bool) -> Result<u64, ProbeError> {
+        let asked = match dialect {
+            Dialect::Vllm | Dialect::Sglang => {
+                json!({ "model": self.question.model, "prompt": text, "add_special_tokens": is_prompt })
+            }
+            Dialect::LlamaCpp => json!({ "content": text, "add_special": is_prompt, "parse_special": true }),
+        };
+        let answer = self.post("tokenize", &asked).await?;
+        dialect.count(&answer).ok_or_else(|| self.no_count("/tokenize"))
+    }
+
+    async fn chat(&self, dialect: Dialect, messages: &[Message<'_>]) -> Result<u64, ProbeError> {
+        let (model, messages) = (&self.question.model, list(messages));
+        match dialect {
+            Dialect::Vllm => {
+                let asked = json!({ "model": model, "messages": messages, "add_generation_prompt": true });
+                let answer = self.post("tokenize", &asked).await?;
+                dialect.count(&answer).ok_or_else(|| self.no_count("/tokenize"))
+            }
+            Dialect::Sglang => {
+                let asked = json!({ "model": model, "messages": messages, "max_tokens": 1, "temperature": 0 });
+                let url = format!("{}/chat/completions", self.question.url.trim_end_matches('/'));
+                let answer = self.post_to(url, &asked).await?;
+                answer["usage"]["prompt_tokens"].as_u64().ok_or_else(|| self.no_count("usage"))
+            }
+            Dialect::LlamaCpp => {
+                let answer = self.post("apply-template", &json!({ "messages": messages })).await?;
+                let text = answer["prompt"].as_str().ok_or_else(|| self.no_count("/apply-template"))?;
+                self.text(dialect, text, true).await
+            }
+        }
+    }
+
+    async fn post(&self, path: &str, asked: &Value) -> Result<Value, ProbeError> {
+        self.post_to(format!("{}/{path}", self.root), asked).await
+    }
+
+    async fn post_to(&self, url: String, asked: &Value) -> Result<Value, ProbeError> {
+        let request = self.client.post(url).header("content-type", "application/json").body(asked.to_string());
+        let response = send(request, &self.question).await?;
+        if response.status().is_success() {
+            Ok(body(response).await)
+        } else {
+            Err(refusal(&self.question, response).await)
+        }
+    }
+
+    fn no_count(&self, place: &str) -> ProbeError {
+        let reason = format!("its {place} gives no count of tokens");
+        ProbeError::Refused { url: self.question.url.clone(), status: 200, reason }
+    }
+}
+
+impl Dialect {
+    /// The count in an answer of `/tokenize`.
+    fn count(self, answer: &Value) -> Option<u64> {
+        match self {
+            Dialect::Vllm | Dialect::Sglang => answer["count"].as_u64(),
+            Dialect::LlamaCpp => Some(answer["tokens"].as_array()?.len() as u64),
+        }
+    }
+}
+
+fn list(messages: &[Message<'_>]) -> Value {
+    messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}

@@ -1,0 +1,45 @@
+//! A model's tokenizer as its server counts: learned before the first run that needs it.
+
+use crate::plan::Api;
+use crate::server::{Counter, PROMPT, ProbeError, Question};
+use crate::workload::Tokenizer;
+use crate::workload::tokenizer::{Frames, Lesson, Table};
+
+/// What a server told of its tokenizer.
+pub struct Learned {
+    counter: Counter,
+    lesson: Lesson,
+    table: Table,
+}
+
+impl Learned {
+    /// Has every word counted that prompts are made of; none where the server does not count.
+    pub fn from(question: &Question) -> Result<Option<Learned>, ProbeError> {
+        let Some(counter) = Counter::find(question)? else { return Ok(None) };
+        let lesson = Lesson::new(&[PROMPT]);
+        let counts = counter.texts(&lesson.texts(), false)?;
+        let table = lesson.clone().learned(&counts);
+        Ok(Some(Learned { counter, lesson, table }))
+    }
+
+    /// The tokenizer for prompts sent by `api`.
+    pub fn tokenizer(&self, api: Api) -> Result<Tokenizer, ProbeError> {
+        let (sample, lead) = (self.lesson.sample(), self.lesson.lead());
+        let frames = match api {
+            Api::Chat => Frames {
+                alone: self.counter.chat(&[("user", sample)])?,
+                // A model whose chats have no system message refuses one.
+                led: match self.counter.chat(&[("system", lead), ("user", sample)]) {
+                    Ok(tokens) => Some(tokens),
+                    Err(ProbeError::Refused { .. }) => None,
+                    Err(error) => return Err(error),
+                },
+            },
+            Api::Completions => {
+                let counts = self.counter.texts(&[sample.to_owned()], true)?;
+                Frames { alone: counts.first().copied().unwrap_or_default(), led: None }
+            }
+        };
+        Ok(self.table.tokenizer(frames))
+    }
+}

@@ -1,0 +1,246 @@
+//! A tokenizer that nobody has the files of: what every word of our prompts costs, as a server that has it counted it.
+//!
+//! A lesson names the words and how they are asked for. What is asked once, before a run, is a table; with it prompts are
+//! fitted without asking again. Nearly every tokenizer cuts at spaces, so sums over words are nearly always what the whole
+//! has; nobody encodes the whole here, and what the table misses shows in the server's own count of each request.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::super::prose::{Dice, Endless};
+use super::super::tokens::estimate;
+use super::super::words::TOPICS;
+use super::{Message, Source, Tokenizer, words};
+
+/// Characters of prose, about each topic, whose words are learned. Twice as many bring hardly another word.
+const PROSE: usize = 60_000;
+/// A text as prompts begin and go on, for all that stands around one.
+const SAMPLE: &str = "[ref 482 773 194 205] The notes of that day say it in plain words. Why?";
+/// A system message for the same.
+const LEAD: &str = "Answer in plain words.";
+/// Words whose costs say what lies between two lines, each with its two sides.
+const BREAKS: [(&str, &str, &str); 2] =
+    [("note.\n\nThe", "note.", "The"), ("note?\nAssistant:", "note?", "Assistant:")];
+/// What may stand behind a word of prose, and a word that is learned with each of them.
+const MARKS: [&str; 7] = ["", "...", ".", ",", ";", ":", "?"];
+const STEM: &str = "note";
+
+/// Tokens that a server puts around texts, by words of [`Lesson`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// Of [`Lesson::sample`] sent as a text, or as a chat of one message: whole.
+    pub alone: u64,
+    /// Of the same behind [`Lesson::lead`] as a system message; none where there is no such thing.
+    pub led: Option<u64>,
+}
+
+/// What has to be counted.
+#[derive(Debug, Clone)]
+pub struct Lesson {
+    words: Vec<String>,
+}
+
+/// What each word costs.
+#[derive(Debug, Clone)]
+pub struct Table(Arc<HashMap<Box<str>, i64>>);
+
+impl Lesson {
+    /// All words that prompts are made of, and those of `texts`.
+    pub fn new(texts: &[&str]) -> Lesson {
+        let mut words: BTreeSet<String> = BTreeSet::new();
+        let mut take = |text: &str| words.extend(text.split([' ', '\n']).map(str::to_owned));
+        texts.iter().chain(&[SAMPLE, LEAD, "User:"]).for_each(|text| take(text));
+        BREAKS.iter().for_each(|(_, before, after)| [before, after].into_iter().for_each(|word| take(word)));
+        for (at, topic) in TOPICS.iter().enumerate() {
+            let (mut prose, mut dice) = (String::new(), Dice::new(&[0; 32], at as u64, 0));
+            Endless::new(&mut dice, topic).more(&mut prose, PROSE);
+            take(&prose);
+        }
+        super::super::prose::ends_of_all(&mut take);
+        super::fit::fillers().for_each(&mut take);
+        for number in 0..1_000 {
+            let digits = format!("{number:03}");
+            take(&format!("{digits} {digits}] {} {}", &digits[..2], &digits[..1]));
+        }
+        words.remove("");
+        // Where prose is cut a word ends in dots.
+        let ends = |word: &&String| word.ends_with(['.', '?', ']']) || word.ends_with(|c: char| c.is_ascii_digit());
+        let cut = words.iter().filter(|word| !ends(word));
+        let cut: Vec<String> = cut.map(|word| format!("{}...", word.trim_end_matches([',', ':', ';']))).collect();
+        words.extend(cut);
+        words.extend(BREAKS.map(|(whole, ..)| whole.to_owned()));
+        words.extend(MARKS.map(|mark| format!("{STEM}{mark}")));
+        Lesson { words: words.into_iter().collect() }
+    }
+
+    /// The texts to be counted for themselves, with nothing put around them.
+    pub fn texts(&self) -> Vec<String> {
+        let words = self.words.iter().map(|word| format!("{} {word}{}", words::BEFORE, words::AFTER));
+        std::iter::once(format!("{}{}", words::BEFORE, words::AFTER)).chain(words).collect()
+    }
+
+    /// The text that is counted with all that a server puts around it.
+    pub fn sample(&self) -> &'static str {
+        SAMPLE
+    }
+
+    /// The system message that is counted before it.
+    pub fn lead(&self) -> &'static str {
+        LEAD
+    }
+
+    /// The table, by the counts of [`Lesson::texts`].
+    pub fn learned(self, counts: &[u64]) -> Table {
+        let count = |at: usize| counts.get(at).map_or(0, |count| *count as i64);
+        let costs = self.words.into_iter().enumerate().map(|(at, word)| (word.into(), count(at + 1) - count(0)));
+        Table(Arc::new(costs.collect()))
+    }
+}
+
+impl Table {
+    /// A tokenizer of these costs, for prompts that have `frames` around them.
+    pub fn tokenizer(&self, frames: Frames) -> Tokenizer {
+        let cost = |text: &str| text.split(' ').map(|word| self.word(word)).sum::<i64>();
+        let alone = frames.alone as i64 - cost(SAMPLE);
+        let led = frames.led.map_or(alone, |led| led as i64 - cost(SAMPLE) - cost(LEAD));
+        let learned = Learned { table: self.clone(), alone, led };
+        Tokenizer { source: Source::Learned(learned), digest: String::new(), words: words::Words::default() }
+    }
+
+    /// Tokens of a word and of the space before it. What the lesson did not have is put together of what it had: lines and
+    /// what is between them.
+    fn word(&self, word: &str) -> i64 {
+        if let Some(cost) = self.known(word) {
+            return cost;
+        }
+        let mut lines = word.split('\n').filter(|line| !line.is_empty());
+        let Some(first) = lines.next() else { return 0 };
+        let (whole, before, after) = BREAKS[usize::from(!word.contains("\n\n"))];
+        let between = self.known(whole).unwrap_or(0) - self.line(before) - self.line(after);
+        lines.fold(self.line(first), |sum, line| sum + between + self.line(line))
+    }
+
+    /// Tokens of a word within one line: where the lesson had it with another mark behind it, by the difference of the marks;
+    /// else by the estimate.
+    fn line(&self, word: &str) -> i64 {
+        if let Some(cost) = self.known(word) {
+            return cost;
+        }
+        let stem = word.trim_end_matches(['.', ',', ';', ':', '?']);
+        let mark = |mark: &str| self.known(&format!("{STEM}{mark}"));
+        let other = MARKS.iter().find_map(|other| Some(self.known(&format!("{stem}{other}"))? - mark(other)?));
+        let by_stem = other.and_then(|stem_alone| Some(stem_alone + mark(&word[stem.len()..])?));
+        by_stem.unwrap_or_else(|| i64::from(estimate(&format!(" {word}"))))
+    }
+
+    fn known(&self, word: &str) -> Option<i64> {
+        self.0.get(word).copied()
+    }
+}
+
+/// The costs of words and of what stands around texts.
+#[derive(Debug)]
+pub(super) struct Learned {
+    table: Table,
+    /// Tokens around a text, or around a chat of one message.
+    alone: i64,
+    /// Tokens around a chat with a system message.
+    led: i64,
+}
+
+impl Learned {
+    pub fn word(&self, word: &str) -> i64 {
+        self.table.word(word)
+    }
+
+    /// Tokens of a text alone.
+    pub fn bare(&self, text: &str) -> u32 {
+        counted(self.cost(text))
+    }
+
+    /// Tokens of a text as a completions API counts it.
+    pub fn text(&self, text: &str) -> u32 {
+        counted(self.cost(text) + self.alone)
+    }
+
+    /// Tokens of a chat.
+    pub fn chat(&self, messages: &[Message]) -> u32 {
+        let frame = if messages.len() > 1 { self.led } else { self.alone };
+        counted(messages.iter().map(|message| self.cost(message.content)).sum::<i64>() + frame)
+    }
+
+    fn cost(&self, text: &str) -> i64 {
+        if text.is_empty() { 0 } else { text.split(' ').map(|word| self.word(word)).sum() }
+    }
+}
+
+/// A sum as a count of tokens.
+pub(super) fn counted(tokens: i64) -> u32 {
+    u32::try_from(tokens).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Api;
+    use crate::plan::scenario::{Content, Reuse};
+    use crate::units::Seed;
+    use crate::workload::{Counting, Generator, NonceKey};
+
+    /// A server's count: letters in pairs, digits by threes, every mark for itself, a line's end one.
+    fn count(text: &str) -> u64 {
+        let (mut tokens, mut letters, mut digits) = (0, 0u64, 0u64);
+        for c in text.chars().chain([' ']) {
+            letters = if c.is_alphabetic() {
+                letters + 1
+            } else {
+                tokens += letters.div_ceil(2);
+                0
+            };
+            digits = if c.is_ascii_digit() {
+                digits + 1
+            } else {
+                tokens += digits.div_ceil(3);
+                0
+            };
+            tokens += u64::from(!c.is_alphanumeric() && c != ' ');
+        }
+        tokens
+    }
+
+    /// Every word of our prompts is in the table: what it says a prompt has is what the server counts.
+    #[test]
+    fn prompts_by_the_table_have_what_the_server_counts() {
+        let lesson = Lesson::new(&["Say hello."]);
+        assert!(lesson.words.len() < 8_000, "{}", lesson.words.len());
+        let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
+        let frames = Frames { alone: count(SAMPLE) + 7, led: Some(count(SAMPLE) + count(LEAD) + 11) };
+        let tokenizer = Arc::new(lesson.learned(&counts).tokenizer(frames));
+        for k in 0..2_000u64 {
+            let reuse = if k % 3 == 0 { Reuse::SharedSystem } else { Reuse::None };
+            let system_tokens = if k % 3 == 0 { 90 } else { 0 };
+            let content = Content { reuse, system_tokens, prompt_tokens: 40 + k as u32 % 700, ..Content::default() };
+            let counting = Counting { tokenizer: Arc::clone(&tokenizer), api: Api::Chat };
+            let key = Some(NonceKey::new(&[k as u8; 32], k as u32));
+            let prompt = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap().request(k);
+            let system = prompt.system.as_deref().map_or(7, |system| count(system) + 11);
+            assert_eq!(count(&prompt.user) + system, u64::from(prompt.intended_prompt_tokens), "{prompt:?}");
+            assert_eq!(prompt.intended_prompt_tokens, content.prompt_tokens + system_tokens);
+        }
+    }
+
+    #[test]
+    fn a_word_of_no_lesson_is_estimated_line_by_line() {
+        let lesson = Lesson::new(&[]);
+        let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
+        let table = lesson.learned(&counts);
+        // A line's end costs a token here: two of them two.
+        assert_eq!(table.word("note.\n\nWhy?"), 3 + 2 + 3);
+        assert_eq!(table.word("note?\nAssistant:"), 3 + 1 + 6);
+        assert_eq!(table.word("unheard-of"), i64::from(estimate(" unheard-of")));
+        assert_eq!(table.word(""), 0);
+        // Known with another mark: `harbour` has four pairs.
+        assert!(table.known("unheard;").is_none() && table.known("harbour:").is_none());
+        assert_eq!(table.word("harbour:"), 4 + 1);
+    }
+}

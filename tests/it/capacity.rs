@@ -1,0 +1,190 @@
+//! Curves, capacity and diagnoses of servers whose limits are known.
+//!
+//! A mock with two slots, 20 ms to the first of 16 tokens and 4 ms between tokens serves two requests in 80 ms: 25 a second, and no
+//! more. One slot serves half of it.
+
+use serde_json::Value;
+
+use super::lab::Lab;
+use super::sweeps::honest;
+
+const PLAN: &str = "\
+sweepline: 1
+name: which
+seed: 7
+endpoints:
+  two:
+    engine: mock
+    mock: { ttft: 20ms, itl: 4ms, slots: 2 }
+    hardware: { gpu: G, gpus: 2, memory_bandwidth: 300GB/s, watts: 500, price_per_hour: 3 }
+  one:
+    engine: mock
+    mock: { ttft: 20ms, itl: 4ms, slots: 1 }
+    hardware: { gpu: G, gpus: 1, watts: 100, owned: { purchase_price: 87600, lifetime_years: 10, energy_price_per_kwh: 0.5 } }
+models: { m: { id: m, parameters: 1e9, precision: bf16 } }
+scenarios: { s: { prompt_tokens: 32, output_tokens: 16 } }
+phases: { fill: 200ms, stabilize: 300ms, measure: { for: 2s, min_requests: 60, at_most: 20s }, drain: 1s }
+slo: { ttft: { p90: 400ms } }
+# A busy machine sends late; what is asked here is not how exact the client is.
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+sweeps:
+  ladder: { matrix: { endpoint: [two, one], model: [m], scenario: [s], qps: [5, 15, 50] } }
+  closed: { matrix: { endpoint: [two], model: [m], scenario: [s], batch_size: [1, 2, 4, 8] } }
+";
+
+fn measured() -> Lab {
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    lab
+}
+
+fn json(lab: &Lab, args: &[&str]) -> Value {
+    lab.ok(&[args, &["--format", "json"]].concat()).json()
+}
+
+/// The entry of an endpoint in a sweep.
+fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
+    let is = |entry: &&Value| entry["sweep"] == sweep && entry["endpoint"] == endpoint;
+    entries.as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {sweep} of {endpoint}: {entries:#}"))
+}
+
+#[test]
+fn known_capacity_is_found_within_the_ladder_and_priced() {
+    let lab = measured();
+
+    let answer = json(&lab, &["capacity", "plan.yaml", "--target-qps", "100", "--headroom", "20%"]);
+    let entries = &answer["configurations"];
+    let two = of(entries, "ladder", "two");
+    assert_eq!((&two["max_qps"]["holds"], &two["max_qps"]["misses"]), (&15.0.into(), &50.0.into()), "{two:#}");
+    // 120 requests/s of 15 each, of 50 at most; 8 instances at 3 an hour, 730 hours a month.
+    let fleet = &two["fleet"];
+    let counted = ["instances", "at_least", "gpus", "money_per_month"].map(|name| fleet[name].as_f64().unwrap());
+    assert_eq!(counted, [8.0, 3.0, 16.0, 17_520.0]);
+    let tokens = two["instance"]["output_throughput_tokens_per_s"].as_f64().unwrap();
+    assert!((150.0..330.0).contains(&tokens), "15 requests of 16 tokens a second, give or take: {tokens}");
+    let per_million = two["instance"]["cost_per_million_output_tokens"].as_f64().unwrap();
+    assert!((per_million - 3.0 / (tokens * 3600.0) * 1e6).abs() < 1e-9);
+    assert!((two["instance"]["tokens_per_joule"].as_f64().unwrap() - tokens / 500.0).abs() < 1e-9);
+
+    // 12.5 a second: 15 is too many. 87 600 over 87 600 hours is 1 an hour, and 100 W at 0.5.
+    let one = of(entries, "ladder", "one");
+    assert_eq!((&one["max_qps"]["holds"], &one["max_qps"]["misses"]), (&5.0.into(), &15.0.into()), "{one:#}");
+    assert_eq!(one["instance"]["price_per_hour"], 1.05);
+    // 24 instances at 1.05 are more than 8 at 3.
+    assert_eq!([&two["cheapest"], &one["cheapest"]], [true, false]);
+    assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "260 ms at 8: {entries:#}");
+}
+
+#[test]
+fn curves_say_where_servers_bend() {
+    let lab = measured();
+    let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
+    let closed = of(curves, "closed", "two");
+    let knee = closed["knee"]["load"].as_f64().unwrap_or_else(|| panic!("{closed:#}"));
+    assert!((1.5..=3.0).contains(&knee), "two slots: {knee}");
+    let open = of(curves, "ladder", "two");
+    assert_eq!(open["saturation"]["saturated"], 50.0, "{open:#}");
+    let rung = &open["rungs"][0];
+    let ttft = &rung["figures"]["ttft_p50_ms"];
+    let ends = ["low", "value", "high"].map(|name| ttft[name].as_f64().unwrap());
+    assert!(ends[0] <= ends[1] && ends[1] <= ends[2] && (19.0..60.0).contains(&ends[1]), "{rung:#}");
+    assert_eq!(ttft["interval"], "order statistics of requests");
+
+    let text = lab.ok(&["curves", "plan.yaml", "--only", "sweep == 'closed'"]).stdout;
+    assert!(text.contains("requests in flight, between") && text.contains("Pareto front"), "{text}");
+    assert!(!text.contains("from the schedule"), "no open loop is shown: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+
+    let found = json(&lab, &["diagnose", "plan.yaml"]);
+    let predictions = found["predictions"].as_array().unwrap();
+    // 600 GB/s over 2 GB.
+    assert!(predictions.iter().all(|one| one["endpoint"] == "two" && one["by_weights_tokens_per_s"] == 300.0));
+    assert!(
+        found["not_predicted"][0].as_str().unwrap().contains("endpoint one declares no hardware: { memory_bandwidth")
+    );
+    let state = |key: &str| {
+        let symptoms = found["symptoms"].as_array().unwrap();
+        symptoms.iter().find(|one| one["symptom"] == key).unwrap()["found"].clone()
+    };
+    assert_eq!(state("warm_equals_cold"), "not_checked");
+    assert_eq!(state("tpot_high_alone"), "seen", "4 ms alone and 4 ms in a crowd: {found:#}");
+    assert_eq!(state("far_below_prediction"), "not_seen", "250 of 300: {found:#}");
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_in_words() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    let none = lab.run(&["capacity", "plan.yaml"]);
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` makes them"),
+        "{}",
+        none.stderr
+    );
+    let negative = lab.run(&["capacity", "plan.yaml", "--target-qps=-1"]);
+    assert!(negative.code == Some(2) && negative.stderr.contains("above 0"), "{}", negative.stderr);
+
+    let bare = PLAN
+        .replace("slo: { ttft: { p90: 400ms } }\n", "")
+        .replace("[5, 15, 50]", "[5]")
+        .replace("[1, 2, 4, 8]", "[1]");
+    lab.write("plan.yaml", &bare);
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
+    let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
+    assert!(without.code == Some(2) && without.stderr.contains("write `slo`"), "{}", without.stderr);
+    let few =
+        lab.ok(&["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"]);
+    assert!(few.stdout.contains("299 are needed"), "undecided is never counted as held: {}", few.stdout);
+}
+
+#[test]
+fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
+    let lab = Lab::new();
+    let models = "models: { m: { id: m, parameters: 1e9, precision: bf16 } }\n";
+    lab.write("parts.yaml", models);
+    let head = PLAN.replace(models, "use: ../parts.yaml\n").replace("[5, 15, 50]", "[20, 40]");
+    lab.write("plans/plan.yaml", &head.replace("[1, 2, 4, 8]", "[1, 2]"));
+    let set = ["plans/plan.yaml", "--allow-outside", "--set", "phases.measure=500ms", "--results", "elsewhere"];
+    honest(&lab.run(&[&["run", "-q", "--jobs", "2"][..], &set].concat()));
+    for command in ["curves", "capacity", "diagnose"] {
+        let outside = lab.run(&[command, "plans/plan.yaml", "--results", "elsewhere"]);
+        assert!(outside.code == Some(2) && outside.stderr.contains("--allow-outside"), "{}", outside.stderr);
+        // Without --set these are other runs, and none of them has a result.
+        let others = lab.run(&[command, "plans/plan.yaml", "--allow-outside", "--results", "elsewhere"]);
+        assert!(others.code == Some(2) && others.stderr.contains("no result of this plan"), "{}", others.stderr);
+        let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
+        let text = lab.ok(&[&[command][..], &set, &chosen].concat()).stdout;
+        assert!(!text.contains("one · s") && !text.contains("invalid left out"), "{text}");
+        let answer = json(&lab, &[&[command][..], &set, &chosen].concat());
+        assert_eq!(answer["missing"], 0, "{answer:#}");
+        let of_two = |entries: &Value| entries.as_array().unwrap().iter().all(|entry| entry["endpoint"] == "two");
+        let name = if command == "capacity" { "configurations" } else { "curves" };
+        assert!(command == "diagnose" || of_two(&answer[name]), "{answer:#}");
+    }
+}
+
+#[test]
+fn invalid_runs_are_left_out_and_that_is_said() {
+    let lab = Lab::new();
+    let rest = PLAN.split("sweeps:").next().unwrap();
+    lab.write(
+        "plan.yaml",
+        &format!(
+            "{rest}sweeps: {{ s: {{ matrix: {{ endpoint: [one], model: [m], scenario: [s], qps: [0.01] }} }} }}\n"
+        ),
+    );
+    // No request comes within a hundredth of a second.
+    let set = ["plan.yaml", "--set", "phases={ fill: 0s, stabilize: 0s, measure: 10ms, drain: 10ms }"];
+    assert_eq!(lab.run(&[&["run", "-q"][..], &set].concat()).code, Some(3), "an empty window is invalid");
+    for command in ["curves", "capacity", "diagnose"] {
+        let text = lab.ok(&[&[command][..], &set].concat()).stdout;
+        assert!(text.contains("1 invalid left out (--include-invalid counts them)"), "{text}");
+        let counted = lab.ok(&[&[command, "--include-invalid"][..], &set].concat()).stdout;
+        assert!(!counted.contains("left out"), "{counted}");
+    }
+    let curve = &json(&lab, &[&["curves"][..], &set].concat())["curves"][0];
+    assert_eq!(curve["rungs"][0]["left_out"].as_array().unwrap().len(), 1, "{curve:#}");
+    assert!(curve["slo"].is_null() && curve["rungs"][0]["figures"]["ttft_p50_ms"].is_null(), "{curve:#}");
+}
