@@ -52,6 +52,32 @@ fn closed_loops_raise_no_alarm() {
     }
 }
 
+/// Users think for long and by chance: in a round of request and thought, and in none shorter, there is something to compare.
+#[test]
+fn think_times_raise_no_alarm() {
+    for (batch_size, think_ms, seconds, count) in
+        [(8, 200, 10.0, 200), (32, 2_000, 30.0, 100), (4, 1_000, 60.0, 100), (64, 10_000, 120.0, 50)]
+    {
+        let shape = Run { batch_size: Some(batch_size), think: think_ms * 1_000_000, seconds, ..Run::default() };
+        assert_rare(shape, count);
+    }
+}
+
+/// The same users before a server that gets slower by half.
+#[test]
+fn thinking_does_not_hide_that_the_server_slows_down() {
+    let shape = Run { batch_size: Some(32), think: 300_000_000, seconds: 30.0, ..Run::default() };
+    let found = (1..=20).filter(|seed| {
+        let (mut records, facts) = Run { seed: *seed, ..shape.clone() }.make();
+        let middle = (facts.windows.measure_start_ns + facts.windows.measure_end_ns) / 2;
+        for row in records.iter_mut().map(|record| &mut record.row).filter(|row| row.scheduled_ns > middle) {
+            row.first_token_ns = row.first_token_ns.map(|at| at + 15_000_000);
+        }
+        verdict(&records, &facts, &Validity::default(), None).to_string().contains("unsteady")
+    });
+    assert_eq!(found.count(), 20);
+}
+
 /// Slots in step give waves of tokens; whether a half holds one wave more is chance.
 #[test]
 fn batches_in_step_raise_no_alarm() {

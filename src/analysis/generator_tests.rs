@@ -233,6 +233,25 @@ fn lateness_names_its_cause() {
 }
 
 #[test]
+fn lateness_names_contents_that_were_not_made_yet() {
+    let text = |wait: u64, cpu: u64| {
+        let (mut records, facts) = run(|observed| {
+            let cpu_ns = percent(observed, cpu);
+            observed.threads.push(ThreadTime { name: "content".into(), cpu_ns, wait_ns: None });
+        });
+        for record in records.iter_mut().step_by(20) {
+            record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS);
+            record.row.content_wait_ns = Some(wait);
+        }
+        verdict(&records, &facts, &Validity::default(), None).reasons.remove(0).text
+    };
+    let wanted = "ms late: for 74% of that time what they say was not made yet, by a thread that used 97% of a core";
+    assert!(text(1_500_000, 97).ends_with(wanted), "{}", text(1_500_000, 97));
+    // Where contents were at hand for most of the time, whoever made them had no part in it.
+    assert!(text(900_000, 97).ends_with("ms late"), "{}", text(900_000, 97));
+}
+
+#[test]
 fn the_read_delay_goes_before_the_canaries_where_there_is_enough_of_it() {
     let (_, facts) = run(slow_turns);
     let stalled = |delays: Vec<f64>| Generator::new(&facts, delays).saturated().unwrap();

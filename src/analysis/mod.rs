@@ -31,7 +31,9 @@ pub mod stats;
 mod steady;
 pub mod student;
 mod tokens;
+pub mod turns;
 pub mod verdict;
+mod waits;
 pub mod window;
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub struct Run {
     pub batch_size: Option<u32>,
     /// Arrivals per second of an open loop.
     pub qps: Option<f64>,
+    /// How long the clients of a closed loop think after an answer, on average (exponentially distributed), ns.
+    pub think: u64,
     /// What a profile makes of the rate: a factor of it at a share of the window.
     pub profile: Option<fn(f64) -> f64>,
     /// Length of the window in seconds; a quarter of it comes before and after.
@@ -46,6 +48,7 @@ impl Default for Run {
             jitter: 0.05,
             batch_size: Some(8),
             qps: None,
+            think: 0,
             profile: None,
             seconds: 10.0,
             seed: 1,
@@ -100,7 +103,8 @@ impl Run {
                 return records;
             }
             let record = self.serve(rng, &mut free, ready[next], windows);
-            ready[next] = record.row.done_ns.expect("served");
+            let think = if self.think > 0 { -(1.0 - rng.random::<f64>()).ln() * self.think as f64 } else { 0.0 };
+            ready[next] = record.row.done_ns.expect("served") + think as u64;
             records.push(record);
         }
     }
@@ -172,7 +176,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         stream: true,
         ignore_eos: true,
         gpus: None,
-        thinks: false,
+        thinks: run.think > 0,
         scheduled: records.len() as u64,
         scheduled_in_window: records.iter().filter(inside).count() as u64,
         never_sent: 0,

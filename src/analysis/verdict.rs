@@ -14,7 +14,7 @@ use super::request::Metric;
 use super::reuse::Reuse;
 use super::stats::Ordered;
 use super::window::{self, Counts};
-use super::{quantile, steady};
+use super::{quantile, steady, waits};
 
 /// How far a run may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,8 +142,10 @@ impl Evidence<'_> {
         let late: Vec<f64> = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).collect();
         let (typical, late) = (median(late.clone()), late.len());
         let sent = self.values(Metric::Lateness).count();
-        let cause = typical.and_then(|delay| self.generator.cause(delay));
-        let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+        let waits = waits::cause(self.rows, self.facts, allowed);
+        let causes = [waits, typical.and_then(|delay| self.generator.cause(delay))];
+        let causes: Vec<String> = causes.into_iter().flatten().collect();
+        let cause = if causes.is_empty() { String::new() } else { format!(": {}", causes.join("; ")) };
         let text =
             |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{cause}");
         Ok(judge_share((late, sent), limits, (1, Some(10)), text))

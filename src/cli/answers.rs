@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
-use crate::analysis::slo::{self, SloTest};
+use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
     Events, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes, goodput,
@@ -41,6 +41,8 @@ pub struct Answered {
     pub tokens: MeanTokens,
     /// The load over it; none where nothing was sent.
     pub pulse: Option<Pulse>,
+    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
+    pub cost: Option<Answer>,
 }
 
 impl Answered {
@@ -64,11 +66,14 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let metrics = measure(rows, (&events, &gaps), facts);
     let verdict = judge(rows, &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
+    let limit = slo.and_then(|slo| slo.cost_per_million);
+    let cost = limit.map(|limit| slo::cost(plan_metrics.cost_per_million_output_tokens, limit.to_f64()));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
     let tokens = MeanTokens::of(rows, facts);
     let pulse = Pulse::of(rows, facts);
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens, pulse })
+    let labels = record.labels();
+    Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {

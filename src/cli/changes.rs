@@ -35,6 +35,11 @@ impl Changes {
         Options { set: self.set.clone(), allow_outside: self.allow_outside }
     }
 
+    /// Whether a plan may use files outside of its folder.
+    pub fn allow_outside(&self) -> bool {
+        self.allow_outside
+    }
+
     /// Whether they set a value.
     pub fn set_something(&self) -> bool {
         !self.set.is_empty()

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::lint::{self, Lint};
-use crate::plan::{Code, Report, Severity};
+use crate::plan::{Code, DataNote, Report, Severity, data_notes};
+
+use crate::report::format::{fill, plain};
 
 use super::changes::Changes;
 use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
@@ -35,8 +37,8 @@ pub fn schema_text() -> String {
     super::schema::text_of::<Report>("sweepline check --format json")
 }
 
-/// A plan without mistakes and its lints.
-type Linted<'a> = (&'a Path, Vec<Lint>);
+/// A plan without mistakes, its lints, and what was read of its data sets.
+type Linted<'a> = (&'a Path, Vec<Lint>, Vec<DataNote>);
 
 /// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
 pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
@@ -45,7 +47,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut first: Option<Code> = None;
     for path in &args.plans {
         match args.changes.load(path) {
-            Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder))),
+            Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder), data_notes(&loaded.plan))),
             Err(errors) => {
                 first = first.or(errors.diagnostics.first().map(|one| one.code));
                 match args.format {
@@ -57,7 +59,8 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
     }
     match (args.format, first) {
         (TextOrJson::Json, _) => {
-            let of = |(path, lints): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
+            let of =
+                |(path, lints, _): &Linted| lints.iter().map(|lint| lints::finding(lint, path)).collect::<Vec<_>>();
             report.diagnostics.extend(linted.iter().flat_map(of));
             output::json(&report)?;
         }
@@ -68,20 +71,23 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
             output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
         }
     }
-    let warned = linted.iter().flat_map(|(_, lints)| lints).any(|lint| lint.severity == Severity::Warning);
+    let warned = linted.iter().flat_map(|(_, lints, _)| lints).any(|lint| lint.severity == Severity::Warning);
     Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
 /// Which plans are plans, what their lints are, and at the end how many.
 fn text(linted: &[Linted], colour: bool) -> String {
     let mut text = String::new();
-    for (path, lints) in linted {
+    for (path, lints, notes) in linted {
         text.push_str(&format!("{}: ok\n", path.display()));
+        for DataNote { scenario, used_for, words, .. } in notes {
+            text.push_str(&fill("  ", 4, &plain(&format!("{used_for} of {scenario}: {words}"))));
+        }
         if !lints.is_empty() {
             text.push_str(&format!("\n{}\n\n", lint::text(lints, colour)));
         }
     }
-    let all: Vec<Lint> = linted.iter().flat_map(|(_, lints)| lints.clone()).collect();
+    let all: Vec<Lint> = linted.iter().flat_map(|(_, lints, _)| lints.clone()).collect();
     if let (Some(counts), Some(first)) = (lint::counts(&all), all.first()) {
         let code = first.code;
         text.push_str(&format!(

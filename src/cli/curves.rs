@@ -40,7 +40,7 @@ fn text(readings: &Readings, curves: &[Curve]) -> Result<(), Failure> {
 }
 
 fn document(readings: &Readings, curves: &[Curve]) -> Value {
-    let fronts = crate::report::on_fronts(curves);
+    let fronts = curve::on_fronts(curves);
     let of_curve = |(curve, on): (&Curve, &Vec<[bool; 2]>)| {
         let axes: Map<String, Value> = curve.series.axes.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
         let rungs: Vec<Value> = curve.rungs.iter().zip(on).map(|(one, on)| rung(one, *on)).collect();

@@ -118,12 +118,13 @@ impl<'a> Estimator<'a> {
     }
 
     /// How many requests a run will send up to the end of its window, and the result that says so.
-    fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
+    pub fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
-        let full = phases.stabilize.0.saturating_add(window_ns(phases, &spec.load));
+        let full =
+            phases.stabilize.0.saturating_add(window_ns(phases, &spec.load, spec.scenario.requests_per_arrival()));
         if let Some(course) = Course::new(&spec.load, phases) {
             let arrivals = course.expected(phases.fill.0.saturating_add(full) as f64 / 1e9);
-            let requests = arrivals * f64::from(spec.scenario.requests_per_arrival());
+            let requests = arrivals * spec.scenario.requests_per_arrival();
             return Some((requests.round() as u64, None));
         }
         let record = self.latest.get(&names(spec))?;
@@ -180,9 +181,12 @@ fn tokens_of(spec: &RunSpec) -> (f64, f64) {
 /// answers before it, too.
 fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
+    if let Some(data) = &content.data {
+        return (prompt + data.means(content.turns).history, output);
+    }
     let lead = f64::from(content.system_tokens + content.prefix.map_or(0, |prefix| prefix.tokens));
     let earlier = match content.reuse {
-        Reuse::Conversation => f64::from(content.turns.saturating_sub(1)) / 2.0,
+        Reuse::Conversation => (content.mean_turns() - 1.0) / 2.0,
         _ => 0.0,
     };
     (lead + prompt + earlier * (prompt + output), output)

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::analysis::curve::Run;
-use crate::analysis::slo;
 use crate::plan::Plan;
 use crate::store::RunRecord;
 
@@ -84,8 +83,7 @@ impl Asked {
 impl Readings {
     /// Its runs as points of curves.
     pub fn points(&self) -> Vec<Run<'_>> {
-        let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64());
-        self.runs.iter().map(|reading| point(reading, limit)).collect()
+        self.runs.iter().map(point).collect()
     }
 
     /// What is said where runs have no result, and where invalid ones are left out.
@@ -101,10 +99,9 @@ impl Readings {
     }
 }
 
-/// A run as a point of a curve; `limit` is the most that a million of its tokens may cost.
-fn point(reading: &Reading, limit: Option<f64>) -> Run<'_> {
+/// A run as a point of a curve.
+fn point(reading: &Reading) -> Run<'_> {
     let Reading { sweep, record: _, answered } = reading;
-    let cost = answered.plan_metrics.cost_per_million_output_tokens;
     Run {
         sweep: sweep.as_str(),
         labels: &answered.labels,
@@ -112,7 +109,7 @@ fn point(reading: &Reading, limit: Option<f64>) -> Run<'_> {
         plan_metrics: &answered.plan_metrics,
         verdict: &answered.verdict,
         slo: &answered.slo,
-        cost: limit.map(|limit| slo::cost(cost, limit)),
+        cost: answered.cost,
         tokens: answered.tokens,
     }
 }

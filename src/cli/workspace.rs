@@ -20,6 +20,8 @@ pub struct Workspace {
     pub store: Store,
     /// What lies in it.
     pub disk: OnDisk,
+    /// Whether plans may use files outside of their folder.
+    pub allow_outside: bool,
 }
 
 impl Workspace {
@@ -29,7 +31,7 @@ impl Workspace {
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
         let disk = OnDisk::new(store.list()?, &expansion);
-        Ok(Workspace { loaded, expansion, store, disk })
+        Ok(Workspace { loaded, expansion, store, disk, allow_outside: changes.allow_outside() })
     }
 
     /// Lists the results folder anew.

@@ -88,14 +88,14 @@ impl Feed {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];
         let Lengths { prompt_tokens, output_tokens } = generator.lengths(number, 0);
-        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(), output_tokens })
+        (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(number), output_tokens })
     }
 
     /// Tokens of the shortest prompt that can be made, where shorter ones are asked for too: those have as many.
     pub fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
-            (generator.prompt_range().min < shortest).then_some(shortest + generator.lead_tokens())
+            (generator.prompt_range().min < shortest).then_some(shortest + generator.least_lead())
         });
         short.max()
     }

@@ -55,7 +55,7 @@ use tokio::sync::watch;
 use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::talk::Talk;
-use crate::plan::{Cache, Sessions, Timer};
+use crate::plan::{Cache, Corpus, Sessions, Timer};
 use crate::rows::{Facts, PromptCount, Windows};
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
@@ -263,7 +263,9 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
 /// apart from the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
     // A cold twin's requests arrive when its warm twin's do, and how conversations go on moves no arrival.
-    let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, ..spec.scenario.clone() };
+    // Nor does it matter where texts came from.
+    let data = spec.scenario.data.as_ref().map(Corpus::bare);
+    let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
     Sha256::new()
         .chain_update(b"sweepline arrival times 1\0")

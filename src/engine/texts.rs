@@ -119,7 +119,8 @@ fn prompt(body: &[u8]) -> String {
 
 /// The beginning of a text that may be kept.
 fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MOST_BYTES));
+    let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or_default());
     text
 }
 

@@ -38,7 +38,8 @@ impl Trace {
         let replay = spec.scenario.trace.as_ref()?;
         let instants: Vec<u64> = replay.requests.0.iter().map(|request| request.at.0).collect();
         let [from, to] = replay.window();
-        Some(Trace::new(instants.into()).window(from.0, to.0).scaled(1.0 / replay.speed.to_f64()))
+        let trace = Trace::new(instants.into()).window(from.0, to.0).scaled(1.0 / replay.speed.to_f64());
+        Some(if replay.repeat { trace.repeated(replay.period().0) } else { trace })
     }
 
     /// How many arrivals lie in [from, to) of the run.

@@ -29,7 +29,8 @@ impl UnitGaps {
     /// The gaps of `process` for this seed.
     pub fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
         let law = match process {
-            Process::Constant => Law::Equal,
+            // A trace draws nothing: its instants are given.
+            Process::Constant | Process::Trace => Law::Equal,
             Process::Poisson => Law::Exponential,
             Process::Gamma(gamma) => Law::Gamma { shape: gamma.shape() },
         };

@@ -13,8 +13,8 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar, Sessions,
-    Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar,
+    Sessions, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -230,7 +230,7 @@ fn each_of_load(load: &Load, replays: bool, put: Put) {
             // A trace gives the instants in the place of a process.
             put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
-                Process::Poisson | Process::Constant => {}
+                Process::Poisson | Process::Constant | Process::Trace => {}
                 Process::Gamma(Gamma::Burstiness(shape)) => put("load.", "arrivals.burstiness", Value::Decimal(*shape)),
                 Process::Gamma(Gamma::Cv(cv)) => put("load.", "arrivals.cv", Value::Decimal(*cv)),
             }
@@ -261,8 +261,21 @@ fn each_of_phases(phases: &Phases, put: Put) {
 }
 
 fn each_of_scenario(content: &Content, put: Put) {
-    let Content { reuse, system_tokens, prompt_tokens, output_tokens, turns, talk, lengths, trace, prefix, cache } =
-        content;
+    let Content {
+        reuse,
+        system_tokens,
+        prompt_tokens,
+        output_tokens,
+        turns,
+        talk,
+        lengths,
+        trace,
+        data,
+        prefix,
+        sharing,
+        turn_counts,
+        cache,
+    } = content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
     let reuse = match reuse {
         Reuse::SamePrompt => "same_prompt",
@@ -276,6 +289,12 @@ fn each_of_scenario(content: &Content, put: Put) {
     if let Some(limit) = context_limit {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
+    }
+    // The digest of the texts stands for them, wherever they came from and however they were read.
+    if let Some(Corpus { order, output_tokens, source }) = data {
+        put("scenario.data.", "order", text(order.name()));
+        some(output_tokens, |tokens| put("scenario.data.", "output_tokens", int(*tokens)));
+        put("scenario.data.", "texts", text(&source.texts));
     }
     if *history != History::default() {
         put("scenario.", "history", text(history.name()));
@@ -300,17 +319,22 @@ fn each_of_scenario(content: &Content, put: Put) {
     if *sessions != Sessions::default() {
         put("scenario.", "sessions", text(sessions.name()));
     }
+    some(sharing, |sharing| put("scenario.", "sharing", text(sharing.digest())));
     put("scenario.", "system_tokens", int(*system_tokens));
     some(think, |think| {
         put("scenario.", "think", think.constant().map_or_else(|| text(&think.to_string()), Value::Duration));
     });
-    if let Some(Replay { sha256, reading, speed, window, requests: _ }) = trace {
+    if let Some(Replay { sha256, reading, speed, window, repeat, requests: _ }) = trace {
         some(window, |[from, _]| put("scenario.trace.", "from", Value::Duration(*from)));
         put("scenario.trace.", "reading", text(reading));
+        if *repeat {
+            put("scenario.trace.", "repeat", Value::Bool(true));
+        }
         put("scenario.trace.", "sha256", text(sha256));
         put("scenario.trace.", "speed", Value::Decimal(*speed));
         some(window, |[_, to]| put("scenario.trace.", "to", Value::Duration(*to)));
     }
+    some(turn_counts, |counts| put("scenario.", "turn_counts", text(counts.digest())));
     put("scenario.", "turns", int(*turns));
 }
 

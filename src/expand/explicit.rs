@@ -16,8 +16,15 @@ pub fn explicit(plan: &Plan) -> Plan {
     plan.uses = OneOrMany::default();
     plan.vars = Table::new();
     phases(&mut plan.phases);
+    // What a profile recorded gives way to what is written.
+    let recorded = |name: &String| resolve_scenario(name, &plan.scenarios).is_some_and(|one| one.arrivals.is_some());
+    let records = plan.scenarios.keys().any(recorded);
     for sweep in plan.sweeps.values_mut() {
         bounded(&mut sweep.phases);
+        let has = |axis: &str| sweep.matrix.contains_key(axis);
+        if has("qps") && !has("arrivals") && !records {
+            sweep.arrivals.get_or_insert_default();
+        }
     }
     let default = LoadEngine::default();
     plan.engine.threads.get_or_insert(default.threads);
@@ -65,15 +72,20 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     scenario.base.get_or_insert_with(|| "B1".to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.
-    if content.lengths.is_none() && scenario.lengths.is_none() && content.trace.is_none() {
+    let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
+    if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
         scenario.output_tokens.get_or_insert(content.output_tokens);
     }
     scenario.system_tokens.get_or_insert(content.system_tokens);
     if content.reuse == Reuse::Conversation {
-        scenario.turns.get_or_insert(content.turns);
+        if content.turn_counts.is_none() {
+            scenario.turns.get_or_insert(content.turns);
+        }
         scenario.history.get_or_insert(content.talk.history);
-        scenario.sessions.get_or_insert(content.talk.sessions);
+        if !resolved.opens_sessions {
+            scenario.sessions.get_or_insert(content.talk.sessions);
+        }
         if content.talk.context_limit.is_some() {
             scenario.context_cut.get_or_insert(content.talk.context_cut);
         }

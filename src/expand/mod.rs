@@ -16,7 +16,8 @@ pub mod order;
 pub mod origin;
 pub mod resolve;
 pub mod resource;
-pub mod spec;
+pub mod spacing;
+mod spec;
 
 #[cfg(test)]
 mod tests;

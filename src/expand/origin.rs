@@ -1,6 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, Scenario, Step, Sweep};
+use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
 
@@ -130,8 +130,10 @@ impl Place<'_> {
         let fields: &[&str] = match field {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
-            "lengths.joint" => &["lengths"],
-            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace"],
+            "lengths.joint" => &["prompt_tokens", "output_tokens", "lengths", "profile"],
+            "prompt_tokens" | "output_tokens" => &[field, "lengths", "trace", "data", "profile"],
+            "sharing" | "turn_counts" => &["profile"],
+            "turns" | "sessions" | "reuse" => &[field, "profile"],
             _ => &[field],
         };
         if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
@@ -191,7 +193,8 @@ impl Place<'_> {
         let field = match (table, field) {
             ("trace", "from" | "to") => "window",
             ("trace", "reading") => "as",
-            ("trace", "sha256") => "file",
+            ("trace", "sha256") | ("data", "texts") => "file",
+            ("data", "output_tokens") => return self.request_field("output_tokens"),
             _ => field,
         };
         steps.extend(keys(&[field]));
@@ -204,8 +207,11 @@ impl Place<'_> {
         {
             return keys(&["scenarios", name, "trace"]);
         }
+        if let Some(profile) = self.profile_of_rate(field) {
+            return profile;
+        }
         match field {
-            "qps" if self.sweep.arrivals.own_rate().is_some() => self.in_sweep(&["arrivals"]),
+            "qps" if self.sweep.own_rate().is_some() => self.in_sweep(&["arrivals"]),
             "qps" => self.axis_or_matrix("qps"),
             "batch_size" | "cap" => self.axis_or_matrix("batch_size"),
             "arrivals" | "arrivals.cv" | "arrivals.burstiness" | "profile" => {
@@ -213,6 +219,22 @@ impl Place<'_> {
             }
             _ => self.in_sweep(&["matrix"]),
         }
+    }
+
+    /// The profile that gives the rate, or how it changes, where the sweep does not.
+    fn profile_of_rate(&self, field: &str) -> Option<Vec<Step>> {
+        let says = |axis: &str| self.axis(axis).is_some();
+        let is_open = match field {
+            "qps" => !says("qps") && !says("batch_size") && self.sweep.own_rate().is_none(),
+            "arrivals" | "arrivals.cv" | "profile" => self.sweep.arrivals.is_none() && !says("arrivals"),
+            _ => false,
+        };
+        if !is_open {
+            return None;
+        }
+        let found = |scenario: &Scenario| scenario.profile.as_ref().and_then(ProfileFile::found)?.arrivals.clone();
+        let (name, _) = self.chain().into_iter().find(|(_, scenario)| found(scenario).is_some())?;
+        Some(keys(&["scenarios", name, "profile"]))
     }
 
     fn connections(&self) -> Vec<Step> {
@@ -262,6 +284,8 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "output_tokens" => scenario.output_tokens.is_some(),
         "lengths" => scenario.lengths.is_some(),
         "trace" => scenario.trace.is_some(),
+        "data" => scenario.data.is_some(),
+        "profile" => scenario.profile.is_some(),
         "system_tokens" => scenario.system_tokens.is_some(),
         "turns" => scenario.turns.is_some(),
         "think" => scenario.think.is_some(),

@@ -9,7 +9,7 @@ use crate::plan::extra;
 use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Replay, Scalar,
+    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sessions,
     Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
@@ -64,7 +64,10 @@ impl<'p> Resolver<'p> {
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
         has_room(&scenario.content)?;
-        let load = load(sweep, cell, scenario.content.trace.as_ref())?;
+        let load = load(sweep, cell, &scenario)?;
+        if scenario.opens_sessions && scenario.mix.is_empty() && load.qps().is_some() {
+            scenario.content.talk.sessions = Sessions::Open;
+        }
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),
@@ -174,7 +177,8 @@ fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
 }
 
 fn told(arrivals: &Arrivals) -> Option<String> {
-    let plain = matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant, profile: None });
+    let plain =
+        matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant | Process::Trace, profile: None });
     (!plain).then(|| arrivals.label())
 }
 
@@ -233,14 +237,19 @@ fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
     Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }
 
-fn load(sweep: &Sweep, cell: &Cell, trace: Option<&Replay>) -> Result<Load, Mistake> {
+fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
-    if let Some(trace) = trace {
+    if let Some(trace) = &scenario.content.trace {
         // Its instants take the place of what a process would draw; the rate is what they come to.
-        return Ok(Load::Open { qps: trace.qps(), arrivals: Arrivals::default(), cap: batch_size });
+        return Ok(Load::Open { qps: trace.qps(), arrivals: Process::Trace.into(), cap: batch_size });
     }
     let qps = number(cell, "qps")?;
-    let arrivals = arrivals(cell)?.unwrap_or_else(|| sweep.arrivals.clone());
+    // What a profile recorded gives way to what the sweep says.
+    let said = arrivals(cell)?.or_else(|| sweep.arrivals.clone());
+    let recorded = scenario.arrivals.as_deref();
+    let says_load = batch_size.is_some() || said.as_ref().is_some_and(|said| said.own_rate().is_some());
+    let qps = qps.or_else(|| recorded.filter(|_| !says_load).map(|recorded| recorded.qps));
+    let arrivals = said.or_else(|| recorded.map(|recorded| recorded.arrivals.clone())).unwrap_or_default();
     match (batch_size, qps, arrivals.own_rate()) {
         (_, Some(_), Some(_)) => Err(Mistake::TwoRates),
         (cap, Some(qps), None) | (cap, None, Some(qps)) => Ok(Load::Open { qps, arrivals, cap }),

@@ -191,6 +191,7 @@ pub enum Load {
         /// Arrivals per second; what 100 % stands for in a profile. Of a profile in requests per second its highest rate.
         qps: Decimal,
         /// How they are spaced, and how their rate changes.
+        #[serde(with = "super::spacing")]
         arrivals: Arrivals,
         /// The most that may be in flight; others wait at the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]

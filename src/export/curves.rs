@@ -1,11 +1,12 @@
-//! The table of curves: a row for each load of a curve, its figures over the repeats with their intervals.
+//! The table of curves: a row for each load of each curve, its figures over its repeats.
 
-use crate::analysis::curve::{Curve, FIGURES, Reading, Rung};
+use crate::analysis::curve::{Curve, FIGURES, Figure, Reading, Rung, on_fronts};
 
+use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet};
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 13] = [
+pub const BRIEF: [&str; 14] = [
     "sweep",
     "endpoint",
     "model",
@@ -14,95 +15,117 @@ pub const BRIEF: [&str; 13] = [
     "load",
     "runs",
     "output_throughput_tokens_per_s",
+    "user_throughput_mean_tokens_per_s",
     "ttft_p50_ms",
     "ttft_p99_ms",
     "tpot_p50_ms",
-    "saturated",
-    "slo",
+    "e2e_p99_ms",
+    "objective",
 ];
 
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
-    let int = |name: &str, doc: &str| Column::new(name, Kind::Int, doc);
-    let mut others = vec![
-        text("load_axis", "What the load is counted in: qps (open loops, latencies from the schedule) or batch_size."),
-        Column::new("load", Kind::Float, "The load."),
-        int("runs", "Runs that the figures are of: the repeats of the load."),
-        int("left_out", "Repeats that are invalid, and count for nothing."),
-        Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
-        text("slo", "holds, misses or undecided: what the runs say together of the objective. Null: none, or no runs."),
-    ];
-    for figure in &FIGURES {
-        let metric = figure.metric(false);
-        let number =
-            |name: String, doc: String| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
-        let (name, unit, title) = (figure.name, metric.unit.suffix(), metric.title);
-        let of = figure
-            .percentile
-            .map_or_else(|| title.to_owned(), |p| format!("{title} {}", crate::analysis::quantile::name(p)));
-        others.push(number(
-            format!("{name}{unit}"),
-            format!("{of}: of one run, or the mean over several. Null: a run has none."),
-        ));
-        others.push(number(
-            format!("{name}_low{unit}"),
-            format!("Lower end of the 95 % interval of {of}. Null: no interval."),
-        ));
-        others.push(number(
-            format!("{name}_high{unit}"),
-            format!("Upper end of the 95 % interval of {of}. Null: no interval."),
-        ));
-        others.push(text(
-            &format!("{name}_interval"),
-            &format!("What the interval of {of} rests on. Null: no interval."),
-        ));
-    }
     let mut columns = vec![
-        text("sweep", "Name of the sweep."),
+        text("plan", "Name of the plan. Null: exported without one."),
+        text("sweep", "Name of the sweep. Null: exported without a plan."),
         text("endpoint", "The plan's name of the endpoint."),
         text("model", "The plan's name of the model."),
         text("scenario", "The plan's name of the scenario."),
-        int("cap", "The in-flight cap of an open loop. Null: none, or a closed loop."),
+        Column::new("cap", Kind::Int, "In-flight cap of an open loop. Null: none, or a closed loop."),
     ];
-    columns.extend(axes.iter().map(|axis| {
-        let taken = others.iter().any(|column| column.name == *axis);
-        let name = if taken { format!("axis_{axis}") } else { axis.clone() };
-        let doc = format!("The curve's value on the axis {axis}. Null: the axis does not apply.");
-        Column { unit: "", ..Column::new(name, Kind::Text, doc) }
-    }));
+    let mut others = vec![
+        text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
+        Column::new("load", Kind::Float, "The load."),
+        Column::new("runs", Kind::Int, "Runs that count."),
+        Column::new("left_out", Kind::Int, "Invalid runs, which do not."),
+        Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
+        text(
+            "objective",
+            "Whether the plan's objective holds in all runs: holds, misses or undecided. Null: no objective.",
+        ),
+        Column::new(
+            "on_front_user_gpu",
+            Kind::Bool,
+            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator.",
+        ),
+        Column::new(
+            "on_front_throughput_p99",
+            Kind::Bool,
+            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+        ),
+    ];
+    others.extend(FIGURES.iter().flat_map(of_figure));
+    columns.extend(axes.iter().map(|axis| axis_column(axis, &others)));
     columns.extend(others);
     columns
 }
 
-/// All curves, load by load.
-pub fn sheet(curves: &[Curve], axes: &[String]) -> Sheet<'static> {
-    let rows = curves.iter().flat_map(|curve| curve.rungs.iter().map(move |rung| row(curve, rung, axes)));
-    let rows: Vec<Vec<Cell>> = rows.collect();
+/// The four columns of a figure.
+fn of_figure(reading: &Reading) -> [Column; 4] {
+    let metric = reading.metric(true);
+    let unit = metric.unit.suffix();
+    let name = reading.name;
+    let doc = format!(
+        "{}: of one run, or the mean over several (geometric for times, rates and money). Null: a run of the load does not \
+         have it.",
+        metric.definition
+    );
+    let end = |end: &str, doc: &str| Column::new(format!("{name}_{end}{unit}"), Kind::Float, doc);
+    [
+        Column::new(format!("{name}{unit}"), Kind::Float, doc),
+        end("low", "Lower end of its 95 % interval. Null: it has none."),
+        end("high", "Upper end of its 95 % interval. Null: it has none."),
+        Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on. Null: it has none."),
+    ]
+}
+
+/// All loads of all curves. `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
+    let fronts = on_fronts(curves);
+    let mut rows = Vec::new();
+    for (curve, on) in curves.iter().zip(fronts) {
+        for (rung, on) in curve.rungs.iter().zip(on) {
+            rows.push(row(axes, plan, curve, (rung, on)));
+        }
+    }
     Sheet { columns: columns(axes), rows: Box::new(rows.into_iter()) }
 }
 
-fn row(curve: &Curve, rung: &Rung, axes: &[String]) -> Vec<Cell> {
+fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [bool; 2])) -> Vec<Cell> {
     let series = &curve.series;
-    let names = [&series.sweep, &series.endpoint, &series.model, &series.scenario];
-    let mut cells: Vec<Cell> = names.map(|name| name.clone().into()).into();
-    cells.push(series.cap.into());
-    let value = |axis: &String| series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
-    cells.extend(axes.iter().map(|axis| Cell::from(value(axis))));
-    let count = |runs: usize| Cell::from(runs as u64);
-    cells.extend([curve.axis.name().into(), rung.load.into(), count(rung.runs.len()), count(rung.left_out.len())]);
-    cells.extend([Cell::Bool(rung.is_saturated()), rung.answer().map(|answer| answer.name()).into()]);
-    cells.extend(FIGURES.iter().flat_map(|figure| figure_cells(rung, figure)));
+    let sweep = Some(series.sweep.clone()).filter(|sweep| !sweep.is_empty());
+    let mut cells: Vec<Cell> = vec![
+        plan.map(str::to_owned).into(),
+        sweep.into(),
+        series.endpoint.clone().into(),
+        series.model.clone().into(),
+        series.scenario.clone().into(),
+        series.cap.into(),
+    ];
+    cells.extend(axes.iter().map(|axis| {
+        let value = series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
+        Cell::from(value)
+    }));
+    cells.extend([
+        Cell::from(curve.axis.name()),
+        Cell::from(rung.load),
+        Cell::from(rung.runs.len() as u64),
+        Cell::from(rung.left_out.len() as u64),
+        Cell::Bool(rung.is_saturated()),
+        rung.answer().map(|answer| answer.name().to_owned()).into(),
+        Cell::Bool(on[0]),
+        Cell::Bool(on[1]),
+    ]);
+    for reading in &FIGURES {
+        let figure = rung.figure(reading);
+        let ends = figure.and_then(|figure: Figure| figure.ends);
+        cells.extend([
+            Cell::from(figure.map(|figure| figure.value)),
+            Cell::from(ends.map(|ends| ends.low)),
+            Cell::from(ends.map(|ends| ends.high)),
+            Cell::from(ends.map(|ends| ends.kind.name().to_owned())),
+        ]);
+    }
     cells
-}
-
-fn figure_cells(rung: &Rung, reading: &Reading) -> [Cell; 4] {
-    let figure = rung.figure(reading);
-    let ends = figure.and_then(|figure| figure.ends);
-    [
-        figure.map(|figure| figure.value).into(),
-        ends.map(|ends| ends.low).into(),
-        ends.map(|ends| ends.high).into(),
-        ends.map(|ends| ends.kind.name()).into(),
-    ]
 }

@@ -1,7 +1,8 @@
 //! The table of runs: what the plan calls each, its verdict, its metrics.
 
 use crate::analysis::metric::{self, Scope};
-use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
+use crate::analysis::slo::{Answer, SloTest};
+use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::rows::RunLabels;
 
 use super::{Cell, Column, Kind, Sheet};
@@ -25,6 +26,12 @@ pub struct RunRow {
     pub metrics: RunMetrics,
     /// Its metrics under the plan.
     pub plan_metrics: PlanMetrics,
+    /// The plan's limits on latencies, tested on it; of classes none.
+    pub slo: Vec<SloTest>,
+    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
+    pub cost: Option<Answer>,
+    /// How long its requests were.
+    pub tokens: MeanTokens,
 }
 
 /// Columns that a person reads: what Markdown shows.
@@ -98,6 +105,14 @@ pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
     names.into_iter().cloned().collect()
 }
 
+/// The column of a further axis, beside these others.
+pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
+    let taken = others.iter().any(|column| column.name == axis);
+    let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };
+    let doc = format!("The cell's value on the axis {axis}. Null: the axis does not apply.");
+    Column { unit: "", ..Column::new(name, Kind::Text, doc) }
+}
+
 /// Columns of what names a run; an axis whose name another column has gets `axis_` before it.
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
@@ -112,12 +127,7 @@ pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
         ),
         Column::new("qps", Kind::Float, "Declared arrivals per second. Null: a closed loop."),
     ];
-    columns.extend(axes.iter().map(|axis| {
-        let taken = others.iter().any(|column| column.name == *axis);
-        let name = if taken { format!("axis_{axis}") } else { axis.clone() };
-        let doc = format!("The cell's value on the axis {axis}. Null: the axis does not apply.");
-        Column { unit: "", ..Column::new(name, Kind::Text, doc) }
-    }));
+    columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
     columns.push(Column::new("repeat", Kind::Int, "Which repeat of its cell this is, from 0."));
     columns.push(text("run_id", "The full RunId."));
     columns.push(Column::new("attempt", Kind::Int, "Which attempt at the run this is, from 1."));
@@ -170,6 +180,9 @@ pub(super) mod tests {
                 verdict: verdict(&records, &facts, &Validity::default(), None),
                 metrics: measured(&records, &facts),
                 plan_metrics: PlanMetrics::default(),
+                slo: Vec::new(),
+                cost: None,
+                tokens: MeanTokens::default(),
             }
         };
         vec![make(Run::default(), None), make(Run { seed: 2, ..Run::open(20.0) }, Some("16"))]

@@ -3,17 +3,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{COLUMNS_VERSION, Column, Kind, curves, events, lengths, requests, runs};
+use crate::analysis::lengths::Bucket;
+
+use super::parts::{self, Turn};
+use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
 /// The kinds of rows with their columns, without the axes of any run.
-pub fn tables() -> [(&'static str, Vec<Column>); 6] {
+pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     [
         ("runs", runs::columns(&[], false)),
         ("classes", runs::columns(&[], true)),
-        ("lengths", lengths::columns(&[])),
+        ("lengths", parts::columns::<Bucket>(&[])),
+        ("turns", parts::columns::<Turn>(&[])),
+        ("curves", curves::columns(&[])),
         ("requests", requests::columns(&[])),
         ("events", events::columns()),
-        ("curves", curves::columns(&[])),
     ]
 }
 

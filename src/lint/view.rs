@@ -6,7 +6,7 @@ use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
 use crate::plan::{
-    Arrivals, Compare, Connections, Endpoint, Engine, Model, Plan, Scalar, Scenario, Sessions, Step, Sweep,
+    Compare, Connections, Endpoint, Engine, Model, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -153,9 +153,14 @@ impl<'p> SweepView<'p> {
     pub fn requests_per_arrival(&self) -> (u32, u32) {
         let open = |name: &Scalar| *name == Scalar::Text(Sessions::Open.name().to_owned());
         let on_axis = self.values("sessions");
-        let arrive = on_axis.iter().any(open)
-            || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| one.content.talk.sessions == Sessions::Open);
-        if arrive { self.tokens("turns", |scenario| scenario.content.requests_per_arrival()) } else { (1, 1) }
+        let by_themselves = |one: &Resolved| one.opens_sessions || one.content.talk.sessions == Sessions::Open;
+        let arrive =
+            on_axis.iter().any(open) || on_axis.is_empty() && self.scenarios.iter().any(|(_, one)| by_themselves(one));
+        let per_arrival = |one: &Resolved| match on_axis.is_empty() && by_themselves(one) {
+            true => one.content.mean_turns().round() as u32,
+            false => one.content.requests_per_arrival().round() as u32,
+        };
+        if arrive { self.tokens("turns", per_arrival) } else { (1, 1) }
     }
 
     /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.
@@ -188,7 +193,8 @@ impl<'p> SweepView<'p> {
     pub fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
-            .any(|scenario| scenario.content.lengths.is_some() || scenario.content.trace.is_some())
+            .map(|scenario| &scenario.content)
+            .any(|content| content.lengths.is_some() || content.trace.is_some() || content.data.is_some())
     }
 
     /// The endpoints that are no mocks.
@@ -231,8 +237,8 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     if !traces.is_empty() {
         return traces;
     }
-    if let Some(qps) = sweep.arrivals.own_rate() {
-        let load = Load::Open { qps, arrivals: sweep.arrivals.clone(), cap: None };
+    if let Some(qps) = sweep.own_rate() {
+        let load = Load::Open { qps, arrivals: sweep.spacing(), cap: None };
         let at = steps!["sweeps", name, "arrivals"];
         return phases(&plan.phases, &sweep.phases, &load)
             .map(|phases| Rung { load, phases, at, speed: None })
@@ -240,9 +246,12 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
             .collect();
     }
     let rates = sweep.written("qps");
+    if rates.is_empty() && sweep.written("batch_size").is_empty() {
+        return recorded(plan, name, sweep);
+    }
     let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };
     let load = |value: &Scalar| match axis {
-        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.arrivals.clone(), cap: None }),
+        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.spacing(), cap: None }),
         _ => Some(Load::Closed { batch_size: whole(value)? }),
     };
     let rung = |(value, place): (Scalar, Vec<Step>)| {
@@ -257,9 +266,21 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
 fn replays(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let rung = |(value, place): (Scalar, Vec<Step>)| {
         let trace = resolve(&value.to_string(), &plan.scenarios)?.content.trace?;
-        let load = Load::Open { qps: trace.qps(), arrivals: Arrivals::default(), cap: None };
+        let load = Load::Open { qps: trace.qps(), arrivals: Process::Trace.into(), cap: None };
         let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
         Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: Some(trace.speed) })
+    };
+    sweep.written("scenario").into_iter().filter_map(rung).collect()
+}
+
+/// The load points of a sweep over profiles that bring their own rate.
+fn recorded(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
+    let rung = |(value, place): (Scalar, Vec<Step>)| {
+        let recorded = resolve(&value.to_string(), &plan.scenarios)?.arrivals?;
+        let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());
+        let load = Load::Open { qps: recorded.qps, arrivals, cap: None };
+        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
+        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: None })
     };
     sweep.written("scenario").into_iter().filter_map(rung).collect()
 }

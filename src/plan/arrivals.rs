@@ -11,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::model::Sweep;
 use super::process::{Gamma, GammaLong, Process, words_schema};
 use super::profile::{Bursts, Point, Profile, Ramp, Shape, Step};
 use crate::units::Decimal;
@@ -25,11 +26,6 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Whether it is what a plan that says nothing has.
-    pub(super) fn is_default(&self) -> bool {
-        *self == Arrivals::default()
-    }
-
     /// In one line, as a table shows it: `poisson`, `gamma cv 2`, `bursts 10s on, 20s off`.
     pub fn label(&self) -> String {
         match (&self.profile, self.process) {
@@ -42,6 +38,18 @@ impl Arrivals {
     /// The highest rate of a profile that is written in requests per second, and so brings its own rate.
     pub fn own_rate(&self) -> Option<Decimal> {
         self.profile.as_ref()?.own_rate()
+    }
+}
+
+impl Sweep {
+    /// How arrivals are spaced where neither an axis nor a scenario says it.
+    pub fn spacing(&self) -> Arrivals {
+        self.arrivals.clone().unwrap_or_default()
+    }
+
+    /// The highest rate of a profile of the rate that brings its own.
+    pub fn own_rate(&self) -> Option<Decimal> {
+        self.arrivals.as_ref()?.own_rate()
     }
 }
 

@@ -12,7 +12,9 @@ mod axis;
 mod check;
 mod client;
 pub mod compare;
+pub mod data;
 pub mod disclosure;
+mod elsewhere;
 mod endpoint;
 mod error;
 pub mod extra;
@@ -32,6 +34,7 @@ mod prefix;
 mod price;
 mod process;
 mod profile;
+pub mod profiled;
 mod read;
 mod record;
 mod recover;
@@ -64,6 +67,7 @@ use std::io::Read;
 use std::path::Path;
 
 pub use axis::is_axis;
+pub use elsewhere::Unreachable;
 pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use extra::Json;
 pub use files::{Disk, Files};
@@ -153,7 +157,12 @@ impl Loaded {
             [] => true,
             // One value, or one range, that stands for a list; one value that stands for a table of one field.
             [Step::Index(0)] => !is_list,
-            [Step::Key(field)] => is_leaf && ["for", "preset", "constant"].contains(&field.as_str()),
+            // A word that stands for a distribution, or another word for the same of it.
+            [Step::Key(field), ..] if field == "gamma" => is_leaf,
+            [Step::Key(field)] if field == "cv" || field == "burstiness" => {
+                found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
+            }
+            [Step::Key(field)] => is_leaf && ["for", "preset", "constant", "file"].contains(&field.as_str()),
             _ => false,
         };
         is_there.then(|| self.origin(path))?
@@ -223,6 +232,8 @@ pub fn parse_with(
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
         trace::find(plan, &recovered.tree, &mut loader);
+        data::find(plan, &recovered.tree, &mut loader);
+        profiled::find(plan, &recovered.tree, &mut loader);
         tokenizer::find(plan, &recovered.tree, name.parent().unwrap_or(Path::new("")), &mut loader);
         loader.found.extend(check::check(plan, &recovered.tree));
     }

@@ -15,6 +15,9 @@ pub use super::allow::{Allow, LintCode};
 pub use super::arrivals::Arrivals;
 pub use super::client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use super::compare::{Compare, MetricName};
+pub use super::data::{
+    Corpus, DataFile, DataNote, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource, data_notes,
+};
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
 pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
@@ -25,6 +28,7 @@ pub use super::prefix::{Cache, Prefix, PrefixOrder};
 pub use super::price::Owned;
 pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
+pub use super::profiled::ProfileFile;
 pub use super::record::RecordPatch;
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
@@ -269,6 +273,15 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
     pub trace: Option<TraceFile>,
+    /// A data set whose texts are sent: each record's first question, or with `base: D` its whole conversation. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json", "filter": { "prompt_tokens": { "max": 4000 } } }))]
+    pub data: Option<DataFile>,
+    /// An anonymous profile in the place of lengths, of what prompts share, of turns and, where the sweep says none, of a rate:
+    /// what `sweepline dataset profile` wrote. What is written beside it wins. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"data/profile.json")]
+    pub profile: Option<ProfileFile>,
     /// Texts that prompts share. No axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]
@@ -373,9 +386,9 @@ pub struct Sweep {
     pub after: OneOrMany<String>,
     /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
     /// the run, by a ramp, steps, bursts or a curve. Default poisson.
-    #[serde(default, skip_serializing_if = "Arrivals::is_default")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "poisson"))]
-    pub arrivals: Arrivals,
+    pub arrivals: Option<Arrivals>,
     /// Phases of this sweep, merged field by field over the plan's.
     #[serde(default)]
     pub phases: PhasesPatch,

@@ -20,6 +20,8 @@ pub enum Process {
     Poisson,
     /// Equal gaps.
     Constant,
+    /// Gaps as a trace has them: no process of a plan, but that of a run whose scenario replays one.
+    Trace,
     /// Gaps of a gamma distribution: more (cv above 1) or less (below 1) bursty than independent users.
     Gamma(Gamma),
 }
@@ -33,6 +35,7 @@ impl Process {
         match self {
             Process::Poisson => "poisson",
             Process::Constant => "constant",
+            Process::Trace => "trace",
             Process::Gamma(_) => "gamma",
         }
     }
@@ -42,6 +45,8 @@ impl Process {
         match self {
             Process::Poisson => 1.0,
             Process::Constant => 0.0,
+            // What it really is its file says; as of independent users where somebody has to guess.
+            Process::Trace => 1.0,
             Process::Gamma(gamma) => 1.0 / gamma.shape().sqrt(),
         }
     }

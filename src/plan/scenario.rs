@@ -1,11 +1,14 @@
 //! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::extra::{Json, lay};
-use super::lengths::{Lengths, WrittenLengths};
+use super::lengths::{Lengths, Rows, WrittenLengths};
 use super::mix::weights;
-use super::model::{Cache, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::model::{Cache, Corpus, DataFile, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::profiled::{ProfileFile, Profiled, Recorded, Sharing, TurnCount};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
 
@@ -34,7 +37,7 @@ pub struct Content {
     pub prompt_tokens: u32,
     /// Tokens asked for; where they differ, the most.
     pub output_tokens: u32,
-    /// Turns of a conversation; 1 where there is none.
+    /// Turns of a conversation; 1 where there is none; where they differ, the most.
     pub turns: u32,
     /// How conversations go on.
     #[serde(default, skip_serializing_if = "Talk::is_plain")]
@@ -45,9 +48,18 @@ pub struct Content {
     /// The trace that gives lengths and arrivals, and what prompts share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Replay>,
+    /// The data set whose texts are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Corpus>,
     /// Texts that prompts open with, shared by groups of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
+    /// What prompts have in common at their beginnings by a profile: a part of their length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Rows<Sharing>>,
+    /// Turns of conversations, where they differ from one to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_counts: Option<Rows<TurnCount>>,
     /// Whether prompts share anything at all.
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
     pub cache: Cache,
@@ -74,6 +86,12 @@ pub struct Resolved {
     pub stop: Vec<String>,
     /// Further fields of the body, an engine's own under its name.
     pub extra: Table<Json>,
+    /// When requests come, where a profile says it and the sweep does not.
+    pub arrivals: Option<Arc<Recorded>>,
+    /// A profile says, here or at a base, what is not said otherwise.
+    pub profiled: bool,
+    /// Arrivals of an open loop are conversations, as in the log of the profile.
+    pub opens_sessions: bool,
     /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
     pub mix: Vec<Member>,
 }
@@ -109,7 +127,10 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
         talk: Talk::PLAIN,
         lengths: None,
         trace: None,
+        data: None,
         prefix: None,
+        sharing: None,
+        turn_counts: None,
         cache: Cache::Warm,
     }
 }
@@ -122,15 +143,25 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 impl Content {
     /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
     pub fn least_context(&self) -> u64 {
-        let Content { system_tokens, prompt_tokens, output_tokens, prefix, .. } = self;
+        let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
+        if let Some(data) = data {
+            return data.most_tokens(1)[2].into();
+        }
         let prefix = prefix.map_or(0, |prefix| prefix.tokens);
         [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
     }
 
-    /// Requests that an arrival of an open loop brings: where conversations arrive, their turns, as far as none is cut short.
-    pub fn requests_per_arrival(&self) -> u32 {
+    /// Requests that an arrival of an open loop brings, on average: where conversations arrive, their turns, as far as none
+    /// is cut short.
+    pub fn requests_per_arrival(&self) -> f64 {
         let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
-        if arrive { self.turns } else { 1 }
+        if arrive { self.mean_turns() } else { 1.0 }
+    }
+
+    /// Turns of a conversation on average; 1 where there is none.
+    pub fn mean_turns(&self) -> f64 {
+        let counted = self.turn_counts.as_ref().map_or(f64::from(self.turns), Rows::mean);
+        self.data.as_ref().map_or(counted, |data| data.means(self.turns).turns)
     }
 }
 
@@ -159,6 +190,19 @@ impl Content {
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
 
+    /// Lays a profile over what is there.
+    fn take_profile(&mut self, profiled: &Profiled) {
+        let lengths = Lengths::Joint(profiled.lengths.clone());
+        (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
+        self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
+        if profiled.sharing.is_some() {
+            (self.sharing, self.prefix) = (profiled.sharing.clone(), None);
+        }
+        if let Some(counts) = &profiled.turns {
+            (self.reuse, self.turns, self.turn_counts) = (Reuse::Conversation, counts.most(), Some(counts.clone()));
+        }
+    }
+
     /// Lays a trace over the lengths that are there.
     fn take_trace(&mut self, replay: &Replay) {
         let most = |of: fn(&TraceRequest) -> u32| replay.requests.0.iter().map(of).max().unwrap_or(0);
@@ -166,6 +210,21 @@ impl Content {
         self.output_tokens = most(|request| request.output_tokens);
         self.lengths = None;
         self.trace = Some(replay.clone());
+    }
+
+    /// Lays a data set over the lengths that are there; of a conversation all its turns are sent.
+    fn take_data(&mut self, corpus: Corpus) {
+        self.turns = if self.reuse == Reuse::Conversation { corpus.most_turns() } else { 1 };
+        self.lengths = None;
+        self.data = Some(corpus);
+    }
+
+    /// Lays over a data set what its requests are to have of their own: turns and tokens asked for.
+    fn adjust_data(&mut self, turns: Option<u32>, output: Option<u32>) {
+        let Some(corpus) = &mut self.data else { return };
+        corpus.output_tokens = output.or(corpus.output_tokens);
+        self.turns = turns.unwrap_or(self.turns).min(corpus.most_turns());
+        [self.prompt_tokens, self.output_tokens, _] = corpus.most_tokens(self.turns);
     }
 }
 
@@ -182,6 +241,9 @@ impl Resolved {
             frequency_penalty: None,
             stop: Vec::new(),
             extra: Table::new(),
+            arrivals: None,
+            profiled: false,
+            opens_sessions: false,
             mix: Vec::new(),
         }
     }
@@ -240,6 +302,8 @@ impl Resolved {
             context_limit,
             context_cut,
             trace,
+            data,
+            profile,
             prefix,
             cache,
             stream,
@@ -253,9 +317,17 @@ impl Resolved {
             extra,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
+        if let Some(profiled) = profile.as_ref().and_then(ProfileFile::found) {
+            self.content.take_profile(profiled);
+            self.arrivals = profiled.arrivals.clone();
+            self.profiled = true;
+            // The times of a file of conversations are those of their beginnings.
+            self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
+        }
         self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
+        self.content.turn_counts.take_if(|_| turns.is_some());
         let talk = &mut self.content.talk;
         if let Some(think) = think {
             // No time to think is no think time.
@@ -263,11 +335,17 @@ impl Resolved {
         }
         talk.history = history.unwrap_or(talk.history);
         talk.sessions = sessions.unwrap_or(talk.sessions);
+        self.opens_sessions &= sessions.is_none();
         talk.context_limit = context_limit.or(talk.context_limit);
         talk.context_cut = context_cut.unwrap_or(talk.context_cut);
         if let Some(replay) = trace.as_ref().and_then(TraceFile::replay) {
             self.content.take_trace(replay);
         }
+        if let Some(corpus) = data.as_ref().and_then(DataFile::corpus) {
+            self.content.take_data(corpus);
+        }
+        self.content.adjust_data(*turns, *output_tokens);
+        self.content.sharing.take_if(|_| prefix.is_some());
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
         self.stream = stream.or(self.stream);

@@ -69,6 +69,13 @@ impl TokenizerPath {
     }
 }
 
+impl TokenizerPath {
+    /// The path as it is written, to be written otherwise, and where what it names lies.
+    pub(super) fn file(&mut self) -> (&mut String, Option<&Path>) {
+        (&mut self.written, self.found.as_ref().map(|found| found.path.as_path()))
+    }
+}
+
 impl From<String> for TokenizerPath {
     fn from(written: String) -> TokenizerPath {
         TokenizerPath { written, found: None }

@@ -45,14 +45,27 @@ pub struct TraceFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
+    /// Begin again when it has ended: from its first request, one last gap after its last, or where the window ends. Default
+    /// false: the load ends with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub repeat: bool,
     /// What was found in the file when the plan was loaded.
     #[serde(skip)]
     #[schemars(skip)]
     found: Option<Replay>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(super) lies_at: Option<PathBuf>,
 }
 
 fn one() -> Decimal {
     Decimal::new(1, 0)
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_fail(on_bad: &OnBad) -> bool {
@@ -84,7 +97,8 @@ impl Columns {
         })
     }
 
-    fn mapping(&self) -> Mapping {
+    /// As readers of files take it.
+    pub(super) fn mapping(&self) -> Mapping {
         let field = |(key, column): (&String, &String)| Some((key.parse().ok()?, column.clone()));
         let unit = self.0.get(TIME_UNIT).and_then(|unit| TIME_UNITS.iter().find(|(name, _)| name == unit));
         let time_unit = unit.map_or(TimeUnit::S, |(_, unit)| *unit);
@@ -92,7 +106,7 @@ impl Columns {
     }
 
     /// In one line, as it stands in identities.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         self.0.iter().map(|(field, column)| format!(" {field}={column}")).collect()
     }
 }
@@ -134,6 +148,9 @@ pub struct Replay {
     /// The part that is replayed: from and to, on the trace's clock; none: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
+    /// It begins again when it has ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeat: bool,
     /// The requests; no part of what is stored or compared, because the digest stands for them.
     #[serde(skip)]
     pub requests: TraceRequests,
@@ -171,7 +188,8 @@ pub struct TraceRequest {
 impl Replay {
     /// Requests per second at the speed of the replay, on average over its window.
     pub fn qps(&self) -> Decimal {
-        let seconds = self.length().secs() / self.speed.to_f64();
+        let length = if self.repeat { self.period() } else { self.length() };
+        let seconds = length.secs() / self.speed.to_f64();
         let rate = self.requests.0.len() as f64 / seconds.max(1e-9);
         // Six digits behind the point: an average has no more, and the digits are part of the run's identity.
         Decimal::new((rate * 1e6).round().clamp(1.0, 1e15) as i64, 6)
@@ -181,6 +199,18 @@ impl Replay {
     pub fn window(&self) -> [Nanos; 2] {
         let last = self.requests.0.last().map_or(Nanos::ZERO, |request| request.at);
         self.window.unwrap_or([Nanos::ZERO, Nanos(last.0.saturating_add(1))])
+    }
+
+    /// What one turn takes on the trace's clock, where it begins again: its window, or up to one last gap after its last request.
+    pub fn period(&self) -> Nanos {
+        let last_gap = match &self.requests.0[..] {
+            [.., before, last] => last.at.saturating_sub(before.at),
+            _ => Nanos::ZERO,
+        };
+        match self.window {
+            Some([from, to]) => to.saturating_sub(from),
+            None => self.length().saturating_add(last_gap),
+        }
     }
 
     /// How much of the trace's time is replayed: up to its last request.
@@ -228,7 +258,7 @@ pub(super) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
             continue;
         }
         match read(trace, &place.span(), loader, &mut known) {
-            Ok(replay) => trace.found = Some(replay),
+            Ok((replay, path)) => (trace.found, trace.lies_at) = (Some(replay), Some(path)),
             Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
         }
     }
@@ -239,7 +269,7 @@ fn read(
     span: &Span,
     loader: &Loader<'_>,
     known: &mut HashMap<(PathBuf, String), Replay>,
-) -> Result<Replay, Box<Diagnostic>> {
+) -> Result<(Replay, PathBuf), Box<Diagnostic>> {
     let written = &trace.file;
     let (_, canonical) = loader.locate(written, span)?;
     let path = loader.local(&canonical).ok_or_else(|| {
@@ -249,7 +279,7 @@ fn read(
     let (reading, window) = (trace.reading(), trace.window);
     let key = (path.clone(), format!("{reading} {window:?}"));
     if let Some(replay) = known.get(&key) {
-        return Ok(Replay { speed: trace.speed, ..replay.clone() });
+        return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
     }
     let cannot = |error: DatasetError| {
         let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
@@ -258,9 +288,16 @@ fn read(
     let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
     let options = Options { format: trace.format, mapping, on_bad, ..Options::default() };
     let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
-    let replay = Replay { sha256: digest(&path).map_err(cannot)?, reading, speed: trace.speed, window, requests };
+    let replay = Replay {
+        sha256: digest(&path).map_err(cannot)?,
+        reading,
+        speed: trace.speed,
+        window,
+        repeat: trace.repeat,
+        requests,
+    };
     known.insert(key, replay.clone());
-    Ok(replay)
+    Ok((replay, path))
 }
 
 /// Requests that can be replayed: neither too few nor too many, each with a time and lengths.

@@ -16,6 +16,6 @@ mod table;
 pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest};
 pub use curves::{bracket, curves, differ, title};
 pub use diagnosis::{Bound, diagnosis};
-pub use fronts::{fronts, on_fronts};
+pub use fronts::fronts;
 pub use run::{Detail, run};
 pub use table::{Line, results};

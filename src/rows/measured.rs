@@ -45,6 +45,7 @@ pub struct Measured {
     ended_ns: Maybe<u64>,
     connecting_ns: Maybe<u64>,
     read_delay_ns: Maybe<u64>,
+    content_wait_ns: Maybe<u64>,
     prompt_tokens: Maybe<u32>,
     cached_tokens: Maybe<u32>,
     output_tokens: Maybe<u32>,
@@ -100,6 +101,8 @@ optional! {
     connecting_ns: u64,
     /// Our read minus the kernel's stamp at the first token.
     read_delay_ns: u64,
+    /// Of the lateness: how long the content was waited for.
+    content_wait_ns: u64,
     /// Prompt tokens as the server counted them.
     prompt_tokens: u32,
     /// Prompt tokens the server took from its prefix cache.
@@ -174,6 +177,7 @@ impl From<&RequestRow> for Measured {
             ended_ns: row.ended_ns.into(),
             connecting_ns: together([row.dns_ns, row.connect_ns, row.tls_ns]).into(),
             read_delay_ns: row.read_delay_ns.into(),
+            content_wait_ns: row.content_wait_ns.into(),
             prompt_tokens: row.prompt_tokens.into(),
             cached_tokens: row.cached_tokens.into(),
             output_tokens: row.output_tokens.into(),
@@ -193,16 +197,8 @@ impl From<&RequestRow> for Measured {
 }
 
 /// Columns that no [`Measured`] needs; all of them may be null, and are read as if they were.
-pub(super) const UNUSED: [&str; 8] = [
-    "conversation",
-    "first_chunk_ns",
-    "connection",
-    "http_status",
-    "finish_reason",
-    "reasoning_tokens",
-    "content_wait_ns",
-    "text_digest",
-];
+pub(super) const UNUSED: [&str; 7] =
+    ["conversation", "first_chunk_ns", "connection", "http_status", "finish_reason", "reasoning_tokens", "text_digest"];
 
 /// The sum of the parts that are known; none where none is.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {

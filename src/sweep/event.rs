@@ -20,6 +20,8 @@ pub struct RunView {
     pub phases: Phases,
     /// What is asked of the server, and how fast.
     pub load: Load,
+    /// How many requests an arrival brings: the turns of a conversation, where arrivals are conversations.
+    pub requests_per_arrival: u32,
     /// The pause after it, in nanoseconds.
     pub cooldown_ns: u64,
 }
@@ -34,6 +36,7 @@ impl RunView {
             name: planned_name(run),
             phases: run.spec.phases,
             load: run.spec.load.clone(),
+            requests_per_arrival: run.spec.scenario.requests_per_arrival(),
             cooldown_ns: run.spec.between.cooldown.0,
         }
     }
@@ -42,7 +45,8 @@ impl RunView {
     /// [`window_ns`] says.
     pub fn expected_ns(&self) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
-        [idle.unwrap_or_default().0, stabilize.0, window_ns(&self.phases, &self.load), self.cooldown_ns]
+        let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
+        [idle.unwrap_or_default().0, stabilize.0, window, self.cooldown_ns]
             .iter()
             .fold(fill.0, |a, b| a.saturating_add(*b))
     }
@@ -50,15 +54,15 @@ impl RunView {
 
 /// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
 /// tells: the longer of `for` and the time in which so many are expected, at most `at_most`. Of a closed loop the server decides, so that
-/// `for` is all that is known.
-pub fn window_ns(phases: &Phases, load: &Load) -> u64 {
+/// `for` is all that is known. `requests_per_arrival` is of a server that as many conversations leave as come.
+pub fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: u32) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
     match (Course::new(load, phases), measure.min_requests) {
         (Some(course), Some(requests)) => {
             let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
             let start = phases.measure_start().secs();
-            let reached = course.at(course.expected(start) + requests as f64);
+            let reached = course.at(course.expected(start) + requests as f64 / f64::from(requests_per_arrival));
             // A rate that has sunk to 0 never brings them.
             let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
             shortest.max(needed.min(longest))
@@ -159,4 +163,40 @@ pub enum Event {
 pub trait Observer {
     /// Takes one event. Called on the coordinating thread, in order.
     fn event(&mut self, event: Event);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::Plan;
+
+    /// Seconds of the window that an open loop of 10 per second needs for 3 000 requests of this scenario.
+    fn window(scenario: serde_json::Value) -> f64 {
+        let plan: Plan = serde_json::from_value(json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "scenarios": { "s": scenario },
+            "phases": { "fill": "0s", "measure": { "for": "10s", "min_requests": 3_000, "at_most": "1h" } },
+            "sweeps": { "s": { "matrix": { "endpoint": "e", "model": "m", "scenario": "s", "qps": 10 } } },
+        }))
+        .expect("a plan");
+        let run = &expand(&plan).expect("expands").runs[0];
+        let view = RunView::new(1, run);
+        let around = view.expected_ns() - view.phases.stabilize.0 - view.cooldown_ns;
+        let window = window_ns(&view.phases, &view.load, view.requests_per_arrival);
+        assert_eq!(around, window);
+        window as f64 / 1e9
+    }
+
+    #[test]
+    fn an_arrival_that_is_a_conversation_brings_all_its_turns() {
+        let near = |seconds: f64, wanted: f64| assert!((seconds - wanted).abs() < 0.01, "{seconds} s, not {wanted} s");
+        near(window(json!({ "base": "B1" })), 300.0);
+        near(window(json!({ "base": "D", "turns": 6 })), 300.0);
+        near(window(json!({ "base": "D", "turns": 6, "sessions": "open" })), 50.0);
+        // Never shorter than `for`.
+        near(window(json!({ "base": "D", "turns": 600, "sessions": "open" })), 10.0);
+    }
 }

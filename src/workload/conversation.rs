@@ -3,7 +3,8 @@
 
 use crate::plan::ContextCut;
 
-use super::generator::{Generator, Prompt};
+use super::generator::Generator;
+use super::prompt::Prompt;
 use super::tokens::estimate;
 
 /// One turn that is over.
@@ -77,7 +78,7 @@ impl Conversation {
 
     fn goes_on(&mut self, generator: &Generator, answer: String, answer_tokens: u32) {
         let Some(prompt) = self.next.take() else { return };
-        let before = generator.lead_tokens().saturating_add(self.tokens);
+        let before = generator.lead_tokens(self.number).saturating_add(self.tokens);
         let tokens = prompt.intended_prompt_tokens.saturating_sub(before).saturating_add(answer_tokens);
         self.tokens = self.tokens.saturating_add(tokens);
         self.history.push(Exchange { user: prompt.user, answer, tokens });
@@ -86,7 +87,7 @@ impl Conversation {
 
     /// Makes the next prompt, and room for it within the context.
     fn prepare(&mut self, generator: &Generator) {
-        if self.turn >= generator.turns() {
+        if self.turn >= generator.turns(self.number) {
             return;
         }
         let mut prompt = generator.turn(self.number, self.turn);

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::plan::scenario::{Content, Reuse};
-use crate::plan::{Prefix, Replay};
+use crate::plan::{Corpus, Prefix, Replay};
 use crate::units::Seed;
 
 /// SHA-256 over what the texts of a run derive from. Twins, cold and warm, say the same: only their nonces differ.
@@ -17,7 +17,10 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
         talk: _,
         lengths,
         trace,
+        data,
         prefix,
+        sharing,
+        turn_counts,
         cache: _,
     } = content;
     let reuse: u8 = match reuse {
@@ -37,11 +40,20 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     if let Some(lengths) = lengths {
         hash.update(format!("lengths {lengths}\0"));
     }
-    if let Some(Replay { sha256, reading, speed: _, window, requests: _ }) = trace {
+    if let Some(Replay { sha256, reading, speed: _, window, repeat: _, requests: _ }) = trace {
         hash.update(format!("trace {sha256} {reading} {window:?}\0"));
+    }
+    if let Some(Corpus { order, output_tokens, source }) = data {
+        hash.update(format!("data {} {} {output_tokens:?}\0", source.texts, order.name()));
     }
     if let Some(Prefix { share, tokens, groups, order }) = prefix {
         hash.update(format!("prefix {share} {tokens} {groups} {}\0", order.name()));
+    }
+    if let Some(sharing) = sharing {
+        hash.update(format!("sharing {}\0", sharing.digest()));
+    }
+    if let Some(counts) = turn_counts {
+        hash.update(format!("turns {}\0", counts.digest()));
     }
     hash.finalize().into()
 }

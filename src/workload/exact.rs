@@ -6,12 +6,12 @@ use crate::plan::Api;
 
 use super::body;
 use super::estimated;
-use super::generator::Prompt;
 use super::nonce::Nonce;
+use super::prompt::Prompt;
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
 use super::tokenizer::{Tokenizer, TokenizerError};
-use super::tokens::CHARS_PER_TOKEN;
+use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::words::Topic;
 
 /// By what, and for which API, tokens are counted.
@@ -88,6 +88,11 @@ impl Exact {
         self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
     }
 
+    /// The tokens that a text has where it stands alone; the estimate where the tokenizer does not take it.
+    pub fn count(&self, text: &str) -> u32 {
+        self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
+    }
+
     /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the
     /// server puts around both is among them.
     pub fn first(
@@ -135,8 +140,13 @@ impl Exact {
         }
     }
 
+    /// Tokens of a text that stands alone; none where the tokenizer cannot take it.
+    pub fn bare(&self, text: &str) -> Option<u32> {
+        self.counting.tokenizer.bare_tokens(text).ok()
+    }
+
     /// Tokens of a prompt with this text of the user.
-    fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
+    pub fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
         let prompt = Prompt {
             system: around.lead.cloned(),
             user: text.to_owned(),

@@ -1,12 +1,15 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
+mod data;
+mod lead;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::plan::lengths::Range;
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::talk::Talk;
-use crate::plan::{Cache, ContextCut, History, TraceRequest};
+use crate::plan::{Cache, ContextCut, History};
 use crate::units::Seed;
 
 use super::digest::{derived, digest};
@@ -15,39 +18,16 @@ use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
 use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
-use super::prefix::{Groups, Opening, Texts};
+use super::prefix::{Groups, Texts};
+use super::prompt::{Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
+use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
 use super::words::Topic;
+use lead::Lead;
 
-/// What one request says anew; in a conversation the history comes on top.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// The system message, where the scenario has one.
-    pub system: Option<Arc<str>>,
-    /// The user's message.
-    pub user: String,
-    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
-    pub own_nonce: Option<String>,
-    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
-    pub intended_prompt_tokens: u32,
-    /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
-    /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.
-    pub reusable_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
-
-/// How long a request is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
-    /// Tokens of the user's text.
-    pub prompt_tokens: u32,
-    /// Tokens asked for.
-    pub output_tokens: u32,
-}
+use data::Drawn;
 
 /// Writes the prompts of one run.
 ///
@@ -69,20 +49,17 @@ pub struct Generator {
     sampler: Option<Sampler>,
     /// Where a trace says how long prompts are and what they share.
     replayed: Option<Replayed>,
+    /// Where a data set says what users say.
+    drawn: Option<Drawn>,
     groups: Option<Groups>,
+    /// Where a profile says what prompts share.
+    categories: Option<Categories>,
     group_texts: RefCell<Texts>,
+    turn_counts: Option<TurnCounts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
     /// Makes texts of exact lengths, where the model's tokenizer is known.
     exact: Option<Exact>,
-}
-
-/// What stands before the user's first message.
-struct Lead {
-    text: Option<Arc<str>>,
-    tokens: u32,
-    /// Of these, the leading ones that an earlier item opened with too.
-    shared: u32,
 }
 
 /// The system message and what it is about.
@@ -128,10 +105,15 @@ impl Generator {
         let answer_key = derived(&digest, b"answer");
         let think = content.talk.think.map(|think| Pauses::new(&think, derived(&digest, b"think")));
         let groups = content.prefix.map(|prefix| Groups::new(prefix, derived(&digest, b"prefix groups")));
-        let group_texts = RefCell::default();
-        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, derived(&digest, b"lengths")));
+        let lengths_key = derived(&digest, b"lengths");
+        let categories = content.sharing.as_ref();
+        let categories = categories.map(|rows| Categories::new(rows, content.lengths.as_ref(), lengths_key));
+        let sampler = content.lengths.as_ref().map(|lengths| Sampler::new(lengths, lengths_key));
         let keys = [b"trace blocks".as_slice(), b"trace texts"].map(|role| derived(&digest, role));
+        let turn_counts = content.turn_counts.as_ref();
+        let turn_counts = turn_counts.map(|rows| TurnCounts::new(rows, derived(&digest, b"turns")));
         let replayed = content.trace.as_ref().map(|trace| Replayed::new(trace, keys));
+        let drawn = content.data.as_ref().map(|data| Drawn::new(data, &derived(&digest, b"data order")));
         let content = content.clone();
         let mut generator = Generator {
             content,
@@ -143,8 +125,11 @@ impl Generator {
             system: None,
             sampler,
             replayed,
+            drawn,
             groups,
-            group_texts,
+            categories,
+            group_texts: RefCell::default(),
+            turn_counts,
             same: None,
             exact,
         };
@@ -190,6 +175,9 @@ impl Generator {
         if let Some(replayed) = &self.replayed {
             return self.replay(replayed, conversation);
         }
+        if let Some(drawn) = &self.drawn {
+            return self.said(drawn, conversation, turn);
+        }
         let lead = self.lead(conversation);
         let is_cold = self.content.cache == Cache::Cold;
         let own_nonce = if is_cold { self.own_nonce(conversation, turn) } else { None };
@@ -215,6 +203,9 @@ impl Generator {
 
     /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
+        if let Some(drawn) = &self.drawn {
+            return self.answered(drawn, conversation, turn);
+        }
         let mut dice = Dice::new(&self.answer_key, conversation, turn);
         let topic = self.topic(conversation);
         self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
@@ -244,47 +235,6 @@ impl Generator {
         }
     }
 
-    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
-    fn lead(&self, item: u64) -> Lead {
-        let system = self.system.as_ref();
-        let mut lead = Lead {
-            text: system.map(|system| Arc::clone(&system.text)),
-            tokens: system.map_or(0, |system| system.tokens),
-            shared: system.map_or(0, |system| system.tokens),
-        };
-        let Some(groups) = &self.groups else { return lead };
-        let opening = groups.opening(item);
-        let (text, tokens) = match opening {
-            Opening::Shared { group, .. } => self
-                .group_texts
-                .borrow_mut()
-                .get(group, || self.opening_text(b"prefix", group.into(), Scope::Group(group))),
-            Opening::Own => {
-                let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item));
-                (text.into(), tokens)
-            }
-        };
-        if matches!(opening, Opening::Shared { known: true, .. }) {
-            lead.shared += tokens;
-        }
-        lead.tokens += tokens;
-        lead.text = Some(match lead.text {
-            Some(system) => format!("{system}\n\n{text}").into(),
-            None => text,
-        });
-        lead
-    }
-
-    /// A text of the prefix's length; the nonce stands in front where no system message comes before.
-    fn opening_text(&self, role: &[u8], item: u64, scope: Scope) -> (String, u32) {
-        let tokens = self.groups.as_ref().map_or(0, Groups::tokens);
-        let nonce = if self.system.is_none() { self.nonce } else { None };
-        let nonce = nonce.map(|key| Nonce::new(key, scope));
-        let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
-        let topic = dice.topic();
-        self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
-    }
-
     /// The nonce of a request that shall share nothing with any other.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
@@ -293,46 +243,33 @@ impl Generator {
         Some(text)
     }
 
-    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, history and system message left
-    /// out: without making its text.
+    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, without what stands before the user's
+    /// first message and the history: without making its text.
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
-        if let Some(sampler) = &self.sampler {
-            return sampler.draw(item, turn);
-        }
-        if let Some(replayed) = &self.replayed {
-            let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
-            return Lengths { prompt_tokens, output_tokens };
-        }
-        let Content { prompt_tokens, output_tokens, .. } = self.content;
-        Lengths { prompt_tokens, output_tokens }
+        let lengths = self.whole_lengths(item, turn);
+        let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
+        Lengths { prompt_tokens: lengths.prompt_tokens - shared, ..lengths }
     }
 
     /// The most tokens that a prompt has, history left out.
     pub fn most_prompt_tokens(&self) -> u32 {
-        self.content.prompt_tokens.saturating_add(self.lead_tokens())
-    }
-
-    /// Tokens of what stands before the user's first message: system message and shared text.
-    pub fn lead_tokens(&self) -> u32 {
-        let groups = self.groups.as_ref().map_or(0, Groups::tokens);
-        self.system.as_ref().map_or(0, |system| system.tokens) + groups
+        // What is read has its system message in this.
+        let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
+        self.content.prompt_tokens.saturating_add(lead)
     }
 
     /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
     /// exact, a chat template leaves no room for less.
     pub fn shortest_prompt(&self) -> Option<u32> {
-        Some(self.exact.as_ref()?.shortest(self.lead_tokens() > 0))
+        // A text of a data set is as long as it is.
+        let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
+        Some(exact.shortest(self.has_lead()))
     }
 
     /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
     pub fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
-    }
-
-    /// Turns of a conversation; 1 in the other scenarios.
-    pub fn turns(&self) -> u32 {
-        if self.content.reuse == Reuse::Conversation { self.content.turns } else { 1 }
     }
 
     /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
@@ -374,9 +311,11 @@ impl Generator {
     }
 
     /// Whether later turns of a conversation may stand at the front of a prompt.
-    fn may_open_a_prompt(&self) -> bool {
+    fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
-        context_limit.is_some() && context_cut == ContextCut::OldestTurns && self.lead_tokens() == 0
+        let is_bare = self.system.is_none() && self.groups.is_none();
+        let read = self.drawn.as_ref().map_or(0, |drawn| self.lead_of_data(drawn, item));
+        context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
     /// How far the nonce of a user's message reaches; `None` where the message has none.
@@ -384,7 +323,7 @@ impl Generator {
         match self.content.reuse {
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
-            Reuse::Conversation => self.may_open_a_prompt().then_some(Scope::Request(item, turn)),
+            Reuse::Conversation => self.may_open_a_prompt(item).then_some(Scope::Request(item, turn)),
             Reuse::SamePrompt | Reuse::SharedSystem => {
                 (self.system.is_none() && self.groups.is_none()).then_some(Scope::Attempt)
             }

@@ -38,14 +38,19 @@ impl Replayed {
         Replayed { requests, reusable, block_key, own_key }
     }
 
-    /// Request `k` from 0. Contents are made ahead, so more are asked for than the trace has: it begins again.
+    /// Request `k` from 0. More are asked for than the trace has where it is repeated, and where contents are made ahead.
     pub(super) fn request(&self, k: u64) -> &TraceRequest {
         &self.requests[self.at(k)]
     }
 
-    /// Leading prompt tokens of request `k` that an earlier one brought along.
+    /// Leading prompt tokens of request `k` that an earlier one brought along. Where the trace has begun again, an earlier turn
+    /// brought all its blocks.
     pub(super) fn reusable(&self, k: u64) -> u32 {
-        self.reusable[self.at(k)]
+        if k < self.requests.len() as u64 {
+            return self.reusable[self.at(k)];
+        }
+        let TraceRequest { prompt_tokens, blocks, .. } = self.request(k);
+        u32::try_from(blocks.len()).unwrap_or(u32::MAX).saturating_mul(BLOCK_TOKENS).min(*prompt_tokens)
     }
 
     fn at(&self, k: u64) -> usize {
@@ -108,7 +113,7 @@ mod tests {
         };
         let requests = TraceRequests(requests.iter().map(request).collect());
         let (sha256, reading) = (String::new(), String::new());
-        let replay = Replay { sha256, reading, speed: Decimal::new(1, 0), window: None, requests };
+        let replay = Replay { sha256, reading, speed: Decimal::new(1, 0), window: None, repeat: false, requests };
         Replayed::new(&replay, [[1; 32], [2; 32]])
     }
 
@@ -135,6 +140,11 @@ mod tests {
             assert!(common(&texts[3], &texts[4]) < 100, "what no block names is a text of its own");
         }
         assert_eq!((0..6).map(|k| trace.reusable(k)).collect::<Vec<_>>(), [0, 1024, 600, 0, 0, 0]);
+        assert_eq!(
+            (6..12).map(|k| trace.reusable(k)).collect::<Vec<_>>(),
+            [1300, 1300, 600, 0, 0, 3],
+            "the second turn"
+        );
         assert_eq!(trace.request(6).prompt_tokens, 1300, "what is made ahead of the end is thrown away");
     }
 }

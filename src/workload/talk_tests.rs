@@ -71,7 +71,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
         let mut cuts = 0;
         for (turn, (history, prompt)) in turns.iter().enumerate() {
             let tokens: u32 = history.iter().map(|one| estimate(&one.user) + estimate(&one.answer)).sum();
-            assert_eq!(prompt.intended_prompt_tokens, generator.lead_tokens() + tokens + estimate(&prompt.user));
+            assert_eq!(prompt.intended_prompt_tokens, generator.lead_tokens(0) + tokens + estimate(&prompt.user));
             assert!(prompt.intended_prompt_tokens + prompt.output_tokens <= 300, "{turn}: {prompt:?}");
             // Whole turns, the newest ones.
             let kept: Vec<&String> = history.iter().map(|one| &one.user).collect();
@@ -80,8 +80,8 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             assert!(kept.into_iter().eq(&newest), "{turn}");
             let is_cut = turn > 0 && history.len() < turns[turn - 1].0.len() + 1;
             cuts += usize::from(is_cut);
-            let known = generator.lead_tokens() + if is_cut { 0 } else { tokens };
-            assert_eq!(prompt.reusable_tokens, if turn == 0 { generator.lead_tokens() } else { known }, "{turn}");
+            let known = generator.lead_tokens(0) + if is_cut { 0 } else { tokens };
+            assert_eq!(prompt.reusable_tokens, if turn == 0 { generator.lead_tokens(0) } else { known }, "{turn}");
             // Whatever comes to stand first tells this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");

@@ -91,6 +91,12 @@ fn curves_say_where_servers_bend() {
     assert!(ends[0] <= ends[1] && ends[1] <= ends[2] && (19.0..60.0).contains(&ends[1]), "{rung:#}");
     assert_eq!(ttft["interval"], "order statistics of requests");
 
+    let rows = lab.ok(&["export", "plan.yaml", "--rows", "curves", "--format", "json"]).json();
+    assert_eq!(rows.as_array().unwrap().len(), 3 + 3 + 4);
+    let row = of(&rows, "ladder", "two");
+    assert_eq!((&row["load_axis"], &row["load"], &row["objective"]), (&"qps".into(), &5.0.into(), &"holds".into()));
+    assert_eq!((&row["ttft_p50_ms"], &row["ttft_p50_interval"]), (&ttft["value"], &ttft["interval"]), "{row:#}");
+
     let text = lab.ok(&["curves", "plan.yaml", "--only", "sweep == 'closed'"]).stdout;
     assert!(text.contains("requests in flight, between") && text.contains("Pareto front"), "{text}");
     assert!(!text.contains("from the schedule"), "no open loop is shown: {text}");

@@ -69,6 +69,27 @@ fn requests_are_as_long_as_the_plan_says() {
     }
     are_the_same_on_both_endpoints(runs.values());
     buckets_add_up(&lab, runs.values());
+    turns_add_up(&lab, runs.values());
+}
+
+/// Every metric is there by turn of a conversation, and the turns hold all requests; other runs have none.
+fn turns_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
+    let table = lab.ok(&["export", "--rows", "turns", "--format", "json"]).json();
+    let rows = table.as_array().unwrap();
+    for run in runs {
+        let turns: Vec<&serde_json::Value> = rows.iter().filter(|row| row["run_id"] == run.json["id"]).collect();
+        if scenario(run) != "talk" {
+            assert!(turns.is_empty(), "{turns:?}");
+            continue;
+        }
+        let numbers: Vec<u64> = turns.iter().map(|row| row["turn"].as_u64().unwrap()).collect();
+        assert!(numbers.len() > 1 && numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
+        let measured = run.records.iter().filter(|record| record.row.phase == Phase::Measure).count();
+        let requests: u64 = turns.iter().map(|row| row["requests"].as_u64().unwrap()).sum();
+        assert_eq!(requests, measured as u64);
+    }
+    let markdown = lab.ok(&["export", "--rows", "turns", "--format", "markdown"]).stdout;
+    assert!(markdown.lines().next().unwrap().contains("| turn |"), "{markdown}");
 }
 
 /// Every metric is there by bucket of length too, and the buckets hold all requests.

@@ -21,6 +21,8 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("prefix", "qps == 2 and repeat < 1", 3),
     ("mix", "repeat == 0", 2),
     ("trace", "repeat < 1", 2),
+    ("dataset", "qps == 16 and repeat < 1", 3),
+    ("profile", "repeat < 1 and (sweep == 'recorded' or qps == 4)", 2),
 ];
 
 fn folder() -> PathBuf {
@@ -112,6 +114,16 @@ fn the_mix_runs() {
 #[test]
 fn the_trace_plan_runs() {
     is_run_at_small_scale("trace");
+}
+
+#[test]
+fn the_data_set_plan_runs() {
+    is_run_at_small_scale("dataset");
+}
+
+#[test]
+fn the_profile_plan_runs() {
+    is_run_at_small_scale("profile");
 }
 
 #[test]

@@ -156,6 +156,7 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
     // A trace is no text of the plan: it lies where it lies, relative to the plan, and has to be there for the frozen one too.
     let trace = include_str!("../../plans/data/conversations.jsonl");
     lab.write("data/conversations.jsonl", trace);
+    lab.write("data/profile.json", include_str!("../../plans/data/profile.json"));
     for file in &files {
         lab.ok(&["freeze", file, "-o", "a.lock"]);
         assert_eq!(ids(&lab, &[file]), ids(&lab, &["a.lock"]), "{file}");
@@ -197,6 +198,21 @@ fn a_lock_says_where_every_value_comes_from() {
     assert!(lock.starts_with(&format!("# frozen by sweepline {}", env!("CARGO_PKG_VERSION"))), "{lock}");
     for id in ids(&lab, &["plans/p.yaml", "--set", "vars.n=4", "--set", "phases.drain=3s"]) {
         assert!(lock.contains(&format!("# run {id} ")), "{id} is not in\n{lock}");
+    }
+}
+
+#[test]
+fn a_lock_knows_what_was_written_in_other_words() {
+    let lab = lab();
+    for (arrivals, line) in [
+        ("gamma cv 2", "cv: 2"),
+        ("{ gamma: { burstiness: 0.25 } }", "cv: 2"),
+        ("{ bursts: { on: 1s, off: 1s }, process: gamma cv 3 }", "cv: 3"),
+    ] {
+        lab.write("plans/p.yaml", &PLAN.replace("qps: 20 }", &format!("qps: 20 }}, arrivals: {arrivals}")));
+        let lock = lab.ok(&["freeze", "plans/p.yaml"]).stdout;
+        let found = lock.lines().find(|found| found.trim_start().starts_with(line)).unwrap_or_else(|| panic!("{lock}"));
+        assert!(found.ends_with("# plans/p.yaml:10"), "{arrivals}: {found}");
     }
 }
 

@@ -66,6 +66,33 @@ fn a_trace_is_replayed_as_it_was() {
 }
 
 #[test]
+fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(20));
+    // 20 requests 20 ms apart are 400 ms with the last gap: two and a half turns in a second.
+    lab.write("plan.yaml", &plan("a", "file: trace.jsonl, repeat: true"));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let mut sent = sent(&run);
+    sent.retain(|(_, scheduled, ..)| *scheduled < 1_000_000_000);
+    assert_eq!(sent.len(), 50, "{sent:?}");
+    for (number, scheduled, prompt, _) in &sent {
+        assert_eq!(*scheduled, number * 20_000_000);
+        assert_eq!(*prompt, sent[*number as usize % 20].2);
+    }
+    assert_eq!(run.json["spec"]["load"]["open"]["qps"].as_f64(), Some(50.0));
+    // What was not sent in time has no text.
+    let rows = || run.records.iter().map(|record| &record.row).filter(|row| row.reusable_tokens.is_some());
+    for row in rows().filter(|row| row.request >= 20) {
+        assert_eq!(row.reusable_tokens, Some(row.intended_prompt_tokens), "{row:?}");
+    }
+    let sum = |of: fn(&sweepline::rows::RequestRow) -> u32| rows().map(|row| f64::from(of(row))).sum::<f64>();
+    let declared = 100.0 * sum(|row| row.reusable_tokens.unwrap()) / sum(|row| row.intended_prompt_tokens);
+    let cached = 100.0 * sum(|row| row.cached_tokens.unwrap_or(0)) / sum(|row| row.prompt_tokens.unwrap_or(0));
+    assert!((declared - cached).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
+}
+
+#[test]
 fn blocks_are_shared_as_the_trace_says() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
@@ -148,4 +175,21 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     let outside = lab.run(&["check", "inner/plan.yaml"]);
     assert!(outside.code == Some(2) && outside.stderr.contains("E031"), "{outside:?}");
     lab.ok(&["check", "inner/plan.yaml", "--allow-outside"]);
+}
+
+#[test]
+fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace(20));
+    lab.write("plan.yaml", &plan("a", "file: trace.jsonl"));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    assert_eq!(run.json["spec"]["load"]["open"]["arrivals"], "trace");
+    // What is stored is read again: the run is there and is not done twice.
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(preview["runs"][0]["state"], "cached", "{preview}");
+    // No plan says it.
+    lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
+    let check = lab.run(&["check", "word.yaml"]);
+    assert!(check.code == Some(2) && check.stderr.contains("`trace` is no way to space arrivals"), "{check:?}");
 }

@@ -7,6 +7,7 @@
 
 mod bracket;
 mod figure;
+mod fronts;
 pub mod knee;
 pub mod pareto;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use super::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 
 pub use bracket::{Bracket, Judged, together};
 pub use figure::{FIGURES, Figure, Reading};
+pub use fronts::{FRONTS, Front, groups, on_fronts};
 pub use knee::{Knee, Step};
 
 /// What the load of a curve is counted in.

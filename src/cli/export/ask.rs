@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, curves, fits, lengths, matching, wide};
+use crate::export::{Column, NoPivot, Sheet, curves, fits, matching, parts, wide};
 
 use super::super::Failure;
 use super::source::Source;
@@ -17,17 +17,20 @@ pub enum Rows {
     Classes,
     /// A bucket of prompt or output tokens of a run whose requests differ in length.
     Lengths,
+    /// A turn of a run of conversations.
+    Turns,
+    /// A load of a curve, over its repeats.
+    Curves,
     /// A request.
     Requests,
     /// A token event of a request, with the gap before it.
     Events,
-    /// A load of a curve: the repeats of what is alike but for its load (needs a PLAN).
-    Curves,
 }
 
 impl Rows {
     /// All kinds, in the order of a workbook's sheets.
-    pub const ALL: [Rows; 6] = [Rows::Runs, Rows::Curves, Rows::Classes, Rows::Lengths, Rows::Requests, Rows::Events];
+    pub const ALL: [Rows; 7] =
+        [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
     /// The name on the command line, and of the sheet.
     pub fn name(self) -> &'static str {
@@ -35,9 +38,10 @@ impl Rows {
             Rows::Runs => "runs",
             Rows::Classes => "classes",
             Rows::Lengths => "lengths",
+            Rows::Turns => "turns",
+            Rows::Curves => "curves",
             Rows::Requests => "requests",
             Rows::Events => "events",
-            Rows::Curves => "curves",
         }
     }
 }
@@ -62,8 +66,8 @@ impl Columns<'_> {
         let table = source.table(rows);
         match (self.patterns, rows) {
             ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
-            ([], Rows::Lengths) if self.brief => Ok(brief(table, source.axes(), &lengths::BRIEF)),
             ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),
+            ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &parts::BRIEF)),
             ([], _) => Ok(table),
             (patterns, _) => {
                 let kept =

@@ -4,14 +4,16 @@
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::analysis::lengths::{buckets, measure_bucket};
+use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::slo::SloTest;
+use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{
     Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
 };
+use crate::export::parts::Turn;
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, curves, events, lengths, requests, wide};
+use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, curves, events, parts, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
 use crate::report::{Detail, Line, results, run as page};
 use crate::rows::{
@@ -129,6 +131,9 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         started: "2026-11-22T00:00:00Z".into(),
         verdict: judge(run.rows(), &through, facts, &Validity::default(), Some(&slo)),
         metrics: measure(run.rows(), (&through, &gaps), facts),
+        slo: tests.clone(),
+        cost: None,
+        tokens: MeanTokens::of(run.rows(), facts),
         plan_metrics: PlanMetrics { goodput: goodput(run.rows(), facts, &thresholds), ..PlanMetrics::default() },
     };
     let Ok(classes) = classes(run, facts, ["=1+1\u{1b}[2J|\n".to_owned(), "never".to_owned()]);
@@ -190,7 +195,13 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         (bucket, metrics)
     });
     let measured: Vec<_> = measured.collect();
-    written(&|| lengths::sheet(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
+    written(&|| parts::sheet::<Bucket>(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
+    let measured = turns(run.rows(), facts).into_iter().map(|turn| {
+        let Ok(metrics) = measure_turn(&run, turn, facts);
+        (Turn(turn), metrics)
+    });
+    let measured: Vec<_> = measured.collect();
+    written(&|| parts::sheet(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
     let point = curve::Run {
         sweep: "s",
         labels,
@@ -202,7 +213,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         tokens: MeanTokens::of(run.rows(), facts),
     };
     let on_curve = curve::curves(&[point, point], true);
-    written(&|| curves::sheet(&on_curve, &axes))?;
+    written(&|| curves::sheet(&axes, None, &on_curve))?;
     let stored = StoredRun { labels: labels.clone(), started: row.started.clone(), metrics: row.metrics.clone() };
     prop_assert!(runs_parquet::bytes(vec![stored]).is_ok());
 

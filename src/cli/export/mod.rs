@@ -131,9 +131,6 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     if written == Written::Parquet && of_runs && !args.columns.is_empty() {
         return usage("runs.parquet has all columns; --columns is for the other formats and rows".to_owned());
     }
-    if kinds.contains(&Rows::Curves) && args.plan.is_none() {
-        return usage("curves are of a plan: name the PLAN whose runs are meant".to_owned());
-    }
     let binary = written == Written::Xlsx || (written == Written::Parquet && !of_runs);
     if binary && args.output.is_none() {
         return usage(format!("{} is no text: name a file with -o FILE", written.name()));

@@ -3,14 +3,16 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use crate::analysis::lengths::{buckets, measure_bucket};
-use crate::analysis::slo::{self, SloTest};
-use crate::analysis::{MeanTokens, OfClass, PlanMetrics, curve};
+use crate::analysis::curve::{self, Run};
+use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
+use crate::analysis::turns::{measure_turn, turns};
+use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
+use crate::export::parts::{self, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
-use crate::export::{Sheet, curves, events, lengths, requests};
+use crate::export::{Sheet, curves, events, requests};
 use crate::plan::Plan;
-use crate::rows::{Replay, RunLabels, Table};
+use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
@@ -28,24 +30,14 @@ struct Chosen {
     labels: RunLabels,
 }
 
-/// What is read of all runs at once.
-#[derive(Default)]
-struct Read {
-    /// A row of each run.
-    runs: Vec<RunRow>,
-    /// What else its place on a curve needs: the objective, tested on it, and how long its requests were.
-    points: Vec<(Vec<SloTest>, MeanTokens)>,
-    /// The rows of all classes.
-    classes: Vec<RunRow>,
-}
-
 /// The runs of an export.
 pub struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
     axes: Vec<String>,
-    read: OnceCell<Read>,
+    /// Rows of the runs, and those of their classes.
+    rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
     /// What could not be read while a table was written.
     failure: RefCell<Option<StoreError>>,
 }
@@ -65,7 +57,7 @@ impl<'a> Source<'a> {
         };
         let axes = runs::axes(chosen.iter().map(|run| &run.labels));
         let plan = workspace.map(Workspace::plan);
-        Ok(Source { store, plan, chosen, axes, read: OnceCell::new(), failure: RefCell::new(None) })
+        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), failure: RefCell::new(None) })
     }
 
     /// Further axes of any of the runs.
@@ -93,8 +85,8 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
-            Rows::Curves => self.plan.is_some() && !wide,
-            Rows::Lengths => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Lengths | Rows::Turns => !wide && self.table(rows).rows.next().is_some(),
+            Rows::Curves => !wide && self.curves().iter().any(|curve| curve.rungs.len() > 1),
             Rows::Requests => {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
@@ -116,52 +108,33 @@ impl<'a> Source<'a> {
 
     /// The rows of runs or of classes. A run that cannot be read is left out, and its error kept.
     pub fn rows(&self, rows: Rows) -> &[RunRow] {
-        let Read { runs, classes, .. } = self.read();
-        if rows == Rows::Classes { classes } else { runs }
-    }
-
-    fn read(&self) -> &Read {
-        self.read.get_or_init(|| {
-            let mut read = Read::default();
+        let (runs, classes) = self.rows.get_or_init(|| {
+            let (mut runs, mut classes) = (Vec::new(), Vec::new());
             for run in &self.chosen {
                 let Some(mut answered) = self.kept(answers::read(self.store, &run.record, self.plan)) else { continue };
                 answered.labels = run.labels.clone();
                 let (plan, sweep) = (self.plan.map(|plan| plan.name.clone()), run.sweep.clone());
-                read.classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
-                read.points.push((std::mem::take(&mut answered.slo), answered.tokens));
-                read.runs.push(run_row(plan, sweep, &run.record, answered));
+                classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
+                runs.push(run_row(plan, sweep, &run.record, answered));
             }
-            read
-        })
+            (runs, classes)
+        });
+        if rows == Rows::Classes { classes } else { runs }
     }
 
-    /// The table of curves; invalid runs are left out and counted.
-    fn curves(&self) -> Sheet<'_> {
-        let Read { runs, points, .. } = self.read();
-        let limit = self.plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million).map(|limit| limit.to_f64());
-        let on_curve: Vec<curve::Run> = runs
-            .iter()
-            .zip(points)
-            .map(|(row, (tests, tokens))| curve::Run {
-                sweep: row.sweep.as_deref().unwrap_or_default(),
-                labels: &row.labels,
-                metrics: &row.metrics,
-                plan_metrics: &row.plan_metrics,
-                verdict: &row.verdict,
-                slo: tests,
-                cost: limit.map(|limit| slo::cost(row.plan_metrics.cost_per_million_output_tokens, limit)),
-                tokens: *tokens,
-            })
-            .collect();
-        curves::sheet(&curve::curves(&on_curve, false), &self.axes)
+    /// The curves of the runs; invalid ones are left out of their figures.
+    fn curves(&self) -> Vec<curve::Curve<'_>> {
+        let points: Vec<Run> = self.rows(Rows::Runs).iter().map(point).collect();
+        curve::curves(&points, false)
     }
 
     /// The table of one kind of rows.
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
-            Rows::Curves => self.curves(),
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
-            Rows::Lengths => lengths::sheet(&self.axes, self.until_failure(|run| self.buckets(run))),
+            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
+            Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
+            Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.until_failure(|run| {
@@ -186,12 +159,10 @@ impl<'a> Source<'a> {
         self.chosen.iter().map_while(move |run| if whole() { self.kept(read(run)) } else { None })
     }
 
-    /// A run by length, measured.
-    fn buckets(&self, run: &Chosen) -> Result<lengths::BucketsOfRun, StoreError> {
-        let (read, facts) = (self.store.read(&run.record)?, &run.record.facts);
-        let measured = |bucket| Ok((bucket, measure_bucket(&read, bucket, facts)?));
-        let measured: Result<Vec<_>, StoreError> = buckets(read.rows(), facts).into_iter().map(measured).collect();
-        Ok((run.labels.clone(), measured?))
+    /// A run in parts, measured.
+    fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
+        let read = self.store.read(&run.record)?;
+        Ok((run.labels.clone(), measure(&read, &run.record.facts)?))
     }
 
     /// What was read; of the errors the first is kept.
@@ -216,6 +187,18 @@ impl<'a> Source<'a> {
         };
         runs.map(stored).collect()
     }
+}
+
+/// How a run is measured in parts.
+type Measure<P> = fn(&RunReader, &Facts) -> Result<Vec<(P, RunMetrics)>, RowsError>;
+
+fn by_length(run: &RunReader, facts: &Facts) -> Result<Vec<(Bucket, RunMetrics)>, RowsError> {
+    let buckets = buckets(run.rows(), facts).into_iter();
+    buckets.map(|bucket| Ok((bucket, measure_bucket(run, bucket, facts)?))).collect()
+}
+
+fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, RowsError> {
+    turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
 fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
@@ -255,6 +238,9 @@ pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecor
         verdict: answered.verdict.clone(),
         metrics: one.metrics.clone(),
         plan_metrics: PlanMetrics::default(),
+        slo: Vec::new(),
+        cost: None,
+        tokens: MeanTokens::default(),
     };
     answered.classes.iter().map(row).collect()
 }
@@ -270,5 +256,15 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
         verdict: answered.verdict,
         metrics: answered.metrics,
         plan_metrics: answered.plan_metrics,
+        slo: answered.slo,
+        cost: answered.cost,
+        tokens: answered.tokens,
     }
+}
+
+/// A run as a point of a curve.
+fn point(row: &RunRow) -> Run<'_> {
+    let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
+    let sweep = sweep.as_deref().unwrap_or_default();
+    Run { sweep, labels, metrics, plan_metrics, verdict, slo, cost: *cost, tokens: *tokens }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::expand::{Expansion, RunId, explicit};
-use crate::plan::{self, Format, Loaded, Step};
+use crate::expand::{Expansion, RunId};
+use crate::plan::{self, Disk, Format, Loaded, Options, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
 
@@ -30,7 +30,7 @@ pub struct Lock {
 
 impl Lock {
     /// Reads and checks a lock.
-    pub fn read(path: &Path) -> Result<Lock, Failure> {
+    pub fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::Usage(format!("the lock {shown} cannot be read: {error}")))?;
@@ -40,7 +40,8 @@ impl Lock {
         };
         let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();
         let ids = text.lines().filter_map(id).collect();
-        Ok(Lock { loaded: plan::parse(path, &text, Format::Yaml)?, ids, version })
+        let options = Options { allow_outside, ..Options::default() };
+        Ok(Lock { loaded: plan::parse_with(path, &text, Format::Yaml, &options, &Disk)?, ids, version })
     }
 }
 
@@ -49,17 +50,16 @@ pub fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.runs.iter().map(|run| run.id).collect()
 }
 
-/// The text of a lock.
-pub fn text(loaded: &Loaded, expansion: &Expansion) -> String {
+/// The text of a lock of `plan`, which is the loaded one with nothing left open.
+pub fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = plain(&loaded.file().display().to_string());
     let mut text = format!(
         "{VERSION}{version}, from {file}: every value with its origin, the ids of the runs at the end.\n\
          # `sweepline run --frozen FILE PLAN` refuses when the plan's runs are others.\n"
     );
-    let plan = serde_json::to_value(explicit(&loaded.plan)).unwrap_or(Value::Null);
-    if let Value::Object(mut plan) = plan {
-        arrivals(&mut plan);
+    let plan = serde_json::to_value(plan).unwrap_or(Value::Null);
+    if let Value::Object(plan) = plan {
         table(&plan, &mut Vec::new(), &|path| origin(loaded, path), &mut text);
     }
     let ids = ids(expansion);
@@ -69,17 +69,6 @@ pub fn text(loaded: &Loaded, expansion: &Expansion) -> String {
         text.push_str(&format!("{RUN}{} {} {}\n", run.id, plain(&run.sweep), plain(&name(&run.spec))));
     }
     text
-}
-
-/// The default spacing of arrivals is left out of what a plan says; here it is said of every open loop.
-fn arrivals(plan: &mut Map<String, Value>) {
-    let Some(Value::Object(sweeps)) = plan.get_mut("sweeps") else { return };
-    for sweep in sweeps.values_mut().filter_map(Value::as_object_mut) {
-        let has = |axis: &str| sweep.get("matrix").is_some_and(|matrix| matrix.get(axis).is_some());
-        if has("qps") && !has("arrivals") && !sweep.contains_key("arrivals") {
-            sweep.insert("arrivals".to_owned(), crate::plan::Arrivals::default().label().into());
-        }
-    }
 }
 
 /// Where a value comes from.

@@ -4,11 +4,12 @@
 mod lock;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::expand::expand;
+use crate::expand::{expand, explicit};
+use crate::plan::{Loaded, Plan, Unreachable};
 
 use super::changes::Changes;
 use super::diff::{self, Side};
@@ -32,13 +33,28 @@ pub struct FreezeArgs {
 pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     let loaded = args.changes.load(&args.plan)?;
     let expansion = expand(&loaded.plan)?;
-    let text = lock::text(&loaded, &expansion);
+    let text = lock::text(&loaded, &plan_of_lock(&args, &loaded)?, &expansion);
     match &args.output {
         None => output::print(&text)?,
         Some(path) => std::fs::write(path, text)
             .map_err(|error| Failure::Unexpected(anyhow::anyhow!("cannot write {}: {error}", path.display())))?,
     }
     Ok(Exit::Done)
+}
+
+/// The plan with nothing left open; its files are named as from the lock's folder, or the plan's where it goes to stdout.
+fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
+    let mut plan = explicit(&loaded.plan);
+    let lock = args.output.as_deref().unwrap_or(&args.plan);
+    let folder = lock.parent().unwrap_or(Path::new(""));
+    plan.moved_to(folder, args.changes.allow_outside()).map_err(|Unreachable { written }| {
+        Failure::Usage(format!(
+            "the file `{written}` of the plan is not in the folder of {}, and what a lock names lies beside it or below: write \
+             the lock into the plan's folder, or allow files elsewhere with --allow-outside",
+            lock.display()
+        ))
+    })?;
+    Ok(plan)
 }
 
 /// The lock that a plan must agree with.
@@ -53,7 +69,7 @@ impl Frozen {
     /// Refuses a plan that asks for other runs than the lock, and says which edits made it so.
     pub fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
-        let lock = lock::Lock::read(path)?;
+        let lock = lock::Lock::read(path, workspace.allow_outside)?;
         let frozen = expand(&lock.loaded.plan)?;
         let shown = path.display();
         if lock.ids != lock::ids(&frozen) {

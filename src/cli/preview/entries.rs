@@ -16,6 +16,7 @@ use super::super::Failure;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::Asked;
 use super::super::workspace::Workspace;
+use super::data::{self, DataUse};
 use super::environments::{Differs, differing};
 use super::reason::{Changed, Places, changes, reason};
 use super::under_way::under_way;
@@ -42,6 +43,8 @@ pub struct Preview {
     pub sweeps: Vec<Part>,
     /// All of it.
     pub totals: Totals,
+    /// The data sets that the plan's scenarios use, in their order.
+    pub data: Vec<DataUse>,
     /// By which rules states and figures were made.
     pub rules: Rules,
     /// What the servers said; absent unless they were asked.
@@ -171,7 +174,10 @@ impl Preview {
         let totals = Totals { states: Counts::of(runs.iter()), to_do };
         let results = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.record(&run.id));
         let differing = asked.as_deref().map(|asked| differing(asked, results));
+        let looked_at = workspace.expansion.runs.iter().zip(seen.picked).filter(|(_, picked)| **picked);
+        let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
         Ok(Preview {
+            data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),
             results: workspace.store.layout().root().display().to_string(),

@@ -1,6 +1,7 @@
 //! `sweepline preview PLAN`: what `run` would do, why, and what it would cost. Sends nothing unless told to ask the
 //! servers.
 
+mod data;
 mod entries;
 mod environments;
 mod reason;

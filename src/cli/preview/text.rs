@@ -46,6 +46,7 @@ pub fn text(preview: &Preview, all: bool) -> String {
     }
     out.push_str(&format!("\nin all: {}\n", counts(&preview.totals.states)));
     out.push_str(&totals(preview));
+    out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
     out
 }

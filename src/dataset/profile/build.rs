@@ -206,11 +206,12 @@ fn turns(named: HashMap<u64, u64>, mut turns: BTreeMap<u64, u64>, has_text: bool
     if named.is_empty() && !has_text {
         return None;
     }
+    let with_history = !named.is_empty();
     for count in named.into_values() {
         *turns.entry(count).or_default() += 1;
     }
     let spans = turns.into_iter().map(|(turns, weight)| Span { range: [turns; 2], weight, sums: () });
     let (buckets, suppressed) = at_least(spans.collect(), k, |(), ()| {});
     let bucket = |span: &Span<()>| TurnBucket { turns: span.range, conversations: span.weight };
-    Some(Turns { buckets: buckets.iter().map(bucket).collect(), suppressed })
+    Some(Turns { buckets: buckets.iter().map(bucket).collect(), suppressed, with_history })
 }

@@ -126,6 +126,13 @@ pub struct Turns {
     pub buckets: Vec<TurnBucket>,
     /// Conversations too rare for any range.
     pub suppressed: u64,
+    /// Turns are entries of their own in the file, so that the lengths of later ones have the history in them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub with_history: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Conversations of like length.

@@ -3,6 +3,7 @@
 //! Data sets are not sent by this version. What stands in for one has the lengths that its options say, or, for ShareGPT, the
 //! mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180, figure 11: 161.31 and 337.99 tokens).
 
+use super::varied::Ratio;
 use super::{Arguments, Around, Said, Tool};
 use crate::import::draft::Field;
 use crate::units::Decimal;
@@ -19,6 +20,8 @@ struct Lengths {
     prefix: Option<Said<u32>>,
     prompt: Said<u32>,
     output: Said<u32>,
+    /// How far they vary.
+    ratio: Option<Ratio>,
 }
 
 /// The scenario of a command: a hint for its name, and its fields.
@@ -36,10 +39,19 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (S
         }
         None => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
-    fields.push(length("prompt_tokens", lengths.prompt, SHORTEST, arguments));
     let extra = extra_body(arguments);
     let from_extra = |key: &str| extra.iter().rfind(|field| field.key == key).cloned();
-    fields.push(from_extra("output_tokens").unwrap_or_else(|| length("output_tokens", lengths.output, 1, arguments)));
+    match lengths.ratio {
+        Some(ratio) => {
+            let fixed = from_extra("output_tokens");
+            fields.push(ratio.lengths((&lengths.prompt, SHORTEST), (&lengths.output, fixed.as_ref())));
+        }
+        None => {
+            fields.push(length("prompt_tokens", lengths.prompt, SHORTEST, arguments));
+            let output = from_extra("output_tokens");
+            fields.push(output.unwrap_or_else(|| length("output_tokens", lengths.output, 1, arguments)));
+        }
+    }
     fields.push(from_extra("ignore_eos").unwrap_or_else(|| ignore_eos(tool, &dataset, arguments)));
     fields.push(from_extra("temperature").unwrap_or_else(|| temperature(tool, arguments)));
     for (option, key, low, high) in [
@@ -115,7 +127,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
             stand_in(dataset, arguments, &prompt, &output);
-            Lengths { name: "sonnet".to_owned(), prefix: Some(prefix), prompt, output }
+            Lengths { name: "sonnet".to_owned(), prefix: Some(prefix), prompt, output, ratio: None }
         }
         "prefix_repetition" => {
             let prefix = or(arguments, "prefix-repetition-prefix-len", 256);
@@ -126,7 +138,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
             let prompt = or(arguments, "prefix-repetition-suffix-len", 256);
             let output =
                 arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
-            Lengths { name: "prefixes".to_owned(), prefix: Some(prefix), prompt, output }
+            Lengths { name: "prefixes".to_owned(), prefix: Some(prefix), prompt, output, ratio: None }
         }
         other => {
             let (prompt, output, option) = match other {
@@ -146,7 +158,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
                 .unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
             let prompt = Said::default(prompt, origin);
             stand_in(dataset, arguments, &prompt, &output);
-            Lengths { name: crate::import::text::name_of(other, "dataset"), prefix: None, prompt, output }
+            Lengths { name: crate::import::text::name_of(other, "dataset"), prefix: None, prompt, output, ratio: None }
         }
     }
 }
@@ -169,11 +181,8 @@ fn random(arguments: &Arguments) -> Lengths {
     let prompt = arguments.whole("input-len").unwrap_or_else(|| or(arguments, "random-input-len", 1024));
     let output = arguments.whole("output-len").unwrap_or_else(|| or(arguments, "random-output-len", 128));
     let prefix = arguments.whole("random-prefix-len");
-    if let Some(ratio) = arguments.text("random-range-ratio").filter(|ratio| ratio.value.parse::<f64>() != Ok(0.0)) {
-        let why = "lengths do not vary here: every prompt and answer has the middle of the range";
-        arguments.missing(&ratio.origin, why);
-    }
-    Lengths { name: format!("random-{}-{}", prompt.value, output.value), prefix, prompt, output }
+    let ratio = Ratio::of(arguments);
+    Lengths { name: format!("random-{}-{}", prompt.value, output.value), prefix, prompt, output, ratio }
 }
 
 /// What `--extra-body` says and a scenario knows.

@@ -4,8 +4,10 @@ mod arguments;
 mod content;
 mod load;
 mod options;
+mod sampling;
 mod server;
 mod tables;
+mod varied;
 
 use serde_json::Value;
 
@@ -152,7 +154,8 @@ pub(super) fn job(
     };
     let model = server::model(&place, &arguments, around)?;
     let load = load::load(&place, tool, &arguments)?;
-    let scenario = content::scenario(tool, &arguments, around);
+    let mut scenario = content::scenario(tool, &arguments, around);
+    scenario.1.extend(sampling::extra(&arguments, &endpoint.1));
     let prompts = load::prompts(&arguments);
     let label = arguments.text("label").map(|label| label.value);
     let once = once(&arguments).into_iter().chain(around.once.clone()).collect();

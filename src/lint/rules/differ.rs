@@ -129,7 +129,8 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
     // A system prompt or turns are how text is shared.
     let shared = |content: &crate::plan::scenario::Content| {
-        (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache)
+        let by_profile = (content.sharing.clone(), content.turn_counts.clone());
+        (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache, by_profile)
     };
     let differ = [
         (shared(left) != shared(right), "what requests share"),
@@ -137,6 +138,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (left.output_tokens != right.output_tokens, "output_tokens"),
         (left.lengths != right.lengths, "lengths"),
         (left.trace != right.trace, "trace"),
+        (left.data != right.data, "data"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
         (a.temperature != b.temperature, "temperature"),

@@ -140,7 +140,7 @@ fn usual(plan: &Plan, sweep: &SweepView, field: &str) -> Option<Scalar> {
     let text = |name: &str| Some(Scalar::Text(name.to_owned()));
     match field {
         "connections" => return text(sweep.sweep.connections.unwrap_or(plan.connections).name()),
-        "arrivals" => return text(&sweep.sweep.arrivals.label()),
+        "arrivals" => return text(&sweep.sweep.spacing().label()),
         _ => {}
     }
     let without = sweep.scenarios.is_empty().then(|| resolve("B1", &plan.scenarios)).flatten();

@@ -14,7 +14,7 @@ impl Checker<'_> {
     /// Checks how a sweep's arrivals are spaced.
     pub(super) fn arrivals(&mut self, name: &str, sweep: &Sweep) {
         let at = steps!["sweeps", name, "arrivals"];
-        let Arrivals { process, profile } = &sweep.arrivals;
+        let Some(Arrivals { process, profile }) = &sweep.arrivals else { return };
         if let Process::Gamma(gamma) = process
             && let Some((field, wanted, remedy)) = gamma.out_of_range()
         {

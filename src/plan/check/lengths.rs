@@ -46,6 +46,9 @@ impl Checker<'_> {
                 (vec![("prompt", pair.prompt, PROMPT), ("output", pair.output, OUTPUT)], pair.weight)
             });
         }
+        if let Some(data) = &lengths.data {
+            self.table_of_data(&[at, &steps!["data"]].concat(), &data.table());
+        }
         if let Some(rows) = &lengths.histogram {
             self.buckets(&[at, &steps!["histogram"]].concat(), rows.len(), |index| {
                 let row = &rows[index];
@@ -73,13 +76,14 @@ impl Checker<'_> {
 
     /// Whether lengths are said in one way, wholly.
     fn one_form(&mut self, at: &[Step], lengths: &WrittenLengths) -> bool {
-        let WrittenLengths { preset, shape, prompt, output, pairs, histogram } = lengths;
+        let WrittenLengths { preset, shape, prompt, output, pairs, histogram, data } = lengths;
         let each = prompt.is_some() || output.is_some();
         let forms = [
             (preset.is_some(), "preset"),
             (each, if prompt.is_some() { "prompt" } else { "output" }),
             (pairs.is_some(), "pairs"),
             (histogram.is_some(), "histogram"),
+            (data.is_some(), "data"),
         ];
         let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
         if shape.is_some() && preset.is_none() {

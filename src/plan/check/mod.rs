@@ -4,6 +4,7 @@
 mod arrivals;
 mod compare;
 mod condition;
+mod data;
 mod endpoint;
 mod extra;
 mod lengths;
@@ -12,8 +13,10 @@ mod mix;
 mod names;
 mod pairs;
 mod prefix;
+mod profiled;
 mod rules;
 mod scenario;
+mod sent;
 mod sweep;
 mod talk;
 mod trace;

@@ -20,6 +20,8 @@ impl Checker<'_> {
             self.turns_of_cells(plan, asked, field);
         }
         self.sessions_of_cells(plan, asked);
+        self.lengths_of_cells(plan, asked);
+        self.cold_cells(plan, asked);
         self.extra_of_cells(plan, asked);
         for cell in &asked.sweep.add {
             if let (Some(model), Some(endpoint)) = (cell.get("model"), cell.get("endpoint")) {
@@ -92,7 +94,7 @@ impl Checker<'_> {
     }
 
     /// Whether some cell has both values.
-    fn meet(&mut self, asked: &Asked, one: (&str, &Scalar), other: (&str, &Scalar)) -> bool {
+    pub(super) fn meet(&mut self, asked: &Asked, one: (&str, &Scalar), other: (&str, &Scalar)) -> bool {
         let id = |name: &str| asked.grid.axes.field(name);
         let (Some(first), Some(second)) = (id(one.0), id(other.0)) else { return false };
         let wants = [(first, Want::Is(one.1)), (second, Want::Is(other.1))];

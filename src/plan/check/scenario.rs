@@ -27,6 +27,8 @@ impl Checker<'_> {
             self.sharing(name, scenario, plan);
             self.talk(name, scenario, plan);
             self.trace(name, scenario, plan);
+            self.data(name, scenario, plan);
+            self.profile_of(name, scenario, plan);
         }
     }
 
@@ -101,6 +103,9 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         context_limit,
         context_cut: _,
         trace: _,
+        // Its own checks are in `data`.
+        data: _,
+        profile: _,
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,

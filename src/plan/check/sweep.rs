@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::condition::Asked;
 use super::names::fields;
+use super::profiled::brings_load;
 use super::{Checker, out_of_range, steps};
 use crate::plan::axis;
 use crate::plan::error::{Code, Diagnostic};
@@ -26,8 +27,10 @@ impl Checker<'_> {
             let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(&name, &mut sweep, lacks_axes);
-            let replays = self.replays(plan, &name, &sweep);
-            self.load(&name, &sweep, lacks_axes, replays);
+            self.replays(plan, &name, &sweep);
+            self.data_of_sweep(plan, &name, &sweep);
+            let brings_load = brings_load(plan, &sweep);
+            self.load(&name, &sweep, lacks_axes, brings_load);
             self.grid(plan, &name, &sweep, lacks_axes);
             self.rest(&name, &sweep);
             sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
@@ -131,9 +134,9 @@ impl Checker<'_> {
         }
     }
 
-    fn load(&mut self, name: &str, sweep: &Sweep, lacks_axes: bool, replays: bool) {
+    fn load(&mut self, name: &str, sweep: &Sweep, lacks_axes: bool, brings_load: bool) {
         let extends = |axis: &str| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
-        let own_rate = replays || sweep.arrivals.own_rate().is_some();
+        let own_rate = brings_load || sweep.own_rate().is_some();
         let open = own_rate || self.has_axis(name, sweep, "qps") || extends("qps");
         if !own_rate {
             self.load_of_cells(name, sweep);

@@ -25,6 +25,7 @@ impl Checker<'_> {
             ("prompt_tokens", scenario.prompt_tokens.is_some()),
             ("output_tokens", scenario.output_tokens.is_some()),
             ("lengths", scenario.lengths.is_some()),
+            ("data", scenario.data.is_some()),
             ("system_tokens", scenario.system_tokens.is_some_and(|tokens| tokens > 0)),
             ("prefix", scenario.prefix.is_some()),
         ];
@@ -69,13 +70,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a sweep over traces leaves the rate to them. Whether every scenario of it is a trace.
-    pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) -> bool {
+    /// Checks that a sweep over traces leaves the rate to them.
+    pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let is_trace = |value: &Scalar| says_trace(&value.to_string(), &plan.scenarios);
         let scenarios = sweep.values("scenario");
-        let traces = scenarios.iter().filter(|value| is_trace(value)).count();
-        if traces == 0 {
-            return false;
+        if !scenarios.iter().any(is_trace) {
+            return;
         }
         for field in ["qps", "arrivals", "prompt_tokens", "output_tokens", "system_tokens", "lengths"] {
             let own =
@@ -88,12 +88,11 @@ impl Checker<'_> {
             let at = [steps!["sweeps", name].as_slice(), &place].concat();
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
-        traces == scenarios.len()
     }
 }
 
 /// Whether a scenario, or one that it is based on, replays a trace, be it one that can be read or not.
-fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
+pub(super) fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
     let mut at = table.get(name);
     for _ in 0..=table.len() {
         match at {

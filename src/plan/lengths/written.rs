@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::super::data::LengthsFile;
 use super::presets::{Preset, Shape};
 use super::resolved::{Bucket, Distribution, Joint, Lengths, Range, Rows};
 use super::written_rows::{WrittenBucket, WrittenJoint, WrittenPair, buckets_schema, joint_schema, pairs_schema};
@@ -35,6 +36,9 @@ pub struct WrittenLengths {
     /// Buckets of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Vec<WrittenJoint>>,
+    /// The pairs of a data set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<LengthsFile>,
 }
 
 /// How many tokens prompts and answers have, request by request: a preset, or `prompt` and `output` apart, or a table from
@@ -64,11 +68,15 @@ struct Long {
     #[serde(default)]
     #[schemars(schema_with = "joint_schema")]
     histogram: Option<Vec<WrittenJoint>>,
+    /// The pairs of a data set or trace, each as often as they come there.
+    #[serde(default)]
+    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json" }))]
+    data: Option<LengthsFile>,
 }
 
 impl From<Long> for WrittenLengths {
-    fn from(Long { preset, shape, prompt, output, pairs, histogram }: Long) -> Self {
-        WrittenLengths { preset, shape, prompt, output, pairs, histogram }
+    fn from(Long { preset, shape, prompt, output, pairs, histogram, data }: Long) -> Self {
+        WrittenLengths { preset, shape, prompt, output, pairs, histogram, data }
     }
 }
 
@@ -286,9 +294,12 @@ impl WrittenLognormal {
 impl WrittenLengths {
     /// What runs carry of it; `None` where it says nothing that can be drawn, which `check` has told.
     pub fn resolve(&self) -> Option<Lengths> {
-        let WrittenLengths { preset, shape, prompt, output, pairs, histogram } = self;
+        let WrittenLengths { preset, shape, prompt, output, pairs, histogram, data } = self;
         if let Some(preset) = preset {
             return Some(preset.lengths(shape.unwrap_or_default()));
+        }
+        if let Some(data) = data {
+            return data.lengths();
         }
         let joint = if let Some(pairs) = pairs {
             Rows::new(pairs.iter().map(|WrittenPair { prompt, output, weight }| Joint {

@@ -107,7 +107,10 @@ fn at_peak(spec: &RunSpec) -> Load {
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
-    Content { prompt_tokens, output_tokens, lengths: None, trace: None, ..content.clone() }
+    let turns = content.mean_turns().round().max(1.0) as u32;
+    let shared =
+        Content { lengths: None, trace: None, data: None, sharing: None, turn_counts: None, ..content.clone() };
+    Content { prompt_tokens, output_tokens, turns, ..shared }
 }
 
 /// One load of short prompts that differ.

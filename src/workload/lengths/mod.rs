@@ -16,12 +16,14 @@ mod tests;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::plan::DataMeans as Means;
 use crate::plan::lengths::{Joint, Lengths};
 use crate::plan::scenario::Content;
 
-use super::generator::Lengths as Drawn;
+use super::prompt::Lengths as Drawn;
 
-use law::{Law, Table, of_range};
+pub(super) use law::Table;
+use law::{Law, of_range};
 pub use moments::Moments;
 
 /// Draws the lengths of one run's requests.
@@ -94,7 +96,7 @@ pub fn moments(lengths: &Lengths) -> [Moments; 2] {
     Pair::new(lengths).moments()
 }
 
-/// Tokens of a request on average, the system prompt and a conversation's history left out.
+/// Tokens of a request on average, a conversation's history left out, and the system prompt where the scenario brings it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
     /// Tokens of the user's text.
@@ -107,6 +109,10 @@ pub struct Expected {
 pub fn expected(content: &Content) -> Expected {
     if let Some(trace) = &content.trace {
         let [prompt, output] = trace.mean_tokens();
+        return Expected { prompt, output };
+    }
+    if let Some(data) = &content.data {
+        let Means { prompt, output, .. } = data.means(content.turns);
         return Expected { prompt, output };
     }
     match content.lengths.as_ref().map(moments) {

@@ -75,7 +75,7 @@ pub struct Tokenizer {
 /// Where counts come from.
 enum Source {
     /// The model's files.
-    Files { encoder: Box<Encoder>, template: Option<ChatTemplate>, around: Around },
+    Files { encoder: Box<Encoder>, template: Option<Box<ChatTemplate>>, around: Around },
     /// What a server counted.
     Learned(Learned),
 }
@@ -107,7 +107,7 @@ impl Tokenizer {
             ),
             None => config.template()?.map(str::to_owned),
         };
-        let template = template.map(|source| ChatTemplate::new(source, &config)).transpose()?;
+        let template = template.map(|source| ChatTemplate::new(source, &config).map(Box::new)).transpose()?;
         let around = config.around().map_or(Around::AsWritten, Around::Tokens);
         let source = Source::Files { encoder: Box::new(encoder), template, around };
         Ok(Tokenizer { source, digest: files.digest(), words: Words::default() })

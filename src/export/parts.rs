@@ -1,0 +1,103 @@
+//! A table of parts of runs: each run's metrics over the requests that have something in common, a row for each part.
+
+use crate::analysis::lengths::Bucket;
+use crate::analysis::metric::{self, Scope};
+use crate::analysis::{PlanMetrics, RunMetrics};
+use crate::rows::RunLabels;
+
+use super::runs::{label_cells, label_columns};
+use super::{Cell, Column, Kind, Sheet};
+
+/// Columns that a person reads: what Markdown shows.
+pub const BRIEF: [&str; 16] = [
+    "endpoint",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "repeat",
+    "by",
+    "tokens",
+    "turn",
+    "requests",
+    "ttft_p50_ms",
+    "ttft_p99_ms",
+    "tpot_p50_ms",
+    "itl_p50_ms",
+    "e2e_p50_ms",
+    "output_throughput_tokens_per_s",
+];
+
+/// What the requests of a row have in common.
+pub trait Part {
+    /// The columns that say it.
+    fn columns() -> Vec<Column>;
+    /// Their cells.
+    fn cells(&self) -> Vec<Cell>;
+}
+
+impl Part for Bucket {
+    fn columns() -> Vec<Column> {
+        vec![
+            Column::new(
+                "by",
+                Kind::Text,
+                "What the requests of the row have in common: prompt_tokens or output_tokens.",
+            ),
+            Column::new(
+                "tokens",
+                Kind::Text,
+                "How many: meant to be sent, or asked for; first and last of the bucket.",
+            ),
+        ]
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![self.by.name().into(), self.name().into()]
+    }
+}
+
+/// A turn of a conversation, from 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn(pub u32);
+
+impl Part for Turn {
+    fn columns() -> Vec<Column> {
+        vec![Column::new("turn", Kind::Int, "Turn of the conversation that the requests of the row are, from 0.")]
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![self.0.into()]
+    }
+}
+
+/// A run's labels and its parts, measured.
+pub type PartsOfRun<P> = (RunLabels, Vec<(P, RunMetrics)>);
+
+/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
+    let mut others = P::columns();
+    others.extend(metric::columns(Scope::Rows).iter().map(Column::of));
+    let mut columns = label_columns(axes, &others);
+    columns.extend(others);
+    columns
+}
+
+/// All parts of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// each run as it is asked for, so that only one is in memory.
+pub fn sheet<'a, P: Part>(axes: &[String], runs: impl Iterator<Item = PartsOfRun<P>> + 'a) -> Sheet<'a> {
+    let metrics = metric::columns(Scope::Rows);
+    let (columns, axes) = (columns::<P>(axes), axes.to_vec());
+    let rows = runs.flat_map(move |(labels, parts)| {
+        let labels = label_cells(&labels, &axes);
+        let row = |(part, measured): (P, RunMetrics)| {
+            let mut cells = labels.clone();
+            cells.extend(part.cells());
+            let none = PlanMetrics::default();
+            cells.extend(metrics.iter().map(|column| Cell::from(column.read(&measured, &none))));
+            cells
+        };
+        parts.into_iter().map(row).collect::<Vec<_>>()
+    });
+    Sheet { columns, rows: Box::new(rows) }
+}

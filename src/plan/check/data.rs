@@ -1,0 +1,112 @@
+//! Data sets: what is said of one can be followed, and nothing beside it says the same.
+
+use super::{Checker, steps};
+use crate::dataset::Format;
+use crate::plan::data::TableOf;
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Plan, Scenario, Sweep};
+use crate::plan::scenario::{Content, Resolved, Reuse, resolve};
+use crate::plan::tree::Step;
+
+impl Checker<'_> {
+    /// Checks `data` of a scenario. What its file holds was looked at when the plan was loaded.
+    pub(super) fn data(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        if let Some(data) = &scenario.data {
+            self.table_of_data(&steps!["scenarios", name, "data"], &data.table());
+            if !scenario.mix.is_empty() {
+                let message = format!("`data` beside `mix` in `{name}`: a mix sends what its scenarios send");
+                let remedy = "give `data` to a scenario of its own and name that in the mix";
+                let at = steps!["scenarios", name, "data"];
+                self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            }
+        }
+        let resolved = resolve(name, &plan.scenarios);
+        if scenario.data.is_none() && !resolved.as_ref().is_some_and(sends_data) {
+            return;
+        }
+        if !self.beside_data(name, scenario) && resolved.is_some_and(|resolved| shares(&resolved.content)) {
+            let message = format!("scenario `{name}` sends a data set, and its base says what prompts share");
+            let remedy = "start from B1 for first questions, or from D for whole conversations";
+            let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    /// Checks that no axis of a sweep says what a data set says.
+    pub(super) fn data_of_sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
+        let scenarios = sweep.values("scenario").into_iter().map(|value| value.to_string());
+        let sends = |scenario: &String| resolve(scenario, &plan.scenarios).as_ref().is_some_and(sends_data);
+        let Some(scenario) = scenarios.into_iter().find(sends) else { return };
+        for field in ["prompt_tokens", "system_tokens", "lengths"] {
+            let Some((_, place)) = sweep.written(field).into_iter().next() else { continue };
+            let message =
+                format!("scenario `{scenario}` of sweep `{name}` sends a data set, which says what `{field}` would");
+            let remedy = "remove the axis, or give the other scenarios a sweep of their own";
+            let at = [steps!["sweeps", name].as_slice(), &place].concat();
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    /// Reports fields that say what a data set says. Whether there are some.
+    fn beside_data(&mut self, name: &str, scenario: &Scenario) -> bool {
+        let given = [
+            (
+                "prompt_tokens",
+                scenario.prompt_tokens.is_some(),
+                "its texts are sent as they are: filter: { prompt_tokens: … } chooses among them",
+            ),
+            (
+                "lengths",
+                scenario.lengths.is_some(),
+                "remove `lengths`, or `data`; lengths: { data: … } draws only the lengths of a data set",
+            ),
+            (
+                "system_tokens",
+                scenario.system_tokens.is_some_and(|tokens| tokens > 0),
+                "remove it: system messages are those of the data set",
+            ),
+            ("prefix", scenario.prefix.is_some(), "remove it: a text of a data set stands as it is"),
+        ];
+        let mut found = false;
+        for (field, _, remedy) in given.into_iter().filter(|(_, given, _)| *given) {
+            let message = format!("the data set of scenario `{name}` says what `{field}` would");
+            let at = steps!["scenarios", name, field];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            found = true;
+        }
+        found
+    }
+
+    /// Checks how the file of a data set is to be read.
+    pub(super) fn table_of_data(&mut self, at: &[Step], table: &TableOf) {
+        let inside = |keys: &[Step]| [at, keys].concat();
+        let known = table.format.filter(|format| *format != Format::Columns);
+        if let Some(format) = known
+            && !table.map.is_empty()
+        {
+            let message = format!("`map` does nothing: the columns of {format} are known");
+            let remedy = "remove `map`, or write as: columns";
+            self.report_key(&inside(&steps!["map"]), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+        if let Some((key, told)) = table.map.unknown() {
+            let diagnostic = Diagnostic::new(Code::WrongValue, told).remedy("see docs/DATASETS.md, columns");
+            self.report_key(&inside(&steps!["map", key]), diagnostic);
+        }
+        for (name, _) in table.filter.bounds().filter(|(_, bounds)| !bounds.holds_something()) {
+            let message = format!("nothing lies within the range of `{name}`: its `min` is above its `max`");
+            let diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number as `min`");
+            self.report_key(&inside(&steps!["filter", name]), diagnostic);
+        }
+    }
+}
+
+/// Whether a scenario, or one of a mix, sends a data set.
+fn sends_data(scenario: &Resolved) -> bool {
+    scenario.content.data.is_some() || scenario.mix.iter().any(|member| sends_data(&member.scenario))
+}
+
+/// Whether a scenario says that its prompts share more than a conversation's history.
+fn shares(content: &Content) -> bool {
+    let reuse = matches!(content.reuse, Reuse::SamePrompt | Reuse::SharedSystem);
+    reuse || content.system_tokens > 0 || content.prefix.is_some()
+}

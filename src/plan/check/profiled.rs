@@ -1,0 +1,58 @@
+//! Profiles: what is said beside one can be followed, and what it does not tell is said.
+
+use super::trace::says_trace;
+use super::{Checker, out_of_range, steps};
+use crate::plan::error::{Code, Diagnostic};
+use crate::plan::model::{Plan, Scenario, Sweep};
+use crate::plan::scenario::{Reuse, resolve};
+
+impl Checker<'_> {
+    /// Checks `profile` of a scenario. What its file holds was looked at when the plan was loaded.
+    pub(super) fn profile_of(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        let Some(file) = &scenario.profile else { return };
+        let at = steps!["scenarios", name, "profile"];
+        if !file.speed.is_positive() {
+            let at = steps!["scenarios", name, "profile", "speed"];
+            self.report(&at, out_of_range("speed", "a number above 0", file.speed));
+        }
+        for (field, given) in [("trace", scenario.trace.is_some()), ("mix", !scenario.mix.is_empty())] {
+            if given {
+                let message = format!("`profile` and `{field}` of scenario `{name}` both say what is sent");
+                let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
+                self.report_key(&at, diagnostic.with(self.key_of(&steps!["scenarios", name, field], "said here too")));
+                return;
+            }
+        }
+        let resolved = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
+        let base = resolved.map_or(Reuse::None, |content| content.reuse);
+        if base == Reuse::SamePrompt {
+            let message = format!("every request of scenario `{name}` is the same: a profile has requests that differ");
+            let remedy = "start from a scenario whose prompts differ: base: B1";
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        let without = file.found().map_or((0, 0), |found| found.without_output);
+        if without.0 > 0 && scenario.output_tokens.is_none() && scenario.lengths.is_none() {
+            let (untold, all) = without;
+            let message = format!(
+                "the profile `{}` does not tell how long answers are, of {untold} of its {all} requests",
+                file.file
+            );
+            let remedy = "say how many tokens are asked for: output_tokens: 256";
+            self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
+        }
+    }
+}
+
+/// Whether every scenario of a sweep brings a rate of its own, by a trace or a profile, be it one that can be read or not.
+pub(super) fn brings_load(plan: &Plan, sweep: &Sweep) -> bool {
+    let unread = |name: &str| {
+        let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());
+        file.is_some_and(|file| file.found().is_none())
+    };
+    let records = |name: &str| {
+        let recorded = resolve(name, &plan.scenarios).and_then(|resolved| resolved.arrivals);
+        says_trace(name, &plan.scenarios) || unread(name) || recorded.is_some()
+    };
+    let scenarios = sweep.values("scenario");
+    !scenarios.is_empty() && scenarios.iter().all(|value| records(&value.to_string()))
+}

@@ -1,0 +1,180 @@
+//! What prompts of a profile have in common: which category a request is of, which group of it, and how much it shares.
+//!
+//! Requests of the categories come evenly mixed: of the first n requests each category has its share of n to within one request
+//! for each category before it. So a short run shares what a long one does. Groups of a category live side by side, at most
+//! [`BESIDE`] of them, and when one has had its requests another one takes its place. All of it is arithmetic on the number of a
+//! request: nothing is drawn, and nothing has to be known of the requests before.
+
+use crate::plan::lengths::{Joint, Lengths, Rows};
+use crate::plan::profiled::{Sharing, TurnCount, coupled};
+
+use super::lengths::{Sampler, Table};
+use super::prompt::Lengths as Drawn;
+use super::prose::Dice;
+
+/// Groups of a category that take turns.
+const BESIDE: u64 = 8;
+
+/// The categories of a run's requests. An item is a request or a conversation.
+#[derive(Debug, Clone)]
+pub(super) struct Categories {
+    rows: Rows<Sharing>,
+    /// Of the requests that the categories before have left, the share of each.
+    shares: Vec<f64>,
+    /// How long first prompts of each category are, where lengths and categories are one table.
+    samplers: Vec<Sampler>,
+}
+
+/// An item among those that begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Its category.
+    pub category: usize,
+    /// Its group, a name of its own among all categories.
+    pub group: u32,
+    /// Whether an earlier item began like it.
+    pub is_known: bool,
+}
+
+impl Categories {
+    /// The categories of `rows`; `key` draws the lengths of each, where `lengths` are a table of both.
+    pub(super) fn new(rows: &Rows<Sharing>, lengths: Option<&Lengths>, key: [u8; 32]) -> Categories {
+        let mut left: f64 = rows.rows().iter().map(|row| row.requests as f64).sum();
+        let share = |row: &Sharing| {
+            let share = row.requests as f64 / left;
+            left -= row.requests as f64;
+            share
+        };
+        let shares = rows.rows().iter().map(share).collect();
+        let of_each = |joint: &Rows<Joint>| coupled(rows, joint).into_iter().map(Lengths::Joint).collect();
+        let of_each: Vec<Lengths> = match lengths {
+            Some(Lengths::Joint(joint)) => of_each(joint),
+            _ => Vec::new(),
+        };
+        let samplers = of_each.iter().map(|lengths| Sampler::new(lengths, key)).collect();
+        Categories { rows: rows.clone(), shares, samplers }
+    }
+
+    /// The category and group of `item`.
+    pub(super) fn member(&self, item: u64) -> Member {
+        let (category, number) = self.category(item);
+        let Sharing { requests, groups, .. } = self.rows.rows()[category];
+        let size = requests as f64 / groups as f64;
+        let lanes = BESIDE.min(groups).max(1);
+        let (lane, number) = (number % lanes, number / lanes);
+        // Group g of a lane has the requests from ⌈g × size⌉ on.
+        let group = (number as f64 / size) as u64;
+        let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
+        let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
+        // More groups than names would be a run of years.
+        Member { category, group: name as u32, is_known: number > first_of(group, size) }
+    }
+
+    /// The category of `item`, and how many of it came before.
+    fn category(&self, item: u64) -> (usize, u64) {
+        let mut number = item;
+        for (category, share) in self.shares.iter().enumerate() {
+            let before = (number as f64 * share) as u64;
+            let with = ((number + 1) as f64 * share) as u64;
+            if with > before || category + 1 == self.shares.len() {
+                return (category, before.min(number));
+            }
+            number -= before;
+        }
+        (0, item)
+    }
+
+    /// Tokens that `item` begins with as its group does, where its prompt has `prompt` tokens.
+    pub(super) fn tokens(&self, item: u64, prompt: u32) -> u32 {
+        self.rows.rows()[self.member(item).category].shared_of(prompt)
+    }
+
+    /// The longest text that a group of this category shares.
+    pub(super) fn most_tokens(&self, category: usize) -> u32 {
+        self.rows.rows()[category].shared_of(u32::MAX)
+    }
+
+    /// The lengths of `item`'s first prompt, what it shares counted; none where they hang on nothing else.
+    pub(super) fn lengths(&self, item: u64) -> Option<Drawn> {
+        Some(self.samplers.get(self.member(item).category)?.draw(item, 0))
+    }
+}
+
+/// The first request of group `group` of a lane.
+fn first_of(group: u64, size: f64) -> u64 {
+    (group as f64 * size).ceil() as u64
+}
+
+/// Draws the turns of a run's conversations.
+#[derive(Debug, Clone)]
+pub(super) struct TurnCounts {
+    table: Table<TurnCount>,
+    key: [u8; 32],
+}
+
+impl TurnCounts {
+    pub(super) fn new(rows: &Rows<TurnCount>, key: [u8; 32]) -> TurnCounts {
+        TurnCounts { table: Table::new(rows, rows.rows().to_vec()), key }
+    }
+
+    /// Turns of conversation `item`: a pure function of key and item.
+    pub(super) fn at(&self, item: u64) -> u32 {
+        let mut dice = Dice::new(&self.key, item, 0);
+        let (row, inside) = self.table.at(dice.unit());
+        row.at(inside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn categories(rows: &[(u64, u64, u32)]) -> Categories {
+        let row = |(requests, groups, tokens): &(u64, u64, u32)| Sharing {
+            requests: *requests,
+            groups: *groups,
+            tokens: *tokens,
+        };
+        Categories::new(&Rows::new(rows.iter().map(row)), None, [7; 32])
+    }
+
+    #[test]
+    fn categories_have_their_share_of_every_beginning() {
+        let rows = [(500, 500, 0), (300, 100, 600), (173, 20, 900), (27, 1, 2000)];
+        let categories = categories(&rows);
+        let mut counts = [0u64; 4];
+        for item in 0..5_000u64 {
+            let (category, before) = categories.category(item);
+            assert_eq!(before, counts[category], "{item}");
+            counts[category] += 1;
+            for (count, row) in counts.iter().zip(rows) {
+                let share = (item + 1) as f64 * row.0 as f64 / 1000.0;
+                assert!((*count as f64 - share).abs() <= 4.0, "{counts:?} after {item}");
+            }
+        }
+    }
+
+    #[test]
+    fn groups_have_their_size_and_their_first_is_not_known() {
+        for (requests, groups) in [(300u64, 100u64), (173, 20), (27, 1), (1000, 1000), (7, 5)] {
+            let categories = categories(&[(requests, groups, 600), (100, 100, 0)]);
+            let mut sizes: HashMap<u32, u64> = HashMap::new();
+            for item in 0..20_000 {
+                let member = categories.member(item);
+                let size = sizes.entry(member.group).or_default();
+                assert_eq!(member.is_known, *size > 0, "{item}: {member:?}");
+                *size += 1;
+                let mean = requests as f64 / groups as f64;
+                assert!(member.category == 1 || *size as f64 <= mean.ceil(), "{member:?} has {size}");
+            }
+            let of_first = |member: &Member| member.category == 0;
+            let items = || (0..20_000).map(|item| categories.member(item)).filter(of_first);
+            let (all, new) = (items().count() as f64, items().filter(|member| !member.is_known).count() as f64);
+            let wanted = groups as f64 / requests as f64;
+            // Groups that are under way count whole.
+            let error = BESIDE as f64 / all;
+            assert!((new / all - wanted).abs() <= error, "{} for {wanted}", new / all);
+        }
+    }
+}
