@@ -11,6 +11,7 @@ mod generator;
 pub mod grid;
 pub mod progress;
 mod run;
+mod spark;
 mod table;
 
 pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest};

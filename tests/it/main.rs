@@ -21,6 +21,7 @@ mod exact;
 mod explain;
 mod export;
 mod extra;
+mod extremes;
 mod fuzz_smoke;
 mod hostile_matrices;
 mod hostile_plans;
