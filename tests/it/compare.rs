@@ -123,12 +123,29 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     assert_eq!(same["families"][0]["by"], "time");
     assert_eq!(test(&same, "ttft_p50")["words"], "equal in every repeat");
 
-    // As if the server had been faster then, by about as much in each repeat.
+    // As if the server had been now faster, now slower then: nothing is shown, and a smaller difference takes more repeats.
     let path = lab.path().join("baseline.json");
     let mut baseline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let known = |run: &Value| run["readings"]["ttft_p50"]["known"].as_f64().unwrap();
+    let mut noisy = baseline.clone();
+    for (run, times) in noisy["runs"].as_array_mut().unwrap().iter_mut().zip([1.05, 0.96, 1.04, 0.97, 0.99]) {
+        run["readings"]["ttft_p50"] = json!({ "known": known(run) * times });
+    }
+    lab.write("noisy.json", &noisy.to_string());
+    let needed = |see: &str| {
+        let answer = compared(&lab, &["--against", "noisy.json", "--metrics", "ttft_p50", "--see", see]);
+        let test = test(&answer, "ttft_p50").clone();
+        assert_eq!(test["outcome"], "not_shown", "{test}");
+        let repeats = test["repeats_needed"].as_u64().unwrap();
+        let words = format!("; {repeats} repeats would see {see} %)");
+        assert!(test["words"].as_str().unwrap().ends_with(&words), "{test}");
+        repeats
+    };
+    assert!(5 < needed("4") && needed("4") < needed("1"));
+
+    // As if the server had been faster then, by about as much in each repeat.
     for (at, run) in baseline["runs"].as_array_mut().unwrap().iter_mut().enumerate() {
-        let known = run["readings"]["ttft_p50"]["known"].as_f64().unwrap();
-        run["readings"]["ttft_p50"] = json!({ "known": known * (0.9 + 0.002 * at as f64) });
+        run["readings"]["ttft_p50"] = json!({ "known": known(run) * (0.9 + 0.002 * at as f64) });
         run["circumstances"]["client cores"] = json!("96");
     }
     lab.write("baseline.json", &baseline.to_string());
@@ -168,6 +185,11 @@ fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     assert_eq!(test(&answer, "ttft_p99")["outcome"], "unknown");
     assert!(test(&answer, "ttft_p99")["words"].as_str().unwrap().contains("< 368 requests"));
     let notes = answer["families"][0].to_string();
+    let turned = compared(&lab, &["--results", "results-old", "--against", "results"]);
+    assert_eq!(
+        (&turned["families"][0]["baseline"], &test(&turned, "ttft_p50")["baseline"]["value"]),
+        (&json!("results"), &ttft["arm"]["value"])
+    );
     assert!(notes.contains("sent different requests in repeat 0, 1, 2"), "another seed sends other texts: {notes}");
 }
 

@@ -119,6 +119,7 @@ fn every_command_with_a_plan_takes_values() {
         &["preview", "plans/p.yaml"],
         &["run", "plans/p.yaml"],
         &["graph", "plans/p.yaml"],
+        &["compare", "plans/p.yaml"],
         &["export", "plans/p.yaml"],
         &["probe", "plans/p.yaml"],
         &["calibrate", "plans/p.yaml"],
