@@ -237,7 +237,7 @@ fn lateness_names_contents_that_were_not_made_yet() {
     let text = |wait: u64, cpu: u64| {
         let (mut records, facts) = run(|observed| {
             let cpu_ns = percent(observed, cpu);
-            observed.threads.push(ThreadTime { name: "content".into(), cpu_ns, wait_ns: None });
+            observed.threads.iter_mut().filter(|thread| thread.name == "content").for_each(|t| t.cpu_ns = cpu_ns);
         });
         for record in records.iter_mut().step_by(20) {
             record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS);

@@ -9,6 +9,7 @@ pub mod binomial;
 pub mod calibration;
 pub mod capacity;
 mod classes;
+pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
 pub mod gaps;

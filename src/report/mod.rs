@@ -2,6 +2,7 @@
 
 pub mod calibration;
 mod capacity;
+pub mod comparison;
 mod curves;
 mod diagnosis;
 pub mod format;

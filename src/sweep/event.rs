@@ -20,8 +20,8 @@ pub struct RunView {
     pub phases: Phases,
     /// What is asked of the server, and how fast.
     pub load: Load,
-    /// How many requests an arrival brings: the turns of a conversation, where arrivals are conversations.
-    pub requests_per_arrival: u32,
+    /// How many requests an arrival brings on average: the turns of a conversation, where arrivals are conversations.
+    pub requests_per_arrival: f64,
     /// The pause after it, in nanoseconds.
     pub cooldown_ns: u64,
 }
@@ -55,14 +55,14 @@ impl RunView {
 /// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
 /// tells: the longer of `for` and the time in which so many are expected, at most `at_most`. Of a closed loop the server decides, so that
 /// `for` is all that is known. `requests_per_arrival` is of a server that as many conversations leave as come.
-pub fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: u32) -> u64 {
+pub fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
     match (Course::new(load, phases), measure.min_requests) {
         (Some(course), Some(requests)) => {
             let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
             let start = phases.measure_start().secs();
-            let reached = course.at(course.expected(start) + requests as f64 / f64::from(requests_per_arrival));
+            let reached = course.at(course.expected(start) + requests as f64 / requests_per_arrival);
             // A rate that has sunk to 0 never brings them.
             let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
             shortest.max(needed.min(longest))

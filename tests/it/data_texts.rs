@@ -85,7 +85,7 @@ fn told_of(lab: &Lab, models: &str, plan: &str) -> Vec<Told> {
 fn sharegpt(count: usize) -> String {
     let one = |k: usize| {
         let mut said = Vec::new();
-        if k % 4 == 0 {
+        if k.is_multiple_of(4) {
             said.push(json!({ "from": "system", "value": format!("You are clerk {k}.") }));
         }
         for turn in 0..=k % 3 {
@@ -130,7 +130,7 @@ fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
         for ((at, body), text) in one.log.iter().zip(&texts) {
             let (k, row) = (number(text), rows[at]);
             let messages = said(body);
-            assert_eq!(messages.len(), if k % 4 == 0 { 2 } else { 1 });
+            assert_eq!(messages.len(), if k.is_multiple_of(4) { 2 } else { 1 });
             assert_eq!(messages.last().unwrap().0, "user");
             assert!(messages.last().unwrap().1.ends_with(&question(k, 0)), "{messages:?}");
             assert_eq!(body["max_tokens"], 1 + k, "as many tokens as the answer has");
@@ -170,7 +170,7 @@ fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_wit
         let k = *at as usize % 5;
         let messages = said(body);
         assert_eq!(messages.last().unwrap().1, question(k, 0));
-        assert_eq!(messages.len() == 2, k % 4 == 0);
+        assert_eq!(messages.len() == 2, k.is_multiple_of(4));
         assert_eq!(body["max_tokens"], 3, "as many as the scenario says");
         let row = rows[at];
         let again = if *at < 5 { 0 } else { row.intended_prompt_tokens };
@@ -197,7 +197,7 @@ fn conversations_carry_their_own_turns() {
             let k = number(&first);
             assert_eq!(*records.entry(conversation).or_insert(k), k, "one conversation is of one record");
             messages[0].1 = first;
-            if k % 4 == 0 {
+            if k.is_multiple_of(4) {
                 assert_eq!(messages.remove(0), ("system".to_owned(), format!("You are clerk {k}.")));
             }
             assert_eq!(messages.len(), 2 * turn as usize + 1, "{scenario}: {messages:?}");

@@ -7,6 +7,7 @@ mod broken;
 mod calibrate;
 mod capacity;
 mod commands;
+mod compare;
 mod connections;
 mod conversations;
 mod data_plans;

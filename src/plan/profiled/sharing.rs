@@ -126,11 +126,7 @@ pub fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint
     }
     // A category to which rounding left no row has the longest.
     let rest = rows.iter().max_by_key(|row| row.prompt.max).map(|row| Joint { weight: Decimal::from(1), ..*row });
-    given
-        .into_iter()
-        .map(|rows| Rows::new(rows))
-        .map(|rows| if rows.rows().is_empty() { Rows::new(rest) } else { rows })
-        .collect()
+    given.into_iter().map(Rows::new).map(|rows| if rows.rows().is_empty() { Rows::new(rest) } else { rows }).collect()
 }
 
 #[cfg(test)]
