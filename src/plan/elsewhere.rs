@@ -30,6 +30,13 @@ impl Plan {
         for profile in profiles {
             rename(&mut profile.file, profile.lies_at.as_deref(), &folder, allow_outside)?;
         }
+        for data in self.scenarios.values_mut().filter_map(|scenario| scenario.data.as_mut()) {
+            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
+        }
+        let lengths = self.scenarios.values_mut().filter_map(|scenario| scenario.lengths.as_mut()?.data.as_mut());
+        for data in lengths {
+            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
+        }
         for tokenizer in self.models.values_mut().filter_map(|model| model.tokenizer.as_mut()) {
             let (written, lies_at) = tokenizer.file();
             rename(written, lies_at, &folder, allow_outside)?;

@@ -227,13 +227,14 @@ fn turns_that_carry_their_history_are_sent_as_requests() {
 #[test]
 fn a_lock_names_files_as_from_its_own_folder() {
     let lab = lab();
-    let site =
-        "models: { m: { id: tiny, tokenizer: words.json } }\nscenarios:\n  traced: { trace: { file: trace.jsonl } }\n";
+    lab.write("chats.json", include_str!("../../plans/data/chats.json"));
+    let site = "models: { m: { id: tiny, tokenizer: words.json } }\nscenarios:\n  traced: { trace: { file: trace.jsonl } }\n  texts: { data: { file: ../chats.json, as: sharegpt } }\n  drawn: { lengths: { data: { file: ../chats.json, as: sharegpt } } }\n";
     lab.write("parts/site.yaml", site);
     std::fs::rename(lab.path().join("trace.jsonl"), lab.path().join("parts/trace.jsonl")).unwrap();
     // Expanding a plan reads no vocabulary.
     lab.write("words.json", "{}");
-    let sweep = "matrix: { scenario: [replay, traced] }";
+    let sweep =
+        "matrix: { scenario: [replay, traced] } }, closed: { matrix: { scenario: [texts, drawn], batch_size: [1] }";
     let text = plan("profile: profile.json", sweep).replace("models: { m: { id: tiny } }", "use: [parts/site.yaml]");
     lab.write("plan.yaml", &text);
     let ids = |plan: &str, more: &[&str]| {
@@ -255,7 +256,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     lab.ok(&["preview", "plan.yaml", "--frozen", "locks/plan.lock", "--allow-outside"]);
     // A plan below is named from above.
     std::fs::create_dir(lab.path().join("below")).unwrap();
-    for file in ["plan.yaml", "profile.json", "words.json", "parts"] {
+    for file in ["plan.yaml", "profile.json", "words.json", "chats.json", "parts"] {
         std::fs::rename(lab.path().join(file), lab.path().join("below").join(file)).unwrap();
     }
     lab.ok(&["freeze", "below/plan.yaml", "-o", "above.lock"]);

@@ -158,6 +158,7 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
     let trace = include_str!("../../plans/data/conversations.jsonl");
     lab.write("data/conversations.jsonl", trace);
     lab.write("data/profile.json", include_str!("../../plans/data/profile.json"));
+    lab.write("data/chats.json", include_str!("../../plans/data/chats.json"));
     for file in &files {
         lab.ok(&["freeze", file, "-o", "a.lock"]);
         assert_eq!(ids(&lab, &[file]), ids(&lab, &["a.lock"]), "{file}");

@@ -16,9 +16,11 @@ pub use told::{DataNote, data_notes};
 pub(super) use written::TableOf;
 pub use written::{Bounds, DataFile, DataFilter};
 
+use std::path::PathBuf;
+
 use super::load::Loader;
 use super::model::Plan;
-use super::tree::{Node, Step};
+use super::tree::{Node, Span, Step};
 use read::Reader;
 
 /// Reads the data sets that the plan's scenarios name.
@@ -31,7 +33,9 @@ pub(super) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
                 // Where the scenario says how much is asked for, a question needs no answer.
                 let unanswered = scenario.output_tokens.is_some();
                 match reader.texts(&data.table(), unanswered, &place.span(), loader) {
-                    Ok(source) => data.found = Some(source),
+                    Ok(source) => {
+                        (data.found, data.lies_at) = (Some(source), lies_at(&data.file, &place.span(), loader))
+                    }
                     Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
                 }
             }
@@ -41,10 +45,15 @@ pub(super) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
             let place = tree.walk(&["scenarios", name, "lengths", "data", "file"].map(Step::from));
             if !place.broken {
                 match reader.pairs(&data.table(), &place.span(), loader) {
-                    Ok(found) => data.found = Some(found),
+                    Ok(found) => (data.found, data.lies_at) = (Some(found), lies_at(&data.file, &place.span(), loader)),
                     Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
                 }
             }
         }
     }
+}
+
+/// Where a file that was read lies, without links.
+fn lies_at(written: &str, span: &Span, loader: &Loader<'_>) -> Option<PathBuf> {
+    loader.locate(written, span).ok().map(|(_, canonical)| canonical)
 }

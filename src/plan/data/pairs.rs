@@ -2,6 +2,7 @@
 //! do with each other.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,11 +41,15 @@ pub struct LengthsFile {
     #[serde(skip)]
     #[schemars(skip)]
     pub(super) found: Option<FoundLengths>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(in crate::plan) lies_at: Option<PathBuf>,
 }
 
 impl LengthsFile {
     pub(in crate::plan) fn table(&self) -> TableOf<'_> {
-        let LengthsFile { file, format, map, on_bad, filter, found: _ } = self;
+        let LengthsFile { file, format, map, on_bad, filter, .. } = self;
         TableOf { file, format: *format, map, on_bad: *on_bad, filter }
     }
 

@@ -1,5 +1,6 @@
 //! `data` as the user writes it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -35,6 +36,10 @@ pub struct DataFile {
     #[serde(skip)]
     #[schemars(skip)]
     pub(super) found: Option<Arc<Source>>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(in crate::plan) lies_at: Option<PathBuf>,
 }
 
 pub(super) fn is_fail(on_bad: &OnBad) -> bool {
