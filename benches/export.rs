@@ -2,12 +2,15 @@
 //!
 //! A run is made of synthetic rows through the store's own commit; then the built program shows all its metrics, and writes
 //! its requests as a table, each in a process of its own whose time and largest memory are taken. The marks: all metrics
-//! within 20 s and 1 GB, and 200 000 rows per second as CSV. `SWEEPLINE_BENCH_ROWS` makes another number of rows.
+//! within 20 s and 1 GB, and 200 000 rows per second as CSV. `SWEEPLINE_BENCH_ROWS` makes another number of rows, and
+//! `SWEEPLINE_BENCH_PROGRAM` measures another build of the program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -105,7 +108,8 @@ fn commit(folder: &Path, rows: u64) -> String {
         ..Facts::default()
     };
     let generator_digest = "0".repeat(64);
-    let commit = Commit { environment: Environment::default(), facts, generator_digest, samples: 0, reason: None };
+    let commit =
+        Commit { environment: Environment::default(), facts, generator_digest, samples: 0, texts: None, reason: None };
     attempt.commit(commit).expect("a commit");
     run.id.to_string()
 }
@@ -117,11 +121,21 @@ fn peak(process: u32) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Starts the program and says how long it took and how much memory it held.
-fn once(folder: &Path, args: &[&str]) -> (Duration, u64) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+/// CPU time of all children that have ended.
+fn cpu() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
+    let time = |value: TimeVal| Duration::from_micros(value.num_microseconds() as u64);
+    time(usage.user_time()) + time(usage.system_time())
+}
+
+/// Starts the program and says how long it took, its CPU time, which other programs disturb less, and how much memory it
+/// held.
+fn once(folder: &Path, args: &[&str]) -> (Duration, Duration, u64) {
+    let program =
+        std::env::var("SWEEPLINE_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sweepline").to_owned());
+    let mut command = Command::new(program);
     command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), cpu());
     let mut child = command.spawn().expect("the built program");
     let mut most = 0;
     let status = loop {
@@ -132,16 +146,17 @@ fn once(folder: &Path, args: &[&str]) -> (Duration, u64) {
         std::thread::sleep(Duration::from_millis(5));
     };
     assert!(status.success(), "{args:?}: {status}");
-    (start.elapsed(), most)
+    (start.elapsed(), cpu() - before, most)
 }
 
 fn report(folder: &Path, what: &str, rows: u64, args: &[&str]) {
-    let (took, most) = once(folder, args);
-    let seconds = took.as_secs_f64();
+    let (took, cpu, most) = once(folder, args);
+    let (seconds, cpu) = (took.as_secs_f64(), cpu.as_secs_f64());
     let size = args.last().and_then(|file| std::fs::metadata(folder.join(file)).ok()).map_or(0, |file| file.len());
     println!(
-        "{what:<36} {seconds:6.1} s, {:9.0} rows/s, at most {:5.0} MB in memory, {:6.0} MB written",
+        "{what:<36} {seconds:6.1} s, {cpu:6.1} s of CPU, {:9.0} rows/s, {:9.0} per s of CPU, at most {:5.0} MB in memory, {:6.0} MB written",
         rows as f64 / seconds,
+        rows as f64 / cpu,
         most as f64 / 1e6,
         size as f64 / 1e6
     );

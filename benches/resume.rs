@@ -95,6 +95,7 @@ fn commit_all(folder: &Path) -> usize {
             facts: facts.clone(),
             generator_digest: "0".repeat(64),
             samples: 0,
+            texts: None,
             reason: None,
         };
         attempt.commit(commit).expect("a commit");

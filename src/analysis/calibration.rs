@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Percentile;
-use crate::rows::{Facts, RequestRow, Stamp};
+use crate::rows::{Facts, Measured, Stamp};
 use crate::units::Nanos;
 
 use super::gaps::Events;
@@ -155,9 +155,9 @@ pub struct Told {
 
 impl Errors {
     /// Of one run against the mock.
-    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts, log: &ServerLog, told: Told) -> Errors {
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts, log: &ServerLog, told: Told) -> Errors {
         let counts = window::Counts::of(rows, facts);
-        let sent = || rows.iter().filter(|row| row.sent_ns.is_some());
+        let sent = || rows.iter().filter(|row| row.sent_ns().is_some());
         let seen = sent().filter(|row| log.contains_key(&row.request)).count();
         let pairs: Vec<Pair> = window::members(rows, facts)
             .filter_map(|row| Some(Pair { row, facts, line: log.get(&row.request)? }))
@@ -194,14 +194,14 @@ impl Errors {
 
 /// One request as both sides saw it.
 struct Pair<'a> {
-    row: &'a RequestRow,
+    row: &'a Measured,
     facts: &'a Facts,
     line: &'a ServerLine,
 }
 
 impl Pair<'_> {
     fn ttft_error(&self) -> Option<f64> {
-        let ours = millis(self.row.first_token_ns?, self.row.sent_ns?);
+        let ours = millis(self.row.first_token_ns()?, self.row.sent_ns()?);
         Some(ours - self.server_ttft()?).filter(|_| self.facts.stream)
     }
 
@@ -211,7 +211,7 @@ impl Pair<'_> {
 
     fn itl_error(&self) -> Option<f64> {
         let several = self.facts.stream && self.row.outcome.is_ok() && self.row.events >= 2;
-        let ours = millis(self.row.last_token_ns?, self.row.first_token_ns?);
+        let ours = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         let server = millis(self.line.last_write_ns?, self.line.first_write_ns?);
         several.then_some(ours - server)
     }
@@ -221,7 +221,7 @@ impl Pair<'_> {
     }
 
     fn late(&self) -> Option<f64> {
-        let released = self.facts.start_monotonic_ns + self.row.released_ns?;
+        let released = self.facts.start_monotonic_ns + self.row.released_ns()?;
         let connecting = window::request(self.row, self.facts).observe(Metric::Connecting).value();
         Some(millis(self.line.arrival_ns?, released) - connecting.unwrap_or(0.0))
     }
@@ -233,11 +233,10 @@ fn millis(to: u64, from: u64) -> f64 {
 }
 
 /// The most frequent failure of the window's requests: its outcome and what the row says of it.
-fn failure(rows: &[RequestRow], facts: &Facts) -> Option<String> {
+fn failure(rows: &[Measured], facts: &Facts) -> Option<String> {
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
     for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
-        let text =
-            row.error.as_ref().map_or_else(|| row.outcome.to_string(), |error| format!("{}: {error}", row.outcome));
+        let text = row.error().map_or_else(|| row.outcome.to_string(), |error| format!("{}: {error}", row.outcome));
         *said.entry(text).or_default() += 1;
     }
     said.into_iter().max_by_key(|(_, n)| *n).map(|(text, _)| text)
@@ -270,7 +269,7 @@ impl Pressure {
     }
 
     /// Of a run's rows; null where the window has no length or the run no rows.
-    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts) -> Option<Pressure> {
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pressure> {
         let flow = Flow::of(rows, events, facts);
         Some(Pressure {
             in_flight: flow.achieved_concurrency?,
@@ -309,7 +308,7 @@ pub struct Cost {
 
 impl Cost {
     /// Of a run.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> Cost {
+    pub fn of(rows: &[Measured], facts: &Facts) -> Cost {
         let cpu = facts.client_cpu_ns.map(|cpu| cpu as f64 / 1e9);
         let (requests, seconds) = (rows.len() as f64, facts.monotonic_ns as f64 / 1e9);
         let per = |share: f64| cpu.filter(|_| share > 0.0).map(|cpu| cpu / share);
@@ -332,8 +331,8 @@ pub struct Stamps {
 
 impl Stamps {
     /// Of a run's window.
-    pub fn of(rows: &[RequestRow], facts: &Facts, log: &ServerLog) -> Stamps {
-        let answered = || window::members(rows, facts).filter(|row| row.headers_ns.is_some());
+    pub fn of(rows: &[Measured], facts: &Facts, log: &ServerLog) -> Stamps {
+        let answered = || window::members(rows, facts).filter(|row| row.answered);
         let lines = || window::members(rows, facts).filter_map(|row| log.get(&row.request));
         let by_kernel = |line: &&ServerLine| line.arrival_stamp.as_deref() == Some(Stamp::Kernel.name());
         Stamps {

@@ -23,7 +23,8 @@ pub fn classes<R: Replay + ?Sized>(
 ) -> Result<Vec<OfClass>, R::Error> {
     let facts = Facts { batch_size: None, ..facts.clone() };
     let measured = names.into_iter().map(|class| {
-        let own = Only::new(run, |row| row.class.as_deref() == Some(class.as_str()));
+        let place = run.class(&class);
+        let own = Only::new(run, |row| place.is_some() && row.class() == place);
         let events = Events::of(&own, &facts, &[])?;
         let gaps = Gaps::of(&own, &facts, &events)?;
         let metrics = measure(own.rows(), (&events, &gaps), &facts);

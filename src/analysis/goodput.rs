@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::plan::{Goodput, Percentile, Slo};
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 use crate::units::Nanos;
 
 use super::request::{Metric, Observation, Request};
@@ -71,7 +71,7 @@ pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
 
 /// Goodput under `thresholds`. Null without thresholds or requests, and where answers are not streamed but a threshold
 /// asks for ttft or tpot.
-pub fn goodput(rows: &[RequestRow], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
+pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
     let unknowable = !facts.stream && (thresholds.ttft.is_some() || thresholds.tpot.is_some());
     let seconds = facts.windows.measure_secs();
     if *thresholds == Thresholds::default() || unknowable || seconds <= 0.0 {

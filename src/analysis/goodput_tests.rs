@@ -10,11 +10,11 @@ fn facts() -> Facts {
 }
 
 /// TTFT 100, 200, 300 ms from sending, which came 50 ms after the schedule; TPOT 10 ms; the last one fails.
-fn rows() -> Vec<RequestRow> {
+fn rows() -> Vec<Measured> {
     let make = |ttft: u64| record(0, 50 * MS, (50 + ttft) * MS, vec![10 * MS; 4], facts().windows);
     let mut records: Vec<Record> = [100, 200, 300, 100].into_iter().map(make).collect();
     fail(&mut records[3], Outcome::Http(500), MS);
-    records.into_iter().map(|record| record.row).collect()
+    records.iter().map(|record| Measured::from(&record.row)).collect()
 }
 
 fn share(thresholds: Thresholds, facts: &Facts) -> Option<f64> {
@@ -49,7 +49,7 @@ fn nothing_to_meet_is_null() {
 
 #[test]
 fn one_token_has_no_tpot_to_miss() {
-    let one = [record(0, 0, 10 * MS, vec![], facts().windows).row];
+    let one = [Measured::from(&record(0, 0, 10 * MS, vec![], facts().windows).row)];
     let thresholds = Thresholds { tpot: Some(Nanos(1)), ..Thresholds::default() };
     assert_eq!(goodput(&one, &facts(), &thresholds).unwrap().share, 1.0);
 }

@@ -1,6 +1,6 @@
 //! The first request after a pause: a result of its own.
 
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::request::Metric;
 use super::window;
@@ -17,16 +17,16 @@ pub struct IdleStart {
 
 impl IdleStart {
     /// Of the run's first request, whatever its phase.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> IdleStart {
+    pub fn of(rows: &[Measured], facts: &Facts) -> IdleStart {
         let (Some(_), Some(first)) = (facts.idle_ns, rows.iter().find(|row| row.request == 0)) else {
             return IdleStart::default();
         };
-        let second = rows.iter().filter(|row| row.request != 0).filter_map(|row| row.sent_ns).min();
+        let second = rows.iter().filter(|row| row.request != 0).filter_map(|row| row.sent_ns()).min();
         let alone_until = |end: Option<u64>| end.is_some_and(|end| second.is_none_or(|second| end <= second));
         let value = |metric| window::request(first, facts).observe(metric).value().filter(|_| first.outcome.is_ok());
         IdleStart {
-            ttft: value(Metric::Ttft).filter(|_| alone_until(first.first_token_ns)),
-            e2e: value(Metric::E2e).filter(|_| alone_until(first.last_token_ns.or(first.done_ns))),
+            ttft: value(Metric::Ttft).filter(|_| alone_until(first.first_token_ns())),
+            e2e: value(Metric::E2e).filter(|_| alone_until(first.last_token_ns().or(first.done_ns()))),
         }
     }
 }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     fn of(records: &[Record], idle_ns: Option<u64>) -> IdleStart {
-        let rows: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
+        let rows: Vec<Measured> = records.iter().map(|record| Measured::from(&record.row)).collect();
         IdleStart::of(&rows, &Facts { idle_ns, ..Run::default().make().1 })
     }
 

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::paired::power::{self, detectable, pairs_for};
+use super::paired::power::{self, LEVEL, detectable, pairs_for};
 use super::paired::{holm::holm, t_test, wilcoxon::signed_rank};
 use super::replicates::{Ends, Scale, over_runs};
 use super::stats::Summary;
@@ -150,7 +150,7 @@ struct Power {
 #[test]
 fn power_is_statsmodels() {
     for case in cases::<Power>("power") {
-        agree(power::power(case.n, case.effect), case.is, &case);
+        agree(power::power(case.n, case.effect, LEVEL), case.is, &case);
     }
 }
 
@@ -163,7 +163,7 @@ struct Detectable {
 #[test]
 fn detectable_effects_are_statsmodels() {
     for case in cases::<Detectable>("detectable") {
-        agree(detectable(case.n), case.is, &case);
+        agree(detectable(case.n, LEVEL), case.is, &case);
     }
 }
 
@@ -176,10 +176,10 @@ struct Pairs {
 #[test]
 fn needed_pairs_are_statsmodels() {
     for case in cases::<Pairs>("pairs") {
-        assert_eq!(pairs_for(case.effect, 2), Some(case.is), "{case:?}");
+        assert_eq!(pairs_for(case.effect, LEVEL, 2), Some(case.is), "{case:?}");
     }
-    assert_eq!(pairs_for(1.0, 40), Some(40), "never fewer than are asked for");
-    assert_eq!(pairs_for(1e-3, 3), None);
+    assert_eq!(pairs_for(1.0, LEVEL, 40), Some(40), "never fewer than are asked for");
+    assert_eq!(pairs_for(1e-3, LEVEL, 3), None);
 }
 
 #[derive(Debug, Deserialize)]

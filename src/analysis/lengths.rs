@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::rows::{Facts, Only, Replay, RequestRow};
+use crate::rows::{Facts, Measured, Only, Replay};
 
 use super::measure::{RunMetrics, measure};
 use super::{Events, Gaps, window};
@@ -25,7 +25,7 @@ impl By {
         }
     }
 
-    fn length(self, row: &RequestRow) -> u32 {
+    fn length(self, row: &Measured) -> u32 {
         match self {
             By::Prompt => row.intended_prompt_tokens,
             By::Output => row.requested_tokens,
@@ -43,7 +43,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// The bucket of a request.
-    fn of(by: By, row: &RequestRow) -> Bucket {
+    fn of(by: By, row: &Measured) -> Bucket {
         Bucket { by, power: by.length(row).max(1).ilog2() }
     }
 
@@ -59,7 +59,7 @@ impl Bucket {
 const SAME: u32 = 4;
 
 /// The buckets of a run, in order: of prompts where these differ in length, and of answers where those do.
-pub fn buckets(rows: &[RequestRow], facts: &Facts) -> Vec<Bucket> {
+pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     let of = |by: By| -> BTreeSet<Bucket> {
         let lengths = || window::members(rows, facts).map(|row| by.length(row));
         match lengths().min().zip(lengths().max()) {

@@ -1,6 +1,6 @@
 //! Every metric of one run that needs no plan.
 
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::gaps::{Events, Gaps};
 use super::idle::IdleStart;
@@ -57,7 +57,7 @@ pub struct RunMetrics {
 }
 
 /// Measures one run: `rows` are its requests of every phase.
-pub fn measure(rows: &[RequestRow], (events, gaps): (&Events, &Gaps), facts: &Facts) -> RunMetrics {
+pub fn measure(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Facts) -> RunMetrics {
     let of = |metric| summarize(window::members(rows, facts).map(|row| window::request(row, facts)), metric);
     let flow = Flow::of(rows, events, facts);
     let user_throughput = of(Metric::UserThroughput);

@@ -1,6 +1,6 @@
 //! Rows → numbers. Pure: no I/O.
 //!
-//! A run is its requests (`&[RequestRow]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
+//! A run is its requests (`&[Measured]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
 //! of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
 //! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
 //! and reports print from.
@@ -9,6 +9,7 @@ pub mod binomial;
 pub mod calibration;
 pub mod capacity;
 mod classes;
+pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
 pub mod gaps;
@@ -20,6 +21,7 @@ pub mod measure;
 pub mod metric;
 pub mod paired;
 mod prompts;
+mod pulse;
 pub mod quantile;
 pub mod replicates;
 pub mod request;
@@ -47,6 +49,7 @@ pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
+pub use pulse::Pulse;
 pub use stats::{Estimate, Interval, Summary, Value};
 pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

@@ -1,6 +1,6 @@
 //! The server's count of prompt tokens against ours.
 
-use crate::rows::{Facts, Outcome, PromptCount, RequestRow};
+use crate::rows::{Facts, Measured, Outcome, PromptCount};
 
 use super::window;
 
@@ -18,15 +18,15 @@ pub struct Differ {
 impl Differ {
     /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
     /// history has is an estimate.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> Result<Differ, &'static str> {
+    pub fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         if !matches!(facts.prompt_count, Some(PromptCount::Tokenizer | PromptCount::Server)) {
             return Err("needs exact prompt lengths from the model's tokenizer");
         }
         let constant = facts.probe_prompt.map_or(0.0, |probe| probe.server as f64 - probe.ours as f64);
         let (mut beyond, mut ours, mut server, mut count) = (0.0, 0.0, 0.0, 0u64);
         let members =
-            window::members(rows, facts).filter(|row| row.outcome == Outcome::Ok && row.turn.unwrap_or(0) == 0);
-        for (row, told) in members.filter_map(|row| Some((row, row.prompt_tokens?))) {
+            window::members(rows, facts).filter(|row| row.outcome == Outcome::Ok && row.turn().unwrap_or(0) == 0);
+        for (row, told) in members.filter_map(|row| Some((row, row.prompt_tokens()?))) {
             let expected = f64::from(row.intended_prompt_tokens) + constant;
             beyond += (f64::from(told) - expected).abs();
             ours += expected;

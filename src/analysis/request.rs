@@ -3,7 +3,7 @@
 //! A metric is a value, undefined, or failed: a failed or cut request belongs above all others in the percentiles of
 //! its latencies and is never left out, while a metric that is null by definition says nothing about speed.
 
-use crate::rows::{Outcome, RequestRow, Windows};
+use crate::rows::{Measured, Outcome, Windows};
 
 use super::stats::Summary;
 
@@ -59,7 +59,7 @@ impl Observation {
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The row.
-    pub row: &'a RequestRow,
+    pub row: &'a Measured,
     /// Borders of the run's phases: a cut request ended with the run.
     pub windows: &'a Windows,
     /// Whether answers were streamed: without, TTFT, TTFO and TPOT do not exist.
@@ -75,15 +75,15 @@ impl Request<'_> {
             Ttft | TtftFromSchedule | Ttfo | E2e | E2eFromSchedule | Tpot if !self.row.outcome.is_ok() => {
                 return self.failed(metric);
             }
-            Ttft => self.since_sent(self.row.first_token_ns),
-            TtftFromSchedule => self.since_scheduled(self.row.first_token_ns),
-            Ttfo => self.since_sent(self.row.first_output_ns),
+            Ttft => self.since_sent(self.row.first_token_ns()),
+            TtftFromSchedule => self.since_scheduled(self.row.first_token_ns()),
+            Ttfo => self.since_sent(self.row.first_output_ns()),
             E2e => self.since_sent(self.answered_ns()),
             E2eFromSchedule => self.since_scheduled(self.answered_ns()),
             Tpot => self.tpot(),
             Lateness => self.lateness(),
             Connecting => self.connecting(),
-            CapWait => self.row.released_ns.map(|released| millis(released, self.row.scheduled_ns)),
+            CapWait => self.row.released_ns().map(|released| millis(released, self.row.scheduled_ns)),
             UserThroughput => self.tokens_per_second(self.since_sent(self.answered_ns())),
             GenerationThroughput => self.generation_throughput(),
         };
@@ -96,10 +96,10 @@ impl Request<'_> {
         let (start, end) = match metric {
             // A request that asked for one token would have had no TPOT had it succeeded.
             Metric::Tpot if self.row.requested_tokens < 2 => return Observation::Undefined,
-            Metric::Ttft => (self.row.sent_ns, self.row.first_token_ns.or(end)),
-            Metric::TtftFromSchedule => (Some(self.row.scheduled_ns), self.row.first_token_ns.or(end)),
-            Metric::Ttfo => (self.row.sent_ns, self.row.first_output_ns.or(end)),
-            Metric::E2e => (self.row.sent_ns, end),
+            Metric::Ttft => (self.row.sent_ns(), self.row.first_token_ns().or(end)),
+            Metric::TtftFromSchedule => (Some(self.row.scheduled_ns), self.row.first_token_ns().or(end)),
+            Metric::Ttfo => (self.row.sent_ns(), self.row.first_output_ns().or(end)),
+            Metric::E2e => (self.row.sent_ns(), end),
             Metric::E2eFromSchedule => (Some(self.row.scheduled_ns), end),
             _ => (None, None),
         };
@@ -108,12 +108,12 @@ impl Request<'_> {
 
     /// When the whole answer was there: the last token; not streaming, the end of the body.
     pub fn answered_ns(&self) -> Option<u64> {
-        if self.stream { self.row.last_token_ns } else { self.row.done_ns }
+        if self.stream { self.row.last_token_ns() } else { self.row.done_ns() }
     }
 
     /// When the request stopped being in flight; where it never started, when it was wanted.
     pub fn end_ns(&self) -> u64 {
-        match (self.row.ended_ns, self.row.outcome) {
+        match (self.row.ended_ns(), self.row.outcome) {
             (Some(ended), _) => ended,
             // It waited until the run was over.
             (None, Outcome::CutAtDrain) => self.windows.end_ns,
@@ -122,7 +122,7 @@ impl Request<'_> {
     }
 
     fn since_sent(&self, instant: Option<u64>) -> Option<f64> {
-        Some(millis(instant?, self.row.sent_ns?))
+        Some(millis(instant?, self.row.sent_ns()?))
     }
 
     fn since_scheduled(&self, instant: Option<u64>) -> Option<f64> {
@@ -131,31 +131,29 @@ impl Request<'_> {
 
     /// Null below two tokens; below two events too, where there is no decode time to divide.
     fn tpot(&self) -> Option<f64> {
-        let tokens = self.row.output_tokens.filter(|tokens| *tokens >= 2)?;
-        let decode = millis(self.row.last_token_ns?, self.row.first_token_ns?);
+        let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
+        let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
 
     /// Null only where the request was never sent.
     fn lateness(&self) -> Option<f64> {
-        let waited = millis(self.row.sent_ns?, self.row.released_ns?);
+        let waited = millis(self.row.sent_ns()?, self.row.released_ns()?);
         Some(waited - self.connecting().unwrap_or(0.0))
     }
 
     fn connecting(&self) -> Option<f64> {
-        let parts = [self.row.dns_ns, self.row.connect_ns, self.row.tls_ns];
-        let known = parts.into_iter().flatten();
-        known.reduce(|a, b| a + b).map(|nanos| nanos as f64 / 1e6)
+        self.row.connecting_ns().map(|nanos| nanos as f64 / 1e6)
     }
 
     fn tokens_per_second(&self, millis: Option<f64>) -> Option<f64> {
-        let (tokens, millis) = (self.row.output_tokens?, millis.filter(|millis| *millis > 0.0)?);
+        let (tokens, millis) = (self.row.output_tokens()?, millis.filter(|millis| *millis > 0.0)?);
         self.row.outcome.is_ok().then(|| f64::from(tokens) / millis * 1e3)
     }
 
     fn generation_throughput(&self) -> Option<f64> {
         let several = self.stream && self.row.events >= 2;
-        let decode = millis(self.row.last_token_ns?, self.row.first_token_ns?);
+        let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         self.tokens_per_second(Some(decode).filter(|_| several))
     }
 }
@@ -183,15 +181,15 @@ pub fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric
 
 /// Token events of one request: instant and tokens. An event counts output tokens / events, or 1 where nobody counted
 /// the tokens; not streaming, all of an answer's tokens count at `done`.
-pub fn token_events(row: &RequestRow, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
+pub fn token_events(row: &Measured, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
     let events = gaps.len() as f64 + 1.0;
-    let tokens = row.output_tokens.map(f64::from);
-    let first = if stream { row.first_token_ns } else { row.done_ns.filter(|_| tokens.is_some()) };
+    let tokens = row.output_tokens().map(f64::from);
+    let first = if stream { row.first_token_ns() } else { row.done_ns().filter(|_| tokens.is_some()) };
     let each = if stream { tokens.map_or(1.0, |tokens| tokens / events) } else { tokens.unwrap_or(0.0) };
     let gaps = if stream { gaps } else { &[] };
     let instants = first.into_iter().flat_map(move |first| {
         let later = gaps.iter().scan(first, |at, gap| {
-            *at += gap;
+            *at = at.saturating_add(*gap);
             Some(*at)
         });
         std::iter::once(first).chain(later)

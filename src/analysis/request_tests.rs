@@ -1,7 +1,7 @@
 use super::*;
 use crate::analysis::synthetic::{fail, record};
-use crate::rows::Record;
 use crate::rows::Windows;
+use crate::rows::{Record, RequestRow};
 
 const MS: u64 = 1_000_000;
 
@@ -10,7 +10,7 @@ fn windows() -> Windows {
 }
 
 fn observe(row: &RequestRow, metric: Metric) -> Observation {
-    Request { row, windows: &windows(), stream: true }.observe(metric)
+    Request { row: &Measured::from(row), windows: &windows(), stream: true }.observe(metric)
 }
 
 /// Scheduled at 10 ms, sent at 15, four tokens at 115, 125, 145 and 155.
@@ -65,7 +65,7 @@ fn without_streaming_latency_ends_with_the_body() {
     row.done_ns = Some(165 * MS);
     row.ended_ns = row.done_ns;
     let windows = windows();
-    let request = Request { row: &row, windows: &windows, stream: false };
+    let request = Request { row: &Measured::from(&row), windows: &windows, stream: false };
     assert_eq!(request.observe(Metric::E2e), Observation::Value(150.0));
     for metric in [Metric::Ttft, Metric::TtftFromSchedule, Metric::Ttfo, Metric::Tpot, Metric::GenerationThroughput] {
         assert_eq!(request.observe(metric), Observation::Undefined);
@@ -95,13 +95,16 @@ fn failures_are_above_all_with_what_is_known() {
 fn events_share_the_tokens() {
     let mut record = example();
     record.row.output_tokens = Some(6);
-    let events: Vec<(u64, f64)> = token_events(&record.row, &record.gaps_ns, true).collect();
+    let events: Vec<(u64, f64)> = token_events(&Measured::from(&record.row), &record.gaps_ns, true).collect();
     assert_eq!(events, [(115 * MS, 1.5), (125 * MS, 1.5), (145 * MS, 1.5), (155 * MS, 1.5)]);
     record.row.output_tokens = None;
-    assert!(token_events(&record.row, &record.gaps_ns, true).all(|(_, tokens)| tokens == 1.0));
+    assert!(token_events(&Measured::from(&record.row), &record.gaps_ns, true).all(|(_, tokens)| tokens == 1.0));
     record.row.output_tokens = Some(6);
-    assert_eq!(token_events(&record.row, &record.gaps_ns, false).collect::<Vec<_>>(), [(155 * MS, 6.0)]);
+    assert_eq!(
+        token_events(&Measured::from(&record.row), &record.gaps_ns, false).collect::<Vec<_>>(),
+        [(155 * MS, 6.0)]
+    );
     fail(&mut record, Outcome::Reset, MS);
-    assert_eq!(token_events(&record.row, &record.gaps_ns, true).count(), 0);
-    assert_eq!(token_events(&record.row, &record.gaps_ns, false).count(), 0);
+    assert_eq!(token_events(&Measured::from(&record.row), &record.gaps_ns, true).count(), 0);
+    assert_eq!(token_events(&Measured::from(&record.row), &record.gaps_ns, false).count(), 0);
 }

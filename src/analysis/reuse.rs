@@ -1,6 +1,6 @@
 //! What a prefix cache gave back, against what the scenario declares.
 
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::window;
 
@@ -25,15 +25,15 @@ pub struct Reuse {
 
 impl Reuse {
     /// Of the window's requests.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> Reuse {
+    pub fn of(rows: &[Measured], facts: &Facts) -> Reuse {
         let (mut reusable, mut intended) = (0u64, 0u64);
         let (mut cached, mut prompts, mut beyond, mut told) = (0u64, 0u64, 0.0, 0u64);
         for row in window::members(rows, facts) {
-            if let Some(tokens) = row.reusable_tokens {
+            if let Some(tokens) = row.reusable_tokens() {
                 reusable += u64::from(tokens);
                 intended += u64::from(row.intended_prompt_tokens);
             }
-            if let Some((hit, all)) = row.cached_tokens.zip(row.prompt_tokens) {
+            if let Some((hit, all)) = row.cached_tokens().zip(row.prompt_tokens()) {
                 cached += u64::from(hit);
                 prompts += u64::from(all);
                 beyond += f64::from(all) - OWN_COUNT_AT_LEAST * f64::from(row.intended_prompt_tokens);

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 
 use crate::plan::{Percentile, Slo};
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 use crate::units::Nanos;
 
 use super::gaps::{Events, Gaps};
@@ -64,7 +64,7 @@ pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
 }
 
 /// Tests every latency limit of `slo` on one run, whose events were gone through with [`gap_limits`].
-pub fn test(rows: &[RequestRow], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
+pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     let (ttft, e2e) = latencies(facts.open_loop);
     let names = if facts.open_loop { ["ttft_from_schedule", "e2e_from_schedule"] } else { ["ttft", "e2e"] };
     let by_request = |limits: &IndexMap<Percentile, Nanos>, name, metric| -> Vec<SloTest> {
@@ -90,7 +90,7 @@ pub fn answer(tests: &[SloTest]) -> Answer {
 }
 
 /// Requests above the limit, and requests that have the metric.
-fn exceedances(rows: &[RequestRow], facts: &Facts, metric: Metric, limit: Nanos) -> (u64, u64) {
+fn exceedances(rows: &[Measured], facts: &Facts, metric: Metric, limit: Nanos) -> (u64, u64) {
     let (mut above, mut n) = (0, 0);
     for row in window::members(rows, facts) {
         let exceeds = match window::request(row, facts).observe(metric) {

@@ -8,7 +8,7 @@
 //! as Student's t asks, so that a false alarm stays as rare as with ten.
 
 use crate::plan::Percentile;
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::binomial;
 use super::gaps::Events;
@@ -69,7 +69,7 @@ impl Half {
 }
 
 /// Compares the halves; an error says why they cannot be compared.
-pub(super) fn compare(rows: &[RequestRow], events: &Events, facts: &Facts) -> Result<Halves, String> {
+pub(super) fn compare(rows: &[Measured], events: &Events, facts: &Facts) -> Result<Halves, String> {
     let [first, second] = events.emitted.halves.clone()?;
     let series = match facts.open_loop {
         true => [first, second].map(|half| completed(rows, facts, half, lag(rows, facts, half))),
@@ -93,7 +93,7 @@ pub(super) struct Emitted {
 
 impl Emitted {
     /// Nothing yet, of a run with these requests.
-    pub fn new(rows: &[RequestRow], facts: &Facts) -> Emitted {
+    pub fn new(rows: &[Measured], facts: &Facts) -> Emitted {
         let halves = halves(rows, facts);
         let blocks = |at: usize| halves.as_ref().map_or(0, |halves| halves[at].blocks);
         Emitted { tokens: [0, 1].map(|at| vec![0.0; blocks(at)]), halves }
@@ -110,7 +110,7 @@ impl Emitted {
     }
 }
 
-fn halves(rows: &[RequestRow], facts: &Facts) -> Result<[Half; 2], String> {
+fn halves(rows: &[Measured], facts: &Facts) -> Result<[Half; 2], String> {
     let windows = &facts.windows;
     let mut latencies: Vec<f64> = window::members(rows, facts)
         .filter_map(|row| window::request(row, facts).observe(Metric::E2eFromSchedule).value())
@@ -134,7 +134,7 @@ fn halves(rows: &[RequestRow], facts: &Facts) -> Result<[Half; 2], String> {
 
 /// How long a slot of a closed loop takes for a request and the thinking after it, on average, in ms; none where nobody
 /// thinks. By Little's law: the number in a loop is its rate times the length of a round.
-fn cycle(rows: &[RequestRow], facts: &Facts) -> Option<f64> {
+fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let slots = facts.batch_size.filter(|_| facts.thinks && !facts.open_loop)?;
     let requests = window::members(rows, facts).count();
     (requests > 0).then(|| f64::from(slots) * facts.windows.measure_secs() * 1e3 / requests as f64)
@@ -174,11 +174,11 @@ fn throughput([first, second]: [Series; 2], facts: &Facts, half: Half) -> Option
 /// How long after its arrival a request of a half is expected to complete, in nanoseconds. Under a steady load it does not
 /// matter: as many arrive in a block as before it. Where a profile changes the rate, what completes in a block was offered
 /// a typical request earlier, and each half has a typical request of its own, for latency follows the load.
-fn lag(rows: &[RequestRow], facts: &Facts, half: Half) -> u64 {
+fn lag(rows: &[Measured], facts: &Facts, half: Half) -> u64 {
     if facts.window_qps.is_none() {
         return 0;
     }
-    let latency = |row: &RequestRow| {
+    let latency = |row: &Measured| {
         half.block(row.scheduled_ns)?;
         window::request(row, facts).observe(Metric::E2eFromSchedule).value()
     };
@@ -189,14 +189,14 @@ fn lag(rows: &[RequestRow], facts: &Facts, half: Half) -> u64 {
 
 /// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it, or
 /// `lag` before it.
-fn completed(rows: &[RequestRow], facts: &Facts, half: Half, lag: u64) -> Series {
+fn completed(rows: &[Measured], facts: &Facts, half: Half, lag: u64) -> Series {
     let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
     for row in rows {
-        if let Some(block) = half.block(row.scheduled_ns + lag) {
+        if let Some(block) = half.block(row.scheduled_ns.saturating_add(lag)) {
             expected[block] += f64::from(row.requested_tokens);
         }
         let answered = window::request(row, facts).answered_ns().filter(|_| row.outcome.is_ok());
-        if let (Some(block), Some(tokens)) = (answered.and_then(|at| half.block(at)), row.output_tokens) {
+        if let (Some(block), Some(tokens)) = (answered.and_then(|at| half.block(at)), row.output_tokens()) {
             out[block] += f64::from(tokens);
         }
     }
@@ -204,8 +204,8 @@ fn completed(rows: &[RequestRow], facts: &Facts, half: Half, lag: u64) -> Series
 }
 
 /// TTFT of the requests scheduled in a half, with the block of each; failures are left to the reason `errors`.
-fn ttft(rows: &[RequestRow], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
-    let observe = |row: &RequestRow| {
+fn ttft(rows: &[Measured], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
+    let observe = |row: &Measured| {
         let block = half.block(row.scheduled_ns)?;
         Some((window::request(row, facts).observe(Metric::Ttft).value()?, block))
     };

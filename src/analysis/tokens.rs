@@ -1,6 +1,6 @@
 //! How long the requests of a run were, on average.
 
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::window;
 
@@ -15,13 +15,13 @@ pub struct MeanTokens {
 
 impl MeanTokens {
     /// Of one run.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> MeanTokens {
+    pub fn of(rows: &[Measured], facts: &Facts) -> MeanTokens {
         let (mut n, mut prompt, mut counted, mut output) = (0u64, 0u64, 0u64, 0u64);
         for row in window::members(rows, facts).filter(|row| row.outcome.is_ok()) {
             n += 1;
-            prompt += u64::from(row.prompt_tokens.unwrap_or(row.intended_prompt_tokens));
-            counted += u64::from(row.output_tokens.is_some());
-            output += u64::from(row.output_tokens.unwrap_or(0));
+            prompt += u64::from(row.prompt_tokens().unwrap_or(row.intended_prompt_tokens));
+            counted += u64::from(row.output_tokens().is_some());
+            output += u64::from(row.output_tokens().unwrap_or(0));
         }
         let mean = |sum: u64, of: u64| (of > 0).then(|| sum as f64 / of as f64);
         MeanTokens { prompt: mean(prompt, n), output: mean(output, counted) }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::rows::{Facts, Only, Replay, RequestRow};
+use crate::rows::{Facts, Measured, Only, Replay};
 
 use super::measure::{RunMetrics, measure};
 use super::{Events, Gaps, window};
 
 /// The turns that a run's window has, from 0, in order; none where there are no conversations.
-pub fn turns(rows: &[RequestRow], facts: &Facts) -> Vec<u32> {
-    let turns: BTreeSet<u32> = window::members(rows, facts).filter_map(|row| row.turn).collect();
+pub fn turns(rows: &[Measured], facts: &Facts) -> Vec<u32> {
+    let turns: BTreeSet<u32> = window::members(rows, facts).filter_map(|row| row.turn()).collect();
     turns.into_iter().collect()
 }
 
@@ -17,7 +17,7 @@ pub fn turns(rows: &[RequestRow], facts: &Facts) -> Vec<u32> {
 pub fn measure_turn<R: Replay + ?Sized>(run: &R, turn: u32, facts: &Facts) -> Result<RunMetrics, R::Error> {
     // The places of a batch are those of all turns together.
     let facts = Facts { batch_size: None, ..facts.clone() };
-    let own = Only::new(run, |row| row.turn == Some(turn));
+    let own = Only::new(run, |row| row.turn() == Some(turn));
     let events = Events::of(&own, &facts, &[])?;
     let gaps = Gaps::of(&own, &facts, &events)?;
     Ok(measure(own.rows(), (&events, &gaps), &facts))
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn turns_add_up_to_the_run_and_are_told_apart() {
         let (mut records, facts) = Run::default().make();
-        let rows: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
+        let rows: Vec<Measured> = records.iter().map(|record| Measured::from(&record.row)).collect();
         assert!(turns(&rows, &facts).is_empty());
         for (at, record) in records.iter_mut().enumerate() {
             record.row.turn = Some(at as u32 % 3);

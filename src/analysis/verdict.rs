@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::plan::{Limits, Percentile, Slo, Validity};
-use crate::rows::{Facts, Outcome, RequestRow, TokenSource};
+use crate::rows::{Facts, Measured, Outcome, TokenSource};
 
 use super::gaps::Events;
 use super::generator::Generator;
@@ -78,7 +78,7 @@ type Finding = Result<Option<(State, String)>, String>;
 
 /// What the reasons are found in.
 struct Evidence<'a> {
-    rows: &'a [RequestRow],
+    rows: &'a [Measured],
     events: &'a Events,
     facts: &'a Facts,
     counts: Counts,
@@ -87,7 +87,7 @@ struct Evidence<'a> {
 }
 
 /// Judges one run under the plan's thresholds.
-pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
     let counts = Counts::of(rows, facts);
     let generator = Generator::new(facts, read_delays(rows, facts));
     let evidence = Evidence { rows, events, facts, counts, generator, saturated: saturated(rows, facts) };
@@ -122,7 +122,7 @@ pub fn judge(rows: &[RequestRow], events: &Events, facts: &Facts, validity: &Val
 }
 
 impl Evidence<'_> {
-    fn members(&self) -> impl Iterator<Item = &RequestRow> {
+    fn members(&self) -> impl Iterator<Item = &Measured> {
         window::members(self.rows, self.facts)
     }
 
@@ -172,7 +172,7 @@ impl Evidence<'_> {
 
     fn errors(&self, limits: Limits) -> Finding {
         let patient = |outcome| matches!(outcome, Outcome::CutAtDrain | Outcome::Timeout | Outcome::Stalled);
-        let excused = |row: &&RequestRow| self.saturated.is_some() && patient(row.outcome);
+        let excused = |row: &&Measured| self.saturated.is_some() && patient(row.outcome);
         let failed = self.members().filter(|row| !row.outcome.is_ok() && !excused(row));
         let mut outcomes = std::collections::BTreeMap::new();
         failed.for_each(|row| *outcomes.entry(row.outcome.to_string()).or_insert(0usize) += 1);
@@ -186,14 +186,14 @@ impl Evidence<'_> {
         if !self.facts.ignore_eos {
             return Err("ignore_eos was not sent: any length is right".into());
         }
-        let counted = |row: &&RequestRow| {
+        let counted = |row: &&Measured| {
             row.outcome.is_ok() && row.token_source.is_some_and(|source| source != TokenSource::Events)
         };
         let all = self.members().filter(counted).count();
         if all == 0 && self.counts.completed > 0 {
             return Err("nobody counted the output tokens".into());
         }
-        let differs = |row: &&RequestRow| row.output_tokens != Some(row.requested_tokens);
+        let differs = |row: &&Measured| row.output_tokens() != Some(row.requested_tokens);
         let wrong = self.members().filter(counted).filter(differs).count();
         let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
         Ok(judge_share((wrong, all), limits, (1, None), text))
@@ -272,10 +272,10 @@ impl Evidence<'_> {
 
 /// Open loop: the figures where arrivals run away from completions and the backlog grows. What waits for an in-flight cap
 /// is in the backlog, so that a cap cannot hide that the server is too slow.
-fn saturated(rows: &[RequestRow], facts: &Facts) -> Option<String> {
+fn saturated(rows: &[Measured], facts: &Facts) -> Option<String> {
     let windows = &facts.windows;
     let arrivals = window::members(rows, facts).count() as f64;
-    let answered = |row: &&RequestRow| {
+    let answered = |row: &&Measured| {
         let at = window::request(row, facts).answered_ns();
         row.outcome.is_ok() && at.is_some_and(|at| window::contains(windows, at))
     };
@@ -301,8 +301,8 @@ fn saturated(rows: &[RequestRow], facts: &Facts) -> Option<String> {
 }
 
 /// Requests that were wanted in a time, and one more, so that a time without any can be divided by.
-fn offered(rows: &[RequestRow], from: u64, length: u64) -> f64 {
-    let inside = |row: &&RequestRow| (from..from + length).contains(&row.scheduled_ns);
+fn offered(rows: &[Measured], from: u64, length: u64) -> f64 {
+    let inside = |row: &&Measured| (from..from + length).contains(&row.scheduled_ns);
     1.0 + rows.iter().filter(inside).count() as f64
 }
 
@@ -334,8 +334,8 @@ fn median(values: Vec<f64>) -> Option<f64> {
 }
 
 /// Read delays of the window's requests, in ms.
-fn read_delays(rows: &[RequestRow], facts: &Facts) -> Vec<f64> {
-    window::members(rows, facts).filter_map(|row| row.read_delay_ns).map(|ns| ns as f64 / 1e6).collect()
+fn read_delays(rows: &[Measured], facts: &Facts) -> Vec<f64> {
+    window::members(rows, facts).filter_map(|row| row.read_delay_ns()).map(|ns| ns as f64 / 1e6).collect()
 }
 
 /// The type 7 quantile of however few values.

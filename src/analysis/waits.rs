@@ -1,6 +1,6 @@
 //! Requests that were late because what they say was not made yet.
 
-use crate::rows::{Facts, RequestRow};
+use crate::rows::{Facts, Measured};
 
 use super::request::Metric;
 use super::window;
@@ -10,13 +10,13 @@ const MOST_OF_IT: f64 = 0.5;
 
 /// That contents came too late, in words, where requests of the window that were more than `allowed` ms late mostly waited for
 /// them.
-pub fn cause(rows: &[RequestRow], facts: &Facts, allowed: f64) -> Option<String> {
+pub fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<String> {
     let (mut late, mut waited) = (0.0, 0.0);
     for row in window::members(rows, facts) {
         let lateness = window::request(row, facts).observe(Metric::Lateness).value();
         let Some(lateness) = lateness.filter(|lateness| *lateness > allowed) else { continue };
         late += lateness;
-        waited += row.content_wait_ns.map_or(0.0, |nanos| nanos as f64 / 1e6).min(lateness);
+        waited += row.content_wait_ns().map_or(0.0, |nanos| nanos as f64 / 1e6).min(lateness);
     }
     let making = ["content", "script"].into_iter().filter_map(|name| facts.observed.as_ref()?.thread(name));
     let busy = making.map(|thread| thread.cpu_ns).max();

@@ -1,6 +1,6 @@
 //! The measure window: who belongs to it, what flowed through it, how much was in flight.
 
-use crate::rows::{Facts, Outcome, RequestRow, Windows};
+use crate::rows::{Facts, Measured, Outcome, Windows};
 
 use super::gaps::Events;
 use super::request::Request;
@@ -11,13 +11,13 @@ pub fn contains(windows: &Windows, instant: u64) -> bool {
 }
 
 /// The requests that belong to the measurement: those scheduled inside the window.
-pub fn members<'a>(rows: &'a [RequestRow], facts: &Facts) -> impl Iterator<Item = &'a RequestRow> {
+pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = &'a Measured> {
     let windows = facts.windows;
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
 /// A row with what it takes to read its metrics.
-pub fn request<'a>(row: &'a RequestRow, facts: &'a Facts) -> Request<'a> {
+pub fn request<'a>(row: &'a Measured, facts: &'a Facts) -> Request<'a> {
     Request { row, windows: &facts.windows, stream: facts.stream }
 }
 
@@ -36,7 +36,7 @@ pub struct Counts {
 
 impl Counts {
     /// Of the window's requests.
-    pub fn of(rows: &[RequestRow], facts: &Facts) -> Counts {
+    pub fn of(rows: &[Measured], facts: &Facts) -> Counts {
         let mut counts = Counts::default();
         for row in members(rows, facts) {
             counts.requests += 1;
@@ -71,54 +71,54 @@ pub struct Flow {
 
 impl Flow {
     /// Of all requests of a run, of every phase.
-    pub fn of(rows: &[RequestRow], events: &Events, facts: &Facts) -> Flow {
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Flow {
         let seconds = facts.windows.measure_secs();
         if seconds <= 0.0 || rows.is_empty() {
             return Flow::default();
         }
         let inside = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
-        let completed = |row: &&RequestRow| row.outcome.is_ok();
-        let answered = |row: &&RequestRow| inside(request(row, facts).answered_ns());
-        let sent = rows.iter().filter(|row| inside(row.sent_ns)).count();
+        let completed = |row: &&Measured| row.outcome.is_ok();
+        let answered = |row: &&Measured| inside(request(row, facts).answered_ns());
+        let sent = rows.iter().filter(|row| inside(row.sent_ns())).count();
         let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         Flow {
             output_throughput: Some(events.tokens_inside / seconds),
             prompt_throughput: prompt_tokens_inside(rows, facts).map(|tokens| tokens as f64 / seconds),
             request_throughput: Some(rows.iter().filter(completed).filter(answered).count() as f64 / seconds),
             achieved_rate: Some(sent as f64 / seconds),
-            achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns),
+            achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns()),
         }
     }
 }
 
-fn prompt_tokens_inside(rows: &[RequestRow], facts: &Facts) -> Option<u64> {
-    let started = |row: &RequestRow| if facts.stream { row.first_token_ns } else { row.done_ns };
-    let inside: Vec<&RequestRow> =
+fn prompt_tokens_inside(rows: &[Measured], facts: &Facts) -> Option<u64> {
+    let started = |row: &Measured| if facts.stream { row.first_token_ns() } else { row.done_ns() };
+    let inside: Vec<&Measured> =
         rows.iter().filter(|row| started(row).is_some_and(|at| contains(&facts.windows, at))).collect();
-    let uncounted = inside.iter().any(|row| row.outcome.is_ok() && row.prompt_tokens.is_none());
-    (!uncounted).then(|| inside.iter().filter_map(|row| row.prompt_tokens).map(u64::from).sum())
+    let uncounted = inside.iter().any(|row| row.outcome.is_ok() && row.prompt_tokens().is_none());
+    (!uncounted).then(|| inside.iter().filter_map(|row| row.prompt_tokens()).map(u64::from).sum())
 }
 
 /// Time average over `from..to` of requests between the instant that `begin` names and their end; null for no time.
 pub fn in_flight(
-    rows: &[RequestRow],
+    rows: &[Measured],
     facts: &Facts,
     (from, to): (u64, u64),
-    begin: impl Fn(&RequestRow) -> Option<u64>,
+    begin: impl Fn(&Measured) -> Option<u64>,
 ) -> Option<f64> {
-    let overlap = |row: &RequestRow| {
+    let overlap = |row: &Measured| {
         let start = begin(row)?.max(from);
         Some(request(row, facts).end_ns().min(to).saturating_sub(start))
     };
-    let total: u64 = rows.iter().filter_map(overlap).sum();
+    let total: u128 = rows.iter().filter_map(overlap).map(u128::from).sum();
     (to > from).then(|| total as f64 / (to - from) as f64)
 }
 
 /// Output tokens per token event of the completed requests of the window; null without events or without a count.
-pub fn tokens_per_event(rows: &[RequestRow], facts: &Facts) -> Option<f64> {
+pub fn tokens_per_event(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let (mut tokens, mut events) = (0u64, 0u64);
     for row in members(rows, facts).filter(|row| facts.stream && row.outcome.is_ok()) {
-        tokens += u64::from(row.output_tokens?);
+        tokens += u64::from(row.output_tokens()?);
         events += u64::from(row.events);
     }
     (events > 0).then(|| tokens as f64 / events as f64)

@@ -8,14 +8,14 @@ use crate::analysis::quantile;
 use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
-    Events, Gaps, MeanTokens, OfClass, PlanMetrics, RunMetrics, Summary, Thresholds, Verdict, classes, goodput, judge,
-    measure,
+    Events, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes, goodput,
+    judge, measure,
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::value;
 use crate::report::{Line, results};
-use crate::rows::{Replay, RequestRow, RunLabels};
+use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::RunView;
@@ -39,6 +39,8 @@ pub struct Answered {
     pub classes: Vec<OfClass>,
     /// How long its requests were.
     pub tokens: MeanTokens,
+    /// The load over it; none where nothing was sent.
+    pub pulse: Option<Pulse>,
     /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
     pub cost: Option<Answer>,
 }
@@ -69,10 +71,12 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
     let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
     let tokens = MeanTokens::of(rows, facts);
-    Ok(Answered { labels: record.labels(), metrics, verdict, plan_metrics, slo, classes, tokens, cost })
+    let pulse = Pulse::of(rows, facts);
+    let labels = record.labels();
+    Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-fn under_plan(plan: &Plan, record: &RunRecord, rows: &[RequestRow], metrics: &RunMetrics) -> PlanMetrics {
+fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
     let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
     let price = hardware.and_then(Hardware::cost_per_hour);

@@ -17,6 +17,8 @@ pub enum Exit {
     Usage,
     /// Some runs failed or are invalid.
     Runs,
+    /// A gate was missed: an SLO, or a comparison that shows a regression.
+    Gate,
     /// The results folder is locked, full or unreadable.
     Store,
     /// `preview --exit-code` found work.
@@ -27,8 +29,8 @@ pub enum Exit {
 
 impl Exit {
     /// All of them, by code.
-    pub const ALL: [Exit; 7] =
-        [Exit::Done, Exit::Unexpected, Exit::Usage, Exit::Runs, Exit::Store, Exit::Work, Exit::Interrupted];
+    pub const ALL: [Exit; 8] =
+        [Exit::Done, Exit::Unexpected, Exit::Usage, Exit::Runs, Exit::Gate, Exit::Store, Exit::Work, Exit::Interrupted];
 
     /// What it says, for the manual.
     pub fn meaning(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Exit {
             Exit::Unexpected => "Something unexpected.",
             Exit::Usage => "A bad plan or usage, or too few open files or local ports for the runs.",
             Exit::Runs => "Some runs failed or are invalid, or a server is not ready.",
+            Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
             Exit::Store => "The results folder is locked, full or unreadable.",
             Exit::Work => "`preview --exit-code` found work.",
             Exit::Interrupted => "Interrupted; the same command goes on where it stopped.",
@@ -50,6 +53,7 @@ impl Exit {
             Exit::Unexpected => 1,
             Exit::Usage => 2,
             Exit::Runs => 3,
+            Exit::Gate => 4,
             Exit::Store => 5,
             Exit::Work => 10,
             Exit::Interrupted => 130,

@@ -8,6 +8,7 @@ mod calibrate;
 mod capacity;
 mod changes;
 mod check;
+mod compare;
 mod completions;
 mod curves;
 mod dataset;
@@ -18,6 +19,7 @@ mod explain;
 mod export;
 mod failure;
 mod freeze;
+mod gate;
 mod graph;
 mod import;
 mod limits;
@@ -97,6 +99,8 @@ pub enum Command {
     Show(show::ShowArgs),
     /// List the results folder
     List(list::ListArgs),
+    /// Say which arm is better, by how much, and what would have been seen
+    Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
     /// Show what each load brings and costs, and where curves bend
@@ -208,6 +212,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::List(args) => list::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Export(args) => export::run(args),
         Command::Curves(args) => curves::run(args),
         Command::Capacity(args) => capacity::run(args),

@@ -26,7 +26,7 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, lints, preview, room, texts};
+use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, gate, lints, preview, room, texts};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -48,6 +48,9 @@ pub struct RunArgs {
     /// Stop at the first run that fails
     #[arg(long)]
     fail_fast: bool,
+    /// Exit with 4 where a run misses the plan's `slo`, or what its `compare` declares shows a regression
+    #[arg(long)]
+    gate: bool,
     /// Only show what would be done, like `preview`
     #[arg(long)]
     dry_run: bool,
@@ -71,6 +74,9 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
+    if args.gate {
+        gate::is_one(workspace.plan())?;
+    }
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let writer = if any_work(&decisions) {
@@ -280,10 +286,17 @@ fn conclude(
             Hints { doubtful: shown.doubtful.is_some(), invalid: shown.invalid > 0, calibrate: wanting },
         );
     }
-    Ok(if summary.interrupted {
-        Exit::Interrupted
-    } else if summary.failed + summary.skipped + summary.left > 0 || shown.invalid > 0 {
+    if summary.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let gate = args.gate.then(|| gate::check(workspace, &fresh, &runs)).transpose()?;
+    if let Some(gate) = &gate {
+        screen.line(&format!("\n{}", gate.told()));
+    }
+    Ok(if summary.failed + summary.skipped + summary.left > 0 || shown.invalid > 0 {
         Exit::Runs
+    } else if gate.is_some_and(|gate| !gate.missed.is_empty()) {
+        Exit::Gate
     } else {
         Exit::Done
     })

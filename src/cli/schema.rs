@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use schemars::JsonSchema;
 
-use super::{Exit, Failure, check, dataset, diff, output, preview};
+use super::{Exit, Failure, check, compare, dataset, diff, output, preview, show};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -27,6 +27,10 @@ enum What {
     Preview,
     /// The JSON Schema of `diff --format json` (schemas/diff.schema.json).
     Diff,
+    /// The JSON Schema of `compare --format json` (schemas/compare.schema.json).
+    Compare,
+    /// The JSON Schema of `show --format json` (schemas/show.schema.json).
+    Show,
     /// The JSON Schema of `export --format json`, with every column (schemas/export.schema.json).
     Export,
     /// The JSON Schema of what `dataset profile` writes (schemas/profile.schema.json).
@@ -41,6 +45,8 @@ pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
         What::Columns => output::print(&crate::rows::columns_markdown())?,
         What::Preview => output::print(&preview::schema_text())?,
         What::Diff => output::print(&diff::schema_text())?,
+        What::Compare => output::print(&compare::schema_text())?,
+        What::Show => output::print(&show::schema_text())?,
         What::Export => output::print(&crate::export::schema::text())?,
         What::Profile => output::print(&dataset::schema_text())?,
     }
@@ -68,6 +74,8 @@ mod tests {
             ("check.schema.json", super::check::schema_text()),
             ("preview.schema.json", super::preview::schema_text()),
             ("diff.schema.json", super::diff::schema_text()),
+            ("compare.schema.json", super::compare::schema_text()),
+            ("show.schema.json", super::show::schema_text()),
             ("profile.schema.json", super::dataset::schema_text()),
         ] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);

@@ -16,6 +16,7 @@ pub mod order;
 pub mod origin;
 pub mod resolve;
 pub mod resource;
+mod rounds;
 pub mod spacing;
 mod spec;
 
@@ -32,10 +33,10 @@ pub use error::{ExpandError, Mistake};
 pub use explicit::explicit;
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
+pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
 use crate::plan::{Plan, Scalar, Sweep, Table};
-use crate::units::Seed;
 
 /// All runs of a plan, in the order in which they are executed.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,12 +75,13 @@ impl PlannedRun {
     }
 }
 
-/// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled.
+/// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
+/// compared stays together.
 pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
     let mut runs = Vec::new();
     let mut making = Making { resolver: resolve::Resolver::new(plan), bytes: canonical::Bytes::default() };
     for (name, sweep) in &plan.sweeps {
-        making.sweep(plan.seed, name, sweep, &mut runs)?;
+        making.sweep(plan, name, sweep, &mut runs)?;
     }
     one_engine(&runs)?;
     keep_what_any_asks(&mut runs);
@@ -94,12 +96,17 @@ struct Making<'p> {
 }
 
 impl Making<'_> {
-    fn sweep(&mut self, seed: Seed, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
+    fn sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
         let cells = matrix::cells(name, sweep)?;
+        let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let name: Arc<str> = name.into();
         runs.reserve_exact(cells.len() * sweep.repeats as usize);
         for repeat in 0..sweep.repeats {
-            for at in order::block(seed, &name, repeat, cells.len()) {
+            let order = match &compared {
+                Some(groups) => order::rounds(plan.seed, &name, repeat, groups),
+                None => order::block(plan.seed, &name, repeat, cells.len()),
+            };
+            for at in order {
                 let spec = match self.resolver.run(sweep, &cells[at], repeat) {
                     Ok(spec) => Arc::new(spec),
                     Err(_) => return Err(self.first_mistake(&name, sweep, &cells)),

@@ -14,8 +14,14 @@ impl Format for Csv {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(sheet.columns.iter().map(|column| &column.name)).map_err(cause)?;
+        let mut field = String::new();
         for row in sheet.rows {
-            writer.write_record(row.into_iter().map(text)).map_err(cause)?;
+            for cell in &row {
+                field.clear();
+                put(cell, &mut field);
+                writer.write_field(&field).map_err(cause)?;
+            }
+            writer.write_record(None::<&[u8]>).map_err(cause)?;
         }
         writer.flush()
     }
@@ -29,15 +35,18 @@ fn cause(error: csv::Error) -> io::Error {
     }
 }
 
-fn text(cell: Cell) -> String {
-    match cell {
-        Cell::Null => String::new(),
-        Cell::Bool(value) => value.to_string(),
-        Cell::Int(value) => value.to_string(),
-        Cell::Float(value) => value.to_string(),
-        Cell::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
-        Cell::Text(text) => text,
-    }
+/// The text of a cell, behind what `field` holds.
+fn put(cell: &Cell, field: &mut String) {
+    use std::fmt::Write;
+    let written = match cell {
+        Cell::Null => Ok(()),
+        Cell::Bool(value) => write!(field, "{value}"),
+        Cell::Int(value) => write!(field, "{value}"),
+        Cell::Float(value) => write!(field, "{value}"),
+        Cell::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => write!(field, "'{}", &**text),
+        Cell::Text(text) => field.write_str(text),
+    };
+    written.expect("a string takes all");
 }
 
 #[cfg(test)]

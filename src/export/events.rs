@@ -23,12 +23,14 @@ pub fn sheet<'a, R>(runs: impl Iterator<Item = (RunLabels, R)> + 'a) -> Sheet<'a
 where
     R: Iterator<Item = EventRow> + 'a,
 {
-    let rows = runs.flat_map(|(labels, events)| events.flat_map(move |row| of_request(&labels, row)));
+    let rows = runs.flat_map(|(labels, events)| {
+        let labels = [labels.run_id.into(), labels.attempt.into()];
+        events.flat_map(move |row| of_request(labels.clone(), row))
+    });
     Sheet { columns: columns(), rows: Box::new(rows) }
 }
 
-fn of_request(labels: &RunLabels, row: EventRow) -> impl Iterator<Item = Vec<Cell>> + use<> {
-    let (run, attempt) = (labels.run_id.clone(), labels.attempt);
+fn of_request(labels: [Cell; 2], row: EventRow) -> impl Iterator<Item = Vec<Cell>> {
     let EventRow { request, first_token_ns, gaps_ns } = row;
     let mut offset = 0u64;
     let gaps = std::iter::once(None).chain(gaps_ns.into_iter().map(Some));
@@ -36,7 +38,7 @@ fn of_request(labels: &RunLabels, row: EventRow) -> impl Iterator<Item = Vec<Cel
     events.zip(0u64..).map(move |((first, gap), event)| {
         offset = offset.saturating_add(gap.unwrap_or(0));
         let numbers = [request.into(), event.into(), gap.into(), offset.into(), first.saturating_add(offset).into()];
-        [run.clone().into(), attempt.into()].into_iter().chain(numbers).collect()
+        labels.clone().into_iter().chain(numbers).collect()
     })
 }
 

@@ -16,20 +16,23 @@ impl Format for Json {
         for (index, row) in rows.enumerate() {
             out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
             let named = columns.iter().map(|column| column.name.clone());
-            let object: Map<String, Value> = named.zip(row.into_iter().map(value)).collect();
+            let object: Map<String, Value> = named.zip(row.into_iter().map(Cell::json)).collect();
             serde_json::to_writer(&mut *out, &object)?;
         }
         out.write_all(b"\n]\n")
     }
 }
 
-fn value(cell: Cell) -> Value {
-    match cell {
-        Cell::Null => Value::Null,
-        Cell::Bool(value) => value.into(),
-        Cell::Int(value) => value.into(),
-        Cell::Float(value) => value.into(),
-        Cell::Text(text) => text.into(),
+impl Cell {
+    /// The cell as JSON has it.
+    pub fn json(self) -> Value {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Bool(value) => value.into(),
+            Cell::Int(value) => value.into(),
+            Cell::Float(value) => value.into(),
+            Cell::Text(text) => (*text).into(),
+        }
     }
 }
 

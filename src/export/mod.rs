@@ -19,7 +19,7 @@ pub use csv::Csv;
 pub use json::Json;
 pub use markdown::Markdown;
 pub use parquet::Parquet;
-pub use sheet::{Cell, Column, Format, Kind, Sheet, fits, matching};
+pub use sheet::{Cell, Column, Format, Kind, Sheet, Text, fits, matching};
 pub use wide::{NoPivot, wide};
 pub use xlsx::Workbook;
 

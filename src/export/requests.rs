@@ -2,7 +2,7 @@
 
 use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
-use crate::rows::{Facts, RequestRow, RunLabels};
+use crate::rows::{Facts, Measured, RequestRow, RunLabels};
 
 use super::Kind::{Bool, Float, Int, Text};
 use super::runs::{label_cells, label_columns};
@@ -53,7 +53,7 @@ const ROW: [RowColumn; 37] = [
     ("tls_ns", Int, "Duration of the TLS handshake. Null: connection reused, or no TLS.", |r| r.tls_ns.into()),
     ("stamp", Text, "Who stamped the receiving instants: user or kernel.", |r| r.stamp.name().into()),
     ("read_delay_ns", Int, "Our read − kernel's stamp at the first token. Null: user stamps.", |r| r.read_delay_ns.into()),
-    ("outcome", Text, "How it ended.", |r| r.outcome.to_string().into()),
+    ("outcome", Text, "How it ended.", |r| r.outcome.name().into()),
     ("http_status", Int, "Status of the response. Null: none came.", |r| r.http_status.into()),
     ("error", Text, "What went wrong. Null: nothing.", |r| r.error.clone().into()),
     ("finish_reason", Text, "The server's reason to stop. Null: none given.", |r| r.finish_reason.clone().into()),
@@ -96,7 +96,8 @@ where
 }
 
 fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
-    let request = window::request(row, facts);
+    let measured = Measured::from(row);
+    let request = window::request(&measured, facts);
     let metric = |(metric, _, _): &(Metric, &str, &str)| match request.observe(*metric) {
         Observation::Value(value) => Cell::from(value),
         Observation::Failed(_) | Observation::Undefined => Cell::Null,

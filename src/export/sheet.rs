@@ -1,8 +1,36 @@
 //! A table of any origin: what formats write, and all they know.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::analysis::metric::{self, Number};
+
+/// A text of a table: cheap to repeat, as labels are in every row of a run.
+#[derive(Debug, Clone)]
+pub enum Text {
+    /// A word of the program's own.
+    Word(&'static str),
+    /// Any other.
+    Shared(Arc<str>),
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Text::Word(word) => word,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        **self == **other
+    }
+}
 
 /// One value of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +44,7 @@ pub enum Cell {
     /// A finite number.
     Float(f64),
     /// A text.
-    Text(String),
+    Text(Text),
 }
 
 /// What the cells of a column are.
@@ -161,15 +189,24 @@ impl From<u16> for Cell {
     }
 }
 
-impl From<&str> for Cell {
-    fn from(value: &str) -> Cell {
-        Cell::Text(value.to_string())
+impl From<&'static str> for Cell {
+    fn from(value: &'static str) -> Cell {
+        Cell::Text(Text::Word(value))
     }
 }
 
 impl From<String> for Cell {
     fn from(value: String) -> Cell {
-        Cell::Text(value)
+        Cell::Text(Text::Shared(value.into()))
+    }
+}
+
+impl From<Cow<'static, str>> for Cell {
+    fn from(value: Cow<'static, str>) -> Cell {
+        match value {
+            Cow::Borrowed(word) => word.into(),
+            Cow::Owned(text) => text.into(),
+        }
     }
 }
 

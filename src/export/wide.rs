@@ -41,7 +41,7 @@ pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPi
         let of = places.iter().flatten().next().copied().unwrap_or_default();
         lines.extend(down.iter().map(|metric| {
             let mut line: Vec<Cell> = heads.iter().map(|at| cells[of][*at].clone()).collect();
-            line.extend([columns[*metric].name.as_str().into(), columns[*metric].unit.into()]);
+            line.extend([columns[*metric].name.clone().into(), columns[*metric].unit.into()]);
             line.extend(places.iter().map(|run| run.map_or(Cell::Null, |run| cells[run][*metric].clone())));
             line
         }));

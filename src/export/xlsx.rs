@@ -81,7 +81,7 @@ impl Workbook {
     }
 
     /// Ends the workbook: the definitions of all columns, and what `about` says of the whole. The first sheet is open.
-    pub fn write(mut self, about: &[(&str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
+    pub fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
         let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
         let columns = vec![
             text("sheet", ""),
@@ -99,7 +99,7 @@ impl Workbook {
         };
         self.fill("definitions", &columns, &mut defined.iter().map(row))?;
         let columns = vec![text("what", ""), Column::new("value", Kind::Any, "")];
-        let mut rows = about.iter().map(|(what, value)| vec![Cell::from(*what), Cell::from(value.as_str())]);
+        let mut rows = about.iter().map(|(what, value)| vec![Cell::from(*what), Cell::from(value.clone())]);
         self.fill("about", &columns, &mut rows)?;
         self.book.save_to_writer(out).map_err(cause)
     }

@@ -303,7 +303,7 @@ sweeps:
 pub const UNEQUAL_ACCELERATORS: Words = Words {
     title: "different numbers of accelerators side by side",
     when: "A sweep has endpoints with different `gpus`, and no `compare` that holds there has a metric per accelerator or per \
-           money (a `compare` without `metrics` has all).",
+           money (a `compare` without `metrics` has throughput per accelerator).",
     reason: "Twice the accelerators give about twice the throughput; what is left to compare is what one of them does.",
     source: "Y. Zhong et al.: DistServe: Disaggregating Prefill and Decoding for Goodput-optimized Large Language Model Serving, \
              OSDI 2024, which compares goodput per GPU. docs/METRICS.md, Metrics of one run (per GPU).",

@@ -130,7 +130,7 @@ impl<'p> SweepView<'p> {
             rungs: rungs(plan, name, sweep),
             engine: load_engine(plan, sweep),
             opens_connections: said || entries("connections").any(|value| value == per_request.name()),
-            compare: sweep.compare.as_ref().or(plan.compare.as_ref()).filter(|compare| compare.applies_to(sweep)),
+            compare: plan.compared(sweep),
         }
     }
 

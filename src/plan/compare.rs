@@ -8,12 +8,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Percentile, Scalar, Sweep};
+use super::axis;
+use super::model::{Percentile, Plan, Scalar, Sweep};
 use super::shorthand::OneOrMany;
 use super::suggest;
 
-/// Which cells will be compared: those that differ in one axis. It is declared before the results are seen, and `check`
-/// looks whether the plan can carry it; the command that compares comes with a later version.
+/// Which cells will be compared: those that differ in one axis. It is declared before the results are seen; `check` looks
+/// whether the plan can carry it, `run` puts what is compared in rounds, and `compare` answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
@@ -24,8 +25,9 @@ pub struct Compare {
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
     /// What is compared: metrics, like output_throughput or ttft; of a metric of requests also one percentile, like
-    /// ttft_p99. The unit at the end of an export's column may be there: ttft_p99_ms. Default: all. docs/METRICS.md lists
-    /// them under "Names".
+    /// ttft_p99; without one p50 and p99 of it. The unit at the end of an export's column may be there: ttft_p99_ms.
+    /// Default: output throughput, total and per accelerator, and p50 and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists
+    /// the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
 }
@@ -35,6 +37,18 @@ impl Compare {
     pub fn applies_to(&self, sweep: &Sweep) -> bool {
         let values = sweep.values(&self.by);
         values.len() > 1 && values.contains(&self.baseline)
+    }
+}
+
+/// An axis under its first name: `concurrency` is `batch_size`.
+pub fn axis_name(by: &str) -> &str {
+    axis::first_name(by).unwrap_or(by)
+}
+
+impl Plan {
+    /// What is compared in a sweep: what it says itself, else what the plan says, where it has such cells.
+    pub fn compared<'p>(&'p self, sweep: &'p Sweep) -> Option<&'p Compare> {
+        sweep.compare.as_ref().or(self.compare.as_ref()).filter(|compare| compare.applies_to(sweep))
     }
 }
 

@@ -7,8 +7,11 @@ use crate::analysis::{Estimate, Value};
 /// Columns of a terminal that every table fits.
 pub const WIDTH: u16 = 100;
 
-/// Three significant digits, whole numbers in full: `0.123`, `1.23`, `12.3`, `1234`.
+/// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
+    if value.abs() >= 1e9 {
+        return format!("{value:.2e}");
+    }
     let decimals = match value.abs() {
         below if below < 1.0 => 3,
         below if below < 9.995 => 2,
@@ -44,7 +47,8 @@ pub fn plain(text: &str) -> String {
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (first.chars().count(), true);
-    for word in text.split_whitespace() {
+    let longest = usize::from(WIDTH) - indent;
+    for word in text.split_whitespace().flat_map(|word| pieces(word, longest)) {
         let width = word.chars().count();
         if !fresh && column + 1 + width > usize::from(WIDTH) {
             out.push('\n');
@@ -60,6 +64,17 @@ pub fn fill(first: &str, indent: usize, text: &str) -> String {
     }
     out.push('\n');
     out
+}
+
+/// A word in pieces of at most `most` characters.
+fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(most).map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// An empty table that fits the width and draws no lines.
@@ -86,9 +101,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_word_is_too_long_for_a_line() {
+        let text = fill("", 2, &format!("a {} {}", "ß".repeat(250), "b".repeat(98)));
+        let lengths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(lengths, [100, 100, 56, 100]);
+        assert_eq!(text.matches('ß').count(), 250);
+    }
+
+    #[test]
     fn numbers_are_short() {
-        let texts = [0.0, 0.0123, 1.0, 9.999, 12.34, 99.96, 1234.5].map(digits);
-        assert_eq!(texts, ["0.000", "0.012", "1.00", "10.0", "12.3", "100", "1234"]);
+        let texts = [0.0, 0.0123, 1.0, 9.999, 12.34, 99.96, 1234.5, 999_999_999.0, 9.2234e12].map(digits);
+        assert_eq!(texts, ["0.000", "0.012", "1.00", "10.0", "12.3", "100", "1234", "999999999", "9.22e12"]);
         assert_eq!(value(Value::AtLeast(600_000.0)), "> 600000");
         assert_eq!(plain("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
     }

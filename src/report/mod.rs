@@ -2,6 +2,7 @@
 
 pub mod calibration;
 mod capacity;
+pub mod comparison;
 mod curves;
 mod diagnosis;
 pub mod format;
@@ -10,6 +11,7 @@ mod generator;
 pub mod grid;
 pub mod progress;
 mod run;
+mod spark;
 mod table;
 
 pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest};

@@ -3,12 +3,13 @@
 use comfy_table::{Cell, CellAlignment, Table};
 
 use crate::analysis::metric::{Get, METRICS, Metric, Unit};
-use crate::analysis::{Estimate, Interval, PlanMetrics, Summary, Verdict, quantile};
+use crate::analysis::{Estimate, Interval, PlanMetrics, Pulse, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::Facts;
 
 use super::format::{self, digits, estimate, plain, value};
 use super::generator;
+use super::spark;
 use super::table::{Line, coloured, load};
 
 /// How much of a run is shown.
@@ -20,8 +21,8 @@ pub struct Detail {
     pub colour: bool,
 }
 
-/// One run as text, at most 100 columns wide.
-pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, detail: Detail) -> String {
+/// One run as text, at most 100 columns wide; `pulse` is the load over it.
+pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, pulse: Option<&Pulse>, detail: Detail) -> String {
     let sections = [
         head(line),
         verdict(line.verdict, detail.colour),
@@ -29,6 +30,7 @@ pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, detail: Detail) -> St
         distributions(line),
         scalars(line, plan),
         generator::block(facts),
+        pulse.map_or_else(String::new, spark::load),
         if detail.definitions { definitions() } else { String::new() },
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
@@ -39,10 +41,9 @@ fn head(line: &Line) -> String {
     let axes: String = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value))).collect();
     let names = [&labels.endpoint, &labels.model, &labels.scenario].map(|name| plain(name)).join(" · ");
     let counts = line.metrics.counts;
+    let title = format::fill("", 2, &format!("{names} · {}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
-        "{names} · {}{axes} · repeat {}\nrun {} attempt {}\n{} requests in the window: {} completed, {} failed, {} of them cut\n",
-        load(labels),
-        labels.repeat,
+        "{title}run {} attempt {}\n{} requests in the window: {} completed, {} failed, {} of them cut\n",
         plain(&labels.run_id),
         labels.attempt,
         counts.requests,
@@ -132,10 +133,14 @@ fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     format!("{}{}", estimate(found), interval.unwrap_or_default())
 }
 
-/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures; one end where both do.
+/// Characters of an interval that one line takes: six of them fit beside each other.
+const ONE_LINE: usize = 11;
+
+/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures; one end where both do. A long one takes two lines.
 fn ends(interval: Interval) -> String {
     let [low, high] = [interval.low, interval.high].map(|end| value(end).replace(' ', ""));
-    if interval.low.exact().is_none() { low } else { format!("{low}–{high}") }
+    let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
+    if interval.low.exact().is_none() { low } else { format!("{low}{between}{high}") }
 }
 
 fn scalars(line: &Line, plan: &PlanMetrics) -> String {
@@ -178,9 +183,9 @@ fn wrapped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::synthetic::{self, Run, fail, measured};
-    use crate::analysis::{Thresholds, goodput};
+    use crate::analysis::{Thresholds, Value, goodput};
     use crate::plan::Validity;
-    use crate::rows::{Outcome, RunLabels};
+    use crate::rows::{Measured, Outcome, RunLabels};
     use crate::units::Nanos;
 
     fn shown(detail: Detail) -> String {
@@ -199,9 +204,9 @@ mod tests {
         let (metrics, verdict) =
             (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
-        let rows: Vec<_> = records.iter().map(|record| record.row.clone()).collect();
+        let rows: Vec<_> = records.iter().map(|record| Measured::from(&record.row)).collect();
         let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
-        run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, detail)
+        run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, None, detail)
     }
 
     #[test]
@@ -292,11 +297,17 @@ mod tests {
         let labels = RunLabels::default();
         let line = Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict };
         let said = |given| {
-            let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, Detail::default());
+            let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, None, Detail::default());
             text.lines().find(|line| line.starts_with("goodput  ")).unwrap().to_owned()
         };
         assert!(said(false).ends_with("n/a (no plan given)"), "{}", said(false));
         assert!(said(true).contains("n/a (no thresholds in the plan"), "{}", said(true));
+    }
+
+    #[test]
+    fn a_long_interval_takes_two_lines() {
+        let ends = |low, high| super::ends(Interval { low: Value::Exact(low), high: Value::Exact(high) });
+        assert_eq!([ends(0.681, 12.72), ends(123_456.0, 234_567.0)], ["0.681–12.7", "123456–\n234567"]);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl<T: Stored> Cell for Option<T> {
 }
 
 /// `array` as the array type `A` that a `T` is stored in.
-fn downcast<A: Array + 'static, T: Stored>(array: &dyn Array) -> Result<&A, CellError> {
+pub(crate) fn downcast<A: Array + 'static, T: Stored>(array: &dyn Array) -> Result<&A, CellError> {
     let wrong = || CellError::Type(array.data_type().clone(), T::data_type());
     array.as_any().downcast_ref().ok_or_else(wrong)
 }
@@ -173,10 +173,10 @@ macro_rules! stored_as_text {
             fn load(
                 array: &dyn arrow_array::Array,
             ) -> Result<Vec<Option<Self>>, $crate::rows::cell::CellError> {
-                let unknown = |text: String| $crate::rows::cell::CellError::Value(text);
-                let parse = |text: String| $parse(&text).ok_or_else(|| unknown(text));
-                let texts = <String as $crate::rows::cell::Stored>::load(array)?;
-                texts.into_iter().map(|text| text.map(parse).transpose()).collect()
+                let unknown = |text: &str| $crate::rows::cell::CellError::Value(text.to_owned());
+                let parse = |text| $parse(text).ok_or_else(|| unknown(text));
+                let texts = $crate::rows::cell::downcast::<arrow_array::StringArray, Self>(array)?;
+                texts.iter().map(|text| text.map(parse).transpose()).collect()
             }
         }
     )+};
@@ -205,6 +205,36 @@ impl Stored for Vec<u64> {
     fn load(array: &dyn Array) -> Result<Vec<Option<Vec<u64>>>, CellError> {
         let lists = downcast::<ListArray, Vec<u64>>(array)?.iter();
         lists.map(|list| list.map(|items| <u64 as Cell>::load(&items)).transpose()).collect()
+    }
+}
+
+/// A column of lists, read one after the other into one place.
+pub(crate) struct Lists<'a> {
+    offsets: &'a [i32],
+    values: &'a [i64],
+}
+
+impl<'a> Lists<'a> {
+    /// The lists of a column, none of which is null.
+    pub fn of(array: Option<&'a ArrayRef>) -> Result<Lists<'a>, CellError> {
+        let lists: &ListArray = downcast::<ListArray, Vec<u64>>(array.ok_or(CellError::Missing)?)?;
+        let values: &Int64Array = downcast::<Int64Array, u64>(lists.values())?;
+        if let Some(row) = (0..lists.len()).find(|row| lists.is_null(*row)) {
+            return Err(CellError::Null(row));
+        }
+        if let Some(at) = (0..values.len()).filter(|_| values.null_count() > 0).find(|at| values.is_null(*at)) {
+            return Err(CellError::Null(at));
+        }
+        Ok(Lists { offsets: lists.value_offsets(), values: values.values() })
+    }
+
+    /// Puts the list of a row into `list`.
+    pub fn read(&self, row: usize, list: &mut Vec<u64>) -> Result<(), CellError> {
+        list.clear();
+        for value in &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize] {
+            list.push(u64::try_from(*value).map_err(|_| CellError::Value(value.to_string()))?);
+        }
+        Ok(())
     }
 }
 

@@ -1,16 +1,16 @@
 //! A part of a run, seen as a run of its own.
 
+use super::measured::Measured;
 use super::replay::Replay;
-use super::schema::RequestRow;
 
 /// The requests of a run that a rule takes, with their gaps.
 pub struct Only<'r, R: ?Sized, F> {
     run: &'r R,
     takes: F,
-    rows: Vec<RequestRow>,
+    rows: Vec<Measured>,
 }
 
-impl<'r, R: Replay + ?Sized, F: Fn(&RequestRow) -> bool> Only<'r, R, F> {
+impl<'r, R: Replay + ?Sized, F: Fn(&Measured) -> bool> Only<'r, R, F> {
     /// Those of `run` that `takes` says yes to.
     pub fn new(run: &'r R, takes: F) -> Self {
         let rows = run.rows().iter().filter(|row| takes(row)).cloned().collect();
@@ -18,14 +18,18 @@ impl<'r, R: Replay + ?Sized, F: Fn(&RequestRow) -> bool> Only<'r, R, F> {
     }
 }
 
-impl<R: Replay + ?Sized, F: Fn(&RequestRow) -> bool> Replay for Only<'_, R, F> {
+impl<R: Replay + ?Sized, F: Fn(&Measured) -> bool> Replay for Only<'_, R, F> {
     type Error = R::Error;
 
-    fn rows(&self) -> &[RequestRow] {
+    fn rows(&self) -> &[Measured] {
         &self.rows
     }
 
-    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), R::Error> {
+    fn class(&self, name: &str) -> Option<u16> {
+        self.run.class(name)
+    }
+
+    fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), R::Error> {
         self.run.replay(&mut |row, gaps| {
             if (self.takes)(row) {
                 each(row, gaps);

@@ -7,17 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::error::RowsError;
-use super::replay::Replay;
 use super::schema::{BadColumn, Column, EventRow, Pack, RequestRow, Row, RunLabels, Sample, Table};
 
 /// Version of the columns; a file of a later one is refused.
@@ -152,18 +151,40 @@ fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Resul
 }
 
 /// The batches of a row file, one after the other.
-fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
+pub(super) fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
+    let reader = guarded(path, || build(path, open(path)?))?;
+    Ok(all(path, reader))
+}
+
+/// The batches of a row file without some of its columns, and how many rows there are.
+pub(super) fn batches_without(
+    path: &Path,
+    columns: &[&str],
+) -> Result<(usize, impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>), RowsError> {
+    let builder = guarded(path, || open(path))?;
+    let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let wanted = |(at, field): (usize, &Arc<Field>)| (!columns.contains(&field.name().as_str())).then_some(at);
+    let wanted: Vec<usize> = builder.schema().fields().iter().enumerate().filter_map(wanted).collect();
+    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+    let reader = guarded(path, || build(path, builder.with_projection(mask)))?;
+    Ok((rows, all(path, reader)))
+}
+
+/// What a reader gives, to its end.
+fn all(
+    path: &Path,
+    mut reader: ParquetRecordBatchReader,
+) -> impl Iterator<Item = Result<RecordBatch, RowsError>> + use<> {
     let path = path.to_owned();
-    let mut reader = guarded(&path, || open(&path))?;
     let next = move || {
         let batch = || reader.next().transpose().map_err(|error| RowsError::damaged(&path, error));
         guarded(&path, batch).transpose()
     };
-    Ok(std::iter::from_fn(next))
+    std::iter::from_fn(next)
 }
 
 /// Opens a row file and refuses one of a later version.
-fn open(path: &Path) -> Result<ParquetRecordBatchReader, RowsError> {
+fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, RowsError> {
     let file = File::open(path).map_err(|error| RowsError::read(path, error))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| RowsError::damaged(path, error))?;
     let pairs = builder.metadata().file_metadata().key_value_metadata();
@@ -173,7 +194,11 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReader, RowsError> {
         return Err(RowsError::Newer { path: path.to_owned(), found, known: ROWS_VERSION });
     }
     let batch = batch_rows(builder.metadata());
-    builder.with_batch_size(batch).build().map_err(|error| RowsError::damaged(path, error))
+    Ok(builder.with_batch_size(batch))
+}
+
+fn build(path: &Path, builder: ParquetRecordBatchReaderBuilder<File>) -> Result<ParquetRecordBatchReader, RowsError> {
+    builder.build().map_err(|error| RowsError::damaged(path, error))
 }
 
 /// How many rows are decoded at once, so that memory is bounded by that and not by what a row holds.
@@ -204,7 +229,7 @@ pub(crate) fn read<T>(
 ///
 /// Fails where the file is damaged or its columns are not those of `table`.
 pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
-    let schema = guarded(path, || Ok(open(path)?.schema()))?;
+    let schema = guarded(path, || Ok(Arc::clone(open(path)?.schema())))?;
     for column in table.columns() {
         let found = schema.field_with_name(column.name).ok();
         let not_known_then = found.is_none() && column.nullable;
@@ -235,51 +260,6 @@ pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsEr
 /// Reads a `samples.parquet`, in the order in which samples were taken.
 pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
     read(path, Sample::from_batch)
-}
-
-/// A run's two files, joined: its requests are in memory, their gaps stay in the file.
-#[derive(Debug)]
-pub struct RunReader {
-    /// What all rows share; empty where there is no row.
-    pub labels: RunLabels,
-    rows: Vec<RequestRow>,
-    events: PathBuf,
-}
-
-impl RunReader {
-    /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
-    pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
-        let (labels, rows) = read_requests(&dir.join(Table::Requests.file()))?;
-        Ok(RunReader { labels, rows, events: dir.join(Table::Events.file()) })
-    }
-
-    /// The requests, without their gaps.
-    pub fn into_rows(self) -> Vec<RequestRow> {
-        self.rows
-    }
-}
-
-impl Replay for RunReader {
-    type Error = RowsError;
-
-    fn rows(&self) -> &[RequestRow] {
-        &self.rows
-    }
-
-    /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
-    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), RowsError> {
-        let path = &self.events;
-        let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
-        let mut rows = self.rows.iter();
-        for batch in batches(path)? {
-            let events = EventRow::from_batch(&batch?).map_err(|bad| RowsError::column(path, bad))?;
-            for event in events {
-                let row = rows.next().filter(|row| row.request == event.request).ok_or_else(mismatch)?;
-                each(row, &event.gaps_ns);
-            }
-        }
-        if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
-    }
 }
 
 /// The rows of a file, decoded as they are asked for. The file stays open until the end.

@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 
+use super::measured::{Condenser, Measured};
 use super::request::Record;
-use super::schema::RequestRow;
 
 /// The requests of a run, in the order in which they ended, and a way through the gaps between their token events.
 pub trait Replay {
@@ -11,34 +11,50 @@ pub trait Replay {
     type Error;
 
     /// The requests.
-    fn rows(&self) -> &[RequestRow];
+    fn rows(&self) -> &[Measured];
+
+    /// The place of a class among those of the run ([`Measured::class`]); none where no request has it.
+    fn class(&self, name: &str) -> Option<u16>;
 
     /// Gives every request in its order with its gaps, in nanoseconds: one fewer than its events, none without two.
-    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), Self::Error>;
+    fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), Self::Error>;
+}
+
+/// The place of a name among those of classes.
+pub(super) fn place(classes: &[String], name: &str) -> Option<u16> {
+    let place = classes.iter().position(|class| class == name)?;
+    u16::try_from(place).ok()
 }
 
 /// The requests of a short run with their gaps, all in memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
-    rows: Vec<RequestRow>,
+    rows: Vec<Measured>,
+    classes: Vec<String>,
     gaps_ns: Vec<Vec<u64>>,
 }
 
 impl FromIterator<Record> for Records {
     fn from_iter<I: IntoIterator<Item = Record>>(records: I) -> Records {
-        let (rows, gaps_ns) = records.into_iter().map(|record| (record.row, record.gaps_ns)).unzip();
-        Records { rows, gaps_ns }
+        let mut condenser = Condenser::default();
+        let small = |record: Record| (condenser.take(&record.row), record.gaps_ns);
+        let (rows, gaps_ns) = records.into_iter().map(small).unzip();
+        Records { rows, gaps_ns, classes: condenser.classes }
     }
 }
 
 impl Replay for Records {
     type Error = Infallible;
 
-    fn rows(&self) -> &[RequestRow] {
+    fn rows(&self) -> &[Measured] {
         &self.rows
     }
 
-    fn replay(&self, each: &mut dyn FnMut(&RequestRow, &[u64])) -> Result<(), Infallible> {
+    fn class(&self, name: &str) -> Option<u16> {
+        place(&self.classes, name)
+    }
+
+    fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), Infallible> {
         self.rows.iter().zip(&self.gaps_ns).for_each(|(row, gaps)| each(row, gaps));
         Ok(())
     }

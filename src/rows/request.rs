@@ -3,6 +3,7 @@
 //! Instants are nanoseconds on the monotonic clock since the run's start; `None` where the instant never came. METRICS
 //! defines each of them; `schema` names the columns.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::cell::stored_as_text;
@@ -93,9 +94,10 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Outcome {
+    /// The name in rows.
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Outcome::Ok => "ok",
             Outcome::Connect => "connect",
             Outcome::Timeout => "timeout",
@@ -106,8 +108,14 @@ impl fmt::Display for Outcome {
             Outcome::Empty => "empty",
             Outcome::ServerDied => "server_died",
             Outcome::CutAtDrain => "cut_at_drain",
-            Outcome::Http(status) => return f.pad(&format!("http_{status}")),
+            Outcome::Http(status) => return Cow::Owned(format!("http_{status}")),
         })
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
     }
 }
 
@@ -242,17 +250,14 @@ impl RequestRow {
     }
 }
 
-/// The one of `all` that prints as `text`.
-fn named<T: fmt::Display + Copy>(all: &[T], text: &str) -> Option<T> {
-    all.iter().copied().find(|one| one.to_string() == text)
-}
-
 stored_as_text! {
-    Phase: |text: &str| named(&Phase::ALL, text),
+    Phase: |text: &str| Phase::ALL.into_iter().find(|one| one.name() == text),
     Outcome: |text: &str| Outcome::parse(text),
-    TokenSource: |text: &str| named(&[TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events], text),
-    Stamp: |text: &str| named(&[Stamp::User, Stamp::Kernel], text),
-    Connection: |text: &str| named(&[Connection::New, Connection::Reused], text),
+    TokenSource: |text: &str| {
+        [TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events].into_iter().find(|one| one.name() == text)
+    },
+    Stamp: |text: &str| [Stamp::User, Stamp::Kernel].into_iter().find(|one| one.name() == text),
+    Connection: |text: &str| [Connection::New, Connection::Reused].into_iter().find(|one| one.name() == text),
 }
 
 /// What the recorder hands to the writer: one request and the gaps between its token events.

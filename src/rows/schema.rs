@@ -52,7 +52,7 @@ impl Column {
 pub(crate) type BadColumn = (&'static str, CellError);
 
 /// The column of a batch, by name. One that may be null was perhaps not known yet when the file was written.
-pub(crate) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
+pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {
         Some(array) => array,

@@ -107,9 +107,16 @@ proptest! {
         let requests = dir.path().join(Table::Requests.file());
         prop_assert_eq!(read_requests(&requests).unwrap(), (labels.clone(), rows));
         let run = RunReader::open(dir.path()).unwrap();
-        let mut read = Vec::new();
-        run.replay(&mut |row, gaps| read.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
-        prop_assert_eq!((&run.labels, &read), (&labels, &records));
+        let held: Records = records.iter().cloned().collect();
+        let (mut read, mut expected) = (Vec::new(), Vec::new());
+        run.replay(&mut |row, gaps| read.push((row.clone(), gaps.to_vec()))).unwrap();
+        let Ok(()) = held.replay(&mut |row, gaps| expected.push((row.clone(), gaps.to_vec())));
+        prop_assert_eq!((&run.labels, &read), (&labels, &expected));
+        prop_assert_eq!(run.rows(), held.rows());
+        let events: Result<Vec<EventRow>, _> = stream_events(&dir.path().join(Table::Events.file())).unwrap().collect();
+        let events: Vec<_> = events.unwrap().into_iter().map(|row| (row.first_token_ns, row.gaps_ns)).collect();
+        let expected: Vec<_> = records.iter().map(|record| (record.row.first_token_ns, record.gaps_ns.clone())).collect();
+        prop_assert_eq!(events, expected);
         for table in [Table::Requests, Table::Events] {
             prop_assert_eq!(check(&dir.path().join(table.file()), table).unwrap(), records.len() as u64);
         }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts, Outcome, Phase, Record, Replay, RequestRow, Sample, Table};
+use crate::rows::{Environment, Facts, Outcome, Phase, Record, Records, Replay, RequestRow, Sample, Table};
 
 /// A spec as `run.json` keeps it.
 const SPEC: &str = r#"{
@@ -122,9 +122,15 @@ fn a_committed_run_reads_back() {
     assert_eq!((&listed.state, &listed.record), (&State::Whole, &Some(written.clone())));
     assert_eq!((written.attempt, written.replaced.clone(), &written.spec), (1, None, &spec()));
     let read = store.read(&written).unwrap();
-    let mut records = Vec::new();
-    read.replay(&mut |row, gaps| records.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
-    assert_eq!(records, (0..3).map(record).collect::<Vec<_>>());
+    let held: Records = (0..3).map(record).collect();
+    let (mut replayed, mut expected) = (Vec::new(), Vec::new());
+    read.replay(&mut |row, gaps| replayed.push((row.clone(), gaps.to_vec()))).unwrap();
+    let Ok(()) = held.replay(&mut |row, gaps| expected.push((row.clone(), gaps.to_vec())));
+    assert_eq!(replayed, expected);
+    let rows: Result<Vec<RequestRow>, _> = store.stream_requests(&written).unwrap().collect();
+    assert_eq!(rows.unwrap(), (0..3).map(|request| record(request).row).collect::<Vec<_>>());
+    let gaps: Vec<Vec<u64>> = store.stream_events(&written).unwrap().map(|row| row.unwrap().gaps_ns).collect();
+    assert_eq!(gaps, (0..3).map(|request| record(request).gaps_ns).collect::<Vec<_>>());
     let labels = &read.labels;
     assert_eq!((labels.run_id.as_str(), labels.qps, labels.batch_size), (id('a').as_str(), Some(2.5), Some(4)));
     assert_eq!(store.read_samples(&written).unwrap(), samples());

@@ -20,7 +20,7 @@ pub struct RunView {
     pub phases: Phases,
     /// What is asked of the server, and how fast.
     pub load: Load,
-    /// How many requests an arrival brings: the turns of a conversation, where arrivals are conversations.
+    /// How many requests an arrival brings on average: the turns of a conversation, where arrivals are conversations.
     pub requests_per_arrival: f64,
     /// The pause after it, in nanoseconds.
     pub cooldown_ns: u64,

@@ -57,7 +57,7 @@ fn a_workbook_is_read_by_others() {
     lab.write("plan.yaml", PLAN);
     honest(&lab.run(&["run", "plan.yaml"]));
     lab.ok(&["export", "plan.yaml", "-o", "all.xlsx"]);
-    for rows in ["runs", "classes", "lengths", "requests"] {
+    for rows in ["runs", "classes", "lengths", "curves", "requests"] {
         lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &format!("{rows}.json")]);
     }
     let mut books = vec![lab.path().join("all.xlsx")];
@@ -84,10 +84,10 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     // No mix, and one length only.
-    assert_eq!(sheets(&[]), "runs requests definitions about");
+    assert_eq!(sheets(&[]), "runs curves requests definitions about");
     assert_eq!(sheets(&["--rows", "events,runs"]), "runs events definitions about");
-    assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs requests definitions about");
-    assert_eq!(sheets(&["--columns", "ttft_p50_ms"]), "runs definitions about");
+    assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs curves requests definitions about");
+    assert_eq!(sheets(&["--columns", "load,started"]), "runs curves definitions about");
     assert_eq!(sheets(&["--wide"]), "runs definitions about");
     for (args, told) in [
         (&["export", "--format", "xlsx"] as &[&str], "-o FILE"),

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sweepline::rows::{Record, Replay, RunReader};
+use sweepline::rows::{Record, Table, stream_events, stream_requests};
 
 /// Longer than anything here takes on a machine that others use too.
 pub const DEADLINE: Duration = Duration::from_secs(120);
@@ -85,9 +85,14 @@ impl Lab {
             .map(|entry| {
                 let dir = entry.unwrap().path();
                 let json = serde_json::from_slice(&std::fs::read(dir.join("run.json")).unwrap()).unwrap();
-                let mut records = Vec::new();
-                let run = RunReader::open(&dir).unwrap();
-                run.replay(&mut |row, gaps| records.push(Record { row: row.clone(), gaps_ns: gaps.to_vec() })).unwrap();
+                let rows = stream_requests(&dir.join(Table::Requests.file())).unwrap().map(Result::unwrap);
+                let mut events = stream_events(&dir.join(Table::Events.file())).unwrap().map(Result::unwrap);
+                let records = rows.map(|row| {
+                    let event = events.next().filter(|event| event.request == row.request).unwrap();
+                    Record { row, gaps_ns: event.gaps_ns }
+                });
+                let records = records.collect();
+                assert!(events.next().is_none());
                 (dir.file_name().unwrap().to_str().unwrap().to_owned(), Run { dir, json, records })
             })
             .collect()

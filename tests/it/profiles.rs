@@ -55,10 +55,10 @@ fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|record| &record.row)
 }
 
-/// Part of a whole, in percent, of what was sent: what was not sent in time has no text.
+/// Part of a whole, in percent, of what was answered: of the rest the server counts nothing.
 fn percent(run: &Run, part: fn(&RequestRow) -> u32, whole: fn(&RequestRow) -> u32) -> f64 {
-    let sent = || rows(run).filter(|row| row.reusable_tokens.is_some());
-    let sum = |of: fn(&RequestRow) -> u32| sent().map(|row| u64::from(of(row))).sum::<u64>();
+    let answered = || rows(run).filter(|row| row.prompt_tokens.is_some());
+    let sum = |of: fn(&RequestRow) -> u32| answered().map(|row| u64::from(of(row))).sum::<u64>();
     100.0 * sum(part) as f64 / sum(whole) as f64
 }
 

@@ -12,7 +12,7 @@ from openpyxl.utils import get_column_letter
 folder, path = sys.argv[1:]
 recalculated = "recalculated" in path
 book = openpyxl.load_workbook(path)
-assert book.sheetnames == ["runs", "classes", "lengths", "requests", "definitions", "about"], book.sheetnames
+assert book.sheetnames == ["runs", "classes", "lengths", "curves", "requests", "definitions", "about"], book.sheetnames
 assert book.active.title == "runs"
 cells = 0
 
@@ -34,7 +34,7 @@ def same(cell, value, what):
 
 
 texts = set()
-for name in ["runs", "classes", "lengths", "requests"]:
+for name in ["runs", "classes", "lengths", "curves", "requests"]:
     sheet = book[name]
     with open(f"{folder}/{name}.json") as file:
         rows = json.load(file)
@@ -66,7 +66,7 @@ assert max(widths.values()) > 15, widths
 # Every column is defined, with what it holds.
 defined = [[cell.value for cell in row] for row in book["definitions"].iter_rows()]
 assert defined[0] == ["sheet", "column", "unit", "definition", "null when"], defined[0]
-for name in ["runs", "classes", "lengths", "requests"]:
+for name in ["runs", "classes", "lengths", "curves", "requests"]:
     told = [row[1] for row in defined[1:] if row[0] == name]
     assert told == [cell.value for cell in book[name][1]], name
 ttft = next(row for row in defined if row[:2] == ["runs", "ttft_p50_ms"])

@@ -9,7 +9,7 @@ mod histogram;
 mod order;
 
 use crate::plan::Percentile;
-use crate::rows::{Facts, Replay, RequestRow};
+use crate::rows::{Facts, Measured, Replay};
 use crate::units::Nanos;
 
 use super::request::token_events;
@@ -59,7 +59,7 @@ impl Events {
         Ok(events)
     }
 
-    fn take(&mut self, row: &RequestRow, gaps: &[u64], facts: &Facts, counting: &mut Counting) {
+    fn take(&mut self, row: &Measured, gaps: &[u64], facts: &Facts, counting: &mut Counting) {
         for (at, tokens) in token_events(row, gaps, facts.stream) {
             self.emitted.add(at, tokens);
             if window::contains(&facts.windows, at) {

@@ -1,6 +1,8 @@
 //! `sweepline export [PLAN]`: runs, their parts, or their requests as tables.
 
 mod ask;
+#[cfg(test)]
+mod extremes;
 mod source;
 
 use std::collections::BTreeSet;

@@ -132,9 +132,9 @@ impl<'a> Source<'a> {
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
+            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
             Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
             Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
-            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.until_failure(|run| {

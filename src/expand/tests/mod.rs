@@ -7,6 +7,7 @@ mod naive;
 mod origin;
 mod properties;
 mod resolve;
+mod rounds;
 
 use serde_json::{Value, json};
 

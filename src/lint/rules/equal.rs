@@ -91,7 +91,7 @@ fn accelerators(sweep: &SweepView) -> Option<Finding> {
     let (other, other_count) = known.find(|(_, other)| *other != count)?;
     let fair = ["output_throughput_per_gpu", "cost_per_million_output_tokens", "tokens_per_unit_of_money"];
     let is_fair = |metric: &MetricName| fair.contains(&metric.key);
-    // Without a list all metrics are compared.
+    // Without a list throughput per accelerator is among what is compared.
     if sweep.compare.is_some_and(|compare| compare.metrics.is_empty() || compare.metrics.0.iter().any(is_fair)) {
         return None;
     }

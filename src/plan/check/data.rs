@@ -24,7 +24,16 @@ impl Checker<'_> {
         if scenario.data.is_none() && !resolved.as_ref().is_some_and(sends_data) {
             return;
         }
-        if !self.beside_data(name, scenario) && resolved.is_some_and(|resolved| shares(&resolved.content)) {
+        if self.beside_data(name, scenario) || scenario.trace.is_some() {
+            return;
+        }
+        let resolved = resolved.as_ref();
+        if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
+            let message = format!("scenario `{name}` sends a data set, and its base replays a trace or a profile");
+            let remedy = "start from B1 or D: what is recorded of other traffic says how long other texts are";
+            let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        } else if resolved.is_some_and(|resolved| shares(&resolved.content)) {
             let message = format!("scenario `{name}` sends a data set, and its base says what prompts share");
             let remedy = "start from B1 for first questions, or from D for whole conversations";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
@@ -66,6 +75,7 @@ impl Checker<'_> {
                 "remove it: system messages are those of the data set",
             ),
             ("prefix", scenario.prefix.is_some(), "remove it: a text of a data set stands as it is"),
+            ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths and no texts"),
         ];
         let mut found = false;
         for (field, _, remedy) in given.into_iter().filter(|(_, given, _)| *given) {

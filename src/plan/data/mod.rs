@@ -4,6 +4,7 @@
 //! pairs of lengths) is part of what a run is; the file's place is not.
 
 mod corpus;
+mod laid;
 mod pairs;
 mod read;
 mod told;

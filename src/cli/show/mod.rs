@@ -1,21 +1,22 @@
 //! `sweepline show RUN`: one run in full.
 
+mod document;
+
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
 
 use crate::analysis::slo::{self, SloTest};
-use crate::export::Cell;
-use crate::export::runs::{self, RunRow};
 use crate::plan::Plan;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
 use super::answers::Answered;
 use super::changes::Changes;
-use super::export::{class_rows, run_row};
 use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
+use document::Document;
+
+pub use document::schema_text;
 
 /// The arguments of `show`.
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => {
             let lines: Vec<Line> = answered.lines().collect();
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(&lines[0], &record.facts, &answered.plan_metrics, detail))?;
+            output::print(&page(&lines[0], &record.facts, &answered.plan_metrics, answered.pulse.as_ref(), detail))?;
             if !answered.classes.is_empty() {
                 output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
             }
@@ -68,48 +69,9 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 output::print(&format!("\nslo\n{}", lines.join("\n")))?;
             }
         }
-        TextOrJson::Json => {
-            let verdict = &answered.verdict;
-            let reasons = |list: &[crate::analysis::verdict::Reason]| -> Vec<Value> {
-                list.iter().map(|r| json!({ "name": r.name, "state": r.state.name(), "text": r.text })).collect()
-            };
-            let not_checked: Map<String, Value> =
-                verdict.not_checked.iter().map(|(name, why)| ((*name).to_owned(), json!(why))).collect();
-            let verdict = json!({
-                "state": verdict.state.name(), "reasons": reasons(&verdict.reasons), "labels": reasons(&verdict.labels),
-                "not_checked": not_checked,
-            });
-            let slo: Vec<Value> = answered
-                .slo
-                .iter()
-                .map(|test| {
-                    json!({
-                        "metric": test.metric, "percentile": test.percentile, "limit_ms": test.limit.millis(),
-                        "above": test.above, "n": test.n, "need": test.need, "answer": test.answer.name(),
-                    })
-                })
-                .collect();
-            let classes = tables(&class_rows(None, None, &record, &answered));
-            let metrics = tables(&[run_row(None, None, &record, answered)]).pop();
-            let mut shown = json!({ "run": record, "verdict": verdict, "slo": slo, "metrics": metrics });
-            if !classes.is_empty() {
-                shown["classes"] = classes.into();
-            }
-            output::json(&shown)?;
-        }
+        TextOrJson::Json => output::json(&Document::of(&record, answered))?,
     }
     Ok(Exit::Done)
-}
-
-/// Each row as a table of its columns.
-fn tables(rows: &[RunRow]) -> Vec<Value> {
-    let axes = runs::axes(rows.iter().map(|row| &row.labels));
-    let sheet = runs::sheet(rows, &axes, rows.iter().any(|row| row.class.is_some()));
-    let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
-    let table = |cells: Vec<Cell>| -> Map<String, Value> {
-        names.iter().cloned().zip(cells).map(|(name, cell)| (name, cell_json(cell))).collect()
-    };
-    sheet.rows.map(|cells| table(cells).into()).collect()
 }
 
 /// One limit of the objective and what the test says.
@@ -126,14 +88,4 @@ fn cost_line(limit: f64, answered: &Answered) -> String {
     let cost = answered.plan_metrics.cost_per_million_output_tokens;
     let said = cost.map_or_else(|| "not known".to_owned(), |cost| format!("{cost:.2}"));
     format!("  cost per million output tokens ≤ {limit}: {} ({said})", slo::cost(cost, limit).name())
-}
-
-fn cell_json(cell: Cell) -> Value {
-    match cell {
-        Cell::Null => Value::Null,
-        Cell::Bool(value) => json!(value),
-        Cell::Int(value) => json!(value),
-        Cell::Float(value) => json!(value),
-        Cell::Text(value) => json!(value),
-    }
 }

@@ -1,0 +1,312 @@
+//! Two arms and a metric: is one better, by how much, and what would have been seen. Pure: which runs stand against each
+//! other is decided elsewhere.
+//!
+//! The test is a paired t over rounds (`analysis::paired`), on logarithms where the metric is read as a ratio. All tests of one
+//! declaration are one family: Holm's method holds the chance of any false finding among them at 5 %.
+
+mod family;
+mod reading;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub use family::settle;
+pub use reading::{Better, Reading, all_names, better, expand, read};
+
+use std::collections::BTreeMap;
+
+use super::metric;
+use super::paired::{self, PairedT, bootstrap, wilcoxon};
+use super::replicates::{Ends, OverRuns, Scale, over_runs};
+use crate::plan::MetricName;
+
+/// What a comparison says of one metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The arm is better than the baseline.
+    Better,
+    /// The arm is worse than the baseline: a regression.
+    Worse,
+    /// The arms differ in a metric of which neither more nor less is better.
+    Differs,
+    /// No difference was shown; `detectable` says what would have been.
+    NotShown,
+    /// Every repeat gave the same difference, so that there is no chance to test against.
+    Constant,
+    /// Too few repeats; `repeats_needed` would do.
+    Refused,
+    /// There are no values to compare, for the reason in `words`.
+    Unknown,
+}
+
+/// A mean over the runs of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Mean {
+    /// The mean over runs, in the unit: geometric where `kind` says log scale.
+    pub value: f64,
+    /// Lower end of its 95 % interval; null from one run.
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval; null from one run.
+    pub high: Option<f64>,
+    /// What the interval rests on; null from one run.
+    pub kind: Option<&'static str>,
+}
+
+/// The arm against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// `ratio`: the arm / the baseline. `difference`: the arm − the baseline, in the unit.
+    pub of: &'static str,
+    /// The geometric mean of the rounds' ratios, or the mean of their differences.
+    pub value: f64,
+    /// Lower end of its 95 % interval, not adjusted for other tests.
+    pub low: f64,
+    /// Upper end of its 95 % interval, not adjusted for other tests.
+    pub high: f64,
+    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds.
+    pub bootstrap_low: Option<f64>,
+    /// Upper end by a studentized bootstrap over rounds; null below 8 rounds.
+    pub bootstrap_high: Option<f64>,
+}
+
+/// One metric of two arms.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Test {
+    /// The metric, with its percentile: `ttft_p99`.
+    pub metric: String,
+    /// What it is counted in; empty for shares, ratios and money.
+    pub unit: &'static str,
+    /// Which of two values is better.
+    pub better: Better,
+    /// Rounds: repeats of which both arms have a value.
+    pub rounds: u32,
+    /// The baseline over these rounds.
+    pub baseline: Option<Mean>,
+    /// The arm over these rounds.
+    pub arm: Option<Mean>,
+    /// The arm against the baseline; null where not tested.
+    pub change: Option<Change>,
+    /// Two-sided p-value of the paired t test; null where not tested.
+    pub p: Option<f64>,
+    /// The same adjusted by Holm's method for all tests of the family.
+    pub p_adjusted: Option<f64>,
+    /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ.
+    pub p_wilcoxon: Option<f64>,
+    /// The smallest difference that as many rounds would show in 80 % of cases among as many tests: of a ratio what it is
+    /// above 1 (0.05: 5 %), else in the unit. Null where not tested.
+    pub detectable: Option<f64>,
+    /// How many repeats would show a difference of the size that was asked for; null where these do, or none would.
+    pub repeats_needed: Option<u32>,
+    /// What came out.
+    pub outcome: Outcome,
+    /// The same in words.
+    pub words: String,
+    #[serde(skip)]
+    name: MetricName,
+    #[serde(skip)]
+    scale: Scale,
+    #[serde(skip)]
+    found: Found,
+}
+
+/// What the rounds gave, before other tests are looked at.
+#[derive(Debug, Clone, PartialEq)]
+enum Found {
+    /// A test.
+    Tested(PairedT),
+    /// The same difference in each round, on the scale.
+    Same(f64),
+    /// Too few rounds, with the deviation of the differences, where there are two.
+    Few(Option<f64>),
+    /// No values, for this reason.
+    Nothing(String),
+}
+
+/// A cell whose two arms are compared.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CellAnswer {
+    /// Its sweep.
+    pub sweep: String,
+    /// A value for each axis on which both arms agree.
+    pub cell: Map<String, Value>,
+    /// The same as people read it.
+    pub name: String,
+    /// The arm that is held against the baseline: a value of the axis.
+    pub arm: String,
+    /// Runs that were left out, with the reason.
+    pub left_out: Vec<LeftOut>,
+    /// What must be known to read the numbers, of these two arms.
+    pub notes: Vec<String>,
+    /// Each metric.
+    pub tests: Vec<Test>,
+}
+
+/// A run that was not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// The run's arm.
+    pub arm: String,
+    /// Which repeat of the cell it is, from 0.
+    pub repeat: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// All tests of one declaration.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Family {
+    /// The axis that is compared; `time` against earlier results.
+    pub by: String,
+    /// The value on it that all others are held against; of earlier results where they lie.
+    pub baseline: String,
+    /// Tests that were made; p-values are adjusted for so many.
+    pub tests: u32,
+    /// What must be known to read the numbers, of all cells.
+    pub notes: Vec<String>,
+    /// The cells, by sweep and in the order of the plan.
+    pub cells: Vec<CellAnswer>,
+}
+
+/// What `compare --format json` prints.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The plan's name.
+    pub plan: String,
+    /// The size of a difference that repeats are counted for: of a ratio what it is above 1.
+    pub see: f64,
+    /// Tests by which an arm is worse than its baseline.
+    pub regressions: u32,
+    /// Each declaration.
+    pub families: Vec<Family>,
+}
+
+/// The values of one metric on both arms, by repeat.
+#[derive(Debug, Clone, Default)]
+pub struct Sides<'a> {
+    /// The baseline's.
+    pub baseline: BTreeMap<u32, &'a Reading>,
+    /// The arm's.
+    pub arm: BTreeMap<u32, &'a Reading>,
+}
+
+impl Test {
+    /// One metric of two arms, not yet adjusted for others: [`settle`] says what comes out.
+    pub fn new(name: MetricName, sides: &Sides) -> Test {
+        let metric = metric::find(name.key).expect("names of metrics are those of the table");
+        let scale = Scale::of(metric);
+        let pairs = Pairs::of(sides, scale);
+        let found = pairs.found();
+        let test = match &found {
+            Found::Tested(test) => Some(*test),
+            _ => None,
+        };
+        let spread = test.and_then(|_| bootstrap::interval(&pairs.differences));
+        let mean = |values: &[f64]| (!values.is_empty()).then(|| Mean::of(&over_runs(values, scale))).flatten();
+        let ratio = scale == Scale::Log;
+        Test {
+            metric: name.to_string(),
+            unit: metric.unit.symbol(),
+            better: better(name.key),
+            rounds: pairs.differences.len() as u32,
+            baseline: mean(&pairs.values[0]),
+            arm: mean(&pairs.values[1]),
+            change: test.map(|test| Change {
+                of: if ratio { "ratio" } else { "difference" },
+                value: scale.leave(test.mean),
+                low: scale.leave(test.low),
+                high: scale.leave(test.high),
+                bootstrap_low: spread.map(|(low, _)| scale.leave(low)),
+                bootstrap_high: spread.map(|(_, high)| scale.leave(high)),
+            }),
+            p: test.map(|test| test.p),
+            p_adjusted: None,
+            p_wilcoxon: test.and_then(|_| wilcoxon::signed_rank(&pairs.differences)).map(|test| test.p),
+            detectable: None,
+            repeats_needed: None,
+            outcome: Outcome::Unknown,
+            words: String::new(),
+            name,
+            scale,
+            found,
+        }
+    }
+}
+
+impl Mean {
+    fn of(runs: &OverRuns) -> Option<Mean> {
+        let end = |of: fn(&Ends) -> f64| runs.ends.as_ref().map(of);
+        Some(Mean {
+            value: runs.mean?,
+            low: end(|ends| ends.low),
+            high: end(|ends| ends.high),
+            kind: runs.ends.map(|ends| ends.kind.name()),
+        })
+    }
+}
+
+/// The rounds of which both arms have a value.
+struct Pairs {
+    values: [Vec<f64>; 2],
+    /// Differences on the scale.
+    differences: Vec<f64>,
+    /// How many others there are that have none, and the first reason. They are not left out, nor are those below: a slow
+    /// run has fewer requests, so the rounds that are left would favour the slower arm.
+    missing: Option<(usize, String)>,
+    /// Rounds in which a value lies among failures: leaving them out would favour the arm that fails.
+    failed: usize,
+}
+
+impl Pairs {
+    fn of(sides: &Sides, scale: Scale) -> Pairs {
+        let mut pairs = Pairs { values: Default::default(), differences: Vec::new(), missing: None, failed: 0 };
+        for (repeat, baseline) in &sides.baseline {
+            let Some(arm) = sides.arm.get(repeat) else { continue };
+            pairs.take(baseline, arm, scale);
+        }
+        pairs
+    }
+
+    fn take(&mut self, baseline: &Reading, arm: &Reading, scale: Scale) {
+        match (baseline, arm) {
+            (Reading::Known(a), Reading::Known(b)) => match scale.enter(*a).zip(scale.enter(*b)) {
+                Some((from, to)) => {
+                    self.values[0].push(*a);
+                    self.values[1].push(*b);
+                    self.differences.push(to - from);
+                }
+                None => self.lacks("of a value of 0 there is no ratio"),
+            },
+            (Reading::Failed, _) | (_, Reading::Failed) => self.failed += 1,
+            (Reading::Missing(why), _) | (_, Reading::Missing(why)) => self.lacks(why),
+        }
+    }
+
+    fn lacks(&mut self, why: &str) {
+        self.missing.get_or_insert_with(|| (0, why.to_owned())).0 += 1;
+    }
+
+    fn found(&self) -> Found {
+        let n = self.differences.len();
+        let deviation = paired::moments(&self.differences).map(|(_, sd)| sd);
+        match (self.failed, n, &self.missing) {
+            (1.., _, _) => {
+                let of = n + self.failed;
+                Found::Nothing(format!("in {} of {of} rounds it lies among failures", self.failed))
+            }
+            (0, 0, Some((_, why))) => Found::Nothing(why.clone()),
+            (0, _, Some((count, why))) => Found::Nothing(format!("{why}, in {count} of {} rounds", n + count)),
+            (0, 0, None) => Found::Nothing("no repeat was measured on both arms".to_owned()),
+            _ if n < paired::FEWEST => Found::Few(deviation),
+            _ => match paired::t_test(&self.differences) {
+                Some(test) => Found::Tested(test),
+                None => Found::Same(self.differences[0]),
+            },
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A metric of one run as a comparison takes it: a number, above all numbers, or none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::metric::{self, Get};
+use crate::analysis::stats::{Estimate, Value};
+use crate::analysis::{PlanMetrics, RunMetrics, quantile};
+use crate::plan::{MetricName, Percentile};
+
+/// The value of a metric in one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reading {
+    /// A number, in the metric's unit.
+    Known(f64),
+    /// Its rank falls among failures: it is above all that was observed.
+    Failed,
+    /// There is none, for this reason.
+    Missing(String),
+}
+
+/// Which of two values of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The lower one.
+    Lower,
+    /// The higher one.
+    Higher,
+    /// Neither: it says what was done, not how well.
+    Neither,
+}
+
+/// Which of two values of the metric `key` is better.
+pub fn better(key: &str) -> Better {
+    match key {
+        "failed"
+        | "cut"
+        | "error_share"
+        | "idle_start_ttft"
+        | "idle_start_e2e"
+        | "ttft"
+        | "ttft_from_schedule"
+        | "ttfo"
+        | "e2e"
+        | "e2e_from_schedule"
+        | "tpot"
+        | "itl"
+        | "jitter_ratio"
+        | "jitter_ratio_low"
+        | "jitter_ratio_high"
+        | "lateness"
+        | "connecting"
+        | "cap_wait"
+        | "cost_per_million_output_tokens" => Better::Lower,
+        "output_throughput"
+        | "output_throughput_per_gpu"
+        | "prompt_throughput"
+        | "request_throughput"
+        | "derived_server_throughput"
+        | "goodput_share"
+        | "goodput"
+        | "tokens_per_unit_of_money"
+        | "user_throughput"
+        | "generation_throughput" => Better::Higher,
+        _ => Better::Neither,
+    }
+}
+
+/// What is compared where a plan names nothing: of an open loop latencies are from the schedule.
+fn usual(open: bool) -> Vec<MetricName> {
+    let names = if open { ["ttft_from_schedule", "tpot", "e2e_from_schedule"] } else { ["ttft", "tpot", "e2e"] };
+    let single = ["output_throughput", "output_throughput_per_gpu"].map(|key| MetricName { key, percentile: None });
+    single.into_iter().chain(names.into_iter().flat_map(both)).collect()
+}
+
+/// Median and p99 of a metric of requests.
+fn both(key: &'static str) -> [MetricName; 2] {
+    [Percentile::P50, Percentile::P99].map(|percentile| MetricName { key, percentile: Some(percentile) })
+}
+
+/// The metrics that are compared: those named, one of requests without a percentile by p50 and p99; else the usual ones of
+/// an open or a closed loop.
+pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
+    if names.is_empty() {
+        return usual(open);
+    }
+    let mut all: Vec<MetricName> = Vec::new();
+    for name in names {
+        let is_spread = crate::plan::compare::SPREAD_METRICS.contains(&name.key) && name.percentile.is_none();
+        let of_name = if is_spread { both(name.key).to_vec() } else { vec![*name] };
+        all.extend(of_name.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
+    }
+    all
+}
+
+/// Every name of a value that a run can have.
+pub fn all_names() -> Vec<MetricName> {
+    let of = |metric: &metric::Metric| -> Vec<MetricName> {
+        let key = metric.key;
+        match metric.get {
+            Get::Summary(_) => quantile::ALL.map(|one| MetricName { key, percentile: Some(one) }).to_vec(),
+            _ => vec![MetricName { key, percentile: None }],
+        }
+    };
+    metric::METRICS.iter().flat_map(of).collect()
+}
+
+/// The value of a metric in one run.
+pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
+    let Some(metric) = metric::find(name.key) else { return Reading::Missing("there is no such metric".to_owned()) };
+    let known = |value: Option<f64>| {
+        value.map_or_else(|| Reading::Missing(format!("not known: {}", metric.null_when)), Reading::Known)
+    };
+    match metric.get {
+        Get::Count(get) => Reading::Known(get(run) as f64),
+        Get::Scalar(get) => known(get(run)),
+        Get::Plan(get) => known(get(plan)),
+        Get::Summary(get) => match get(run).percentile(name.percentile.unwrap_or(Percentile::P50)) {
+            Estimate::Is { value: Value::Exact(value), .. } => Reading::Known(value),
+            Estimate::Is { .. } => Reading::Failed,
+            Estimate::NotEnough { n: 0, .. } => Reading::Missing(format!("not known: {}", metric.null_when)),
+            Estimate::NotEnough { n, need } => Reading::Missing(format!("n={n} < {need} requests")),
+        },
+    }
+}

@@ -1,0 +1,81 @@
+//! What a test says, in words.
+
+use std::fmt;
+
+use super::{Found, Outcome, Test};
+use crate::analysis::metric::{self, Unit};
+use crate::analysis::paired::power;
+use crate::analysis::replicates::Scale;
+
+/// What came out of a settled test; `see` is the size of a difference that repeats are counted for.
+pub fn of(test: &Test, see: f64) -> String {
+    match (&test.found, test.outcome) {
+        (Found::Nothing(why), _) => format!("n/a: {why}"),
+        (Found::Same(0.0), _) => "equal in every repeat".to_owned(),
+        (Found::Same(difference), _) => {
+            format!("{} in every repeat alike: nothing to test", moved(test, *difference))
+        }
+        (Found::Few(_), _) => {
+            let repeats = if test.rounds == 1 { "1 repeat".to_owned() } else { format!("{} repeats", test.rounds) };
+            format!("refused: {repeats}; {} would do", test.repeats_needed.unwrap_or_default())
+        }
+        (Found::Tested(_), Outcome::NotShown) => {
+            let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", other tests considered,");
+            let would = test.detectable.map(|least| size(test, least, "≥ ")).unwrap_or_default();
+            let more = match test.repeats_needed {
+                Some(repeats) => format!("; {repeats} repeats would see {} %", Trimmed(see * 100.0)),
+                None => String::new(),
+            };
+            format!("no difference shown{among} at this power (would see {would}{more})")
+        }
+        (Found::Tested(t), _) => moved(test, t.mean),
+    }
+}
+
+/// `slower by 3.1 %`, `higher by 0.4 points`.
+fn moved(test: &Test, difference: f64) -> String {
+    let is_time = metric::find(test.name.key).is_some_and(|metric| metric.unit == Unit::Millis);
+    let word = match (is_time, difference > 0.0) {
+        (true, true) => "slower",
+        (true, false) => "faster",
+        (false, true) => "higher",
+        (false, false) => "lower",
+    };
+    let by = if test.scale == Scale::Log { difference.exp_m1().abs() } else { difference.abs() };
+    format!("{word} by {}", size(test, by, ""))
+}
+
+/// The size of a difference: in percent where it is a ratio, in points where it is of shares.
+fn size(test: &Test, by: f64, before: &str) -> String {
+    let unit = metric::find(test.name.key).map(|metric| metric.unit);
+    match (test.scale, unit) {
+        (Scale::Log, _) => format!("{before}{}", percent(by)),
+        (Scale::Plain, Some(Unit::Share)) => format!("{before}{} points", short(by * 100.0)),
+        (Scale::Plain, _) => format!("{before}{} {}", short(by), test.unit),
+    }
+}
+
+/// `3.1 %`, `0.042 %`, `140 %`.
+pub fn percent(share: f64) -> String {
+    format!("{} %", short(share * 100.0))
+}
+
+/// A number without the digits that say nothing: `5`, `2.5`.
+struct Trimmed(f64);
+
+impl fmt::Display for Trimmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.3}", self.0);
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// Two significant digits, whole numbers in full.
+fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => 0,
+        below if below < 9.95 => (1 - below.log10().floor() as i32).clamp(0, 6) as usize,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}

@@ -1,0 +1,174 @@
+//! Which runs stand against each other: cells that are equal but for one axis, or a cell now and then.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+use crate::expand::{Cell, Expansion, PlannedRun, rounds};
+use crate::plan::{MetricName, Plan, Scalar};
+use crate::store::{Store, StoreError};
+
+use crate::cli::Failure;
+
+use super::samples::{Earlier, Sample};
+
+/// One declaration: what is compared by what.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// The axis; none against earlier results.
+    pub by: Option<String>,
+    /// The value that others are held against, or where earlier results lie.
+    pub baseline: String,
+    /// The metrics that are named.
+    pub metrics: Vec<MetricName>,
+    /// The sweeps, by name.
+    pub sweeps: Vec<String>,
+}
+
+/// Two arms of a cell.
+pub struct Arms {
+    /// Its sweep.
+    pub sweep: String,
+    /// A value for each axis on which both arms agree.
+    pub cell: Map<String, Value>,
+    /// The same as people read it.
+    pub name: String,
+    /// Other axes that differ between the arms.
+    pub bound: Vec<String>,
+    /// Whether its load is an open loop.
+    pub open: bool,
+    /// Their names, the baseline first.
+    pub names: [String; 2],
+    /// Their results by repeat, the baseline first; none where a repeat is not measured.
+    pub runs: [BTreeMap<u32, Option<Sample>>; 2],
+}
+
+/// Results of planned runs, each read once.
+pub struct Results<'w> {
+    store: &'w Store,
+    plan: &'w Plan,
+    read: HashMap<String, Option<Sample>>,
+}
+
+impl<'w> Results<'w> {
+    /// Of a plan in a results folder.
+    pub fn new(store: &'w Store, plan: &'w Plan) -> Results<'w> {
+        Results { store, plan, read: HashMap::new() }
+    }
+
+    /// The result of a planned run.
+    pub fn of(&mut self, run: &PlannedRun) -> Result<Option<Sample>, StoreError> {
+        let id = run.id.to_string();
+        if let Some(known) = self.read.get(&id) {
+            return Ok(known.clone());
+        }
+        let sample = Sample::planned(self.store, run, self.plan)?;
+        self.read.insert(id, sample.clone());
+        Ok(sample)
+    }
+}
+
+/// The arms of a declaration, by sweep and in the order of the plan.
+pub fn arms(
+    results: &mut Results,
+    expansion: &Expansion,
+    declared: &Declared,
+    earlier: Option<&Earlier>,
+) -> Result<Vec<Arms>, Failure> {
+    let mut all = Vec::new();
+    for sweep in &declared.sweeps {
+        let cells = cells(expansion, sweep);
+        match (&declared.by, earlier) {
+            (Some(by), _) => all.extend(by_axis(results, &cells, by, &declared.baseline)?),
+            (None, Some(earlier)) => all.extend(by_time(results, &cells, &declared.baseline, earlier)?),
+            (None, None) => {}
+        }
+    }
+    Ok(all)
+}
+
+/// The cells of a sweep in the order of the plan, each with its runs by repeat.
+fn cells<'e>(expansion: &'e Expansion, sweep: &str) -> Vec<(&'e Cell, Vec<&'e PlannedRun>)> {
+    let mut cells: BTreeMap<Vec<u32>, (&Cell, Vec<&PlannedRun>)> = BTreeMap::new();
+    for run in expansion.runs.iter().filter(|run| *run.sweep == *sweep) {
+        cells.entry(run.cell.rank().to_vec()).or_insert_with(|| (&run.cell, Vec::new())).1.push(run);
+    }
+    cells.into_values().collect()
+}
+
+type CellRuns<'e> = (&'e Cell, Vec<&'e PlannedRun>);
+
+/// Each value of an axis against the baseline.
+fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) -> Result<Vec<Arms>, StoreError> {
+    let alone: Vec<&Cell> = cells.iter().map(|(cell, _)| *cell).collect();
+    let rounds = rounds(&alone, by);
+    let mut all = Vec::new();
+    for group in &rounds.groups {
+        let value = |at: &usize| alone[*at].get(by).map(Scalar::to_string);
+        let Some(first) = group.iter().find(|at| value(at).as_deref() == Some(baseline)) else { continue };
+        let from = runs(results, &cells[*first].1)?;
+        for other in group.iter().filter(|at| *at != first) {
+            let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
+            let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
+            all.push(Arms {
+                names: [baseline.to_owned(), value(other).unwrap_or_default()],
+                bound: rounds.bound.clone(),
+                runs: [from.clone(), runs(results, &cells[*other].1)?],
+                ..Arms::empty(&cells[*other], &shared)
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// Each cell against itself in earlier results.
+fn by_time(
+    results: &mut Results,
+    cells: &[CellRuns],
+    baseline: &str,
+    earlier: &Earlier,
+) -> Result<Vec<Arms>, StoreError> {
+    let mut all = Vec::new();
+    for cell in cells {
+        let now = runs(results, &cell.1)?;
+        let mut then = BTreeMap::new();
+        for run in &cell.1 {
+            let sample = now.get(&run.repeat).and_then(Option::as_ref);
+            let found = sample.map(|sample| earlier.find(&sample.id, &sample.names, results.plan)).transpose()?;
+            then.insert(run.repeat, found.flatten());
+        }
+        let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();
+        let names = [baseline.to_owned(), "now".to_owned()];
+        all.push(Arms { names, runs: [then, now], ..Arms::empty(cell, &shared) });
+    }
+    Ok(all)
+}
+
+impl Arms {
+    /// A cell by what both of its arms share.
+    fn empty((_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
+        let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
+        let name: Vec<String> = shared
+            .iter()
+            .map(|(axis, value)| match *axis {
+                "endpoint" | "model" | "scenario" => value.to_string(),
+                "batch_size" => format!("batch {value}"),
+                "qps" => format!("{value} qps"),
+                axis => format!("{axis} {value}"),
+            })
+            .collect();
+        Arms {
+            sweep: runs[0].sweep.to_string(),
+            cell: shared.iter().map(|(axis, value)| ((*axis).to_owned(), json(value))).collect(),
+            name: name.join(" · "),
+            bound: Vec::new(),
+            open: runs[0].spec.load.qps().is_some(),
+            names: Default::default(),
+            runs: Default::default(),
+        }
+    }
+}
+
+fn runs(results: &mut Results, runs: &[&PlannedRun]) -> Result<BTreeMap<u32, Option<Sample>>, StoreError> {
+    runs.iter().map(|run| Ok((run.repeat, results.of(run)?))).collect()
+}

@@ -1,0 +1,257 @@
+//! `sweepline compare PLAN`: which arm is better, by how much, and what would have been seen. Sends nothing.
+
+mod arms;
+mod notes;
+mod samples;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::analysis::comparison::{CellAnswer, Comparison, Family, Outcome, Sides, Test, expand, settle};
+use crate::expand::Expansion;
+use crate::lint::Lint;
+use crate::plan::compare::axis_name;
+use crate::plan::{Compare, MetricName, Plan, Scalar};
+use crate::report::comparison as page;
+use crate::store::Store;
+
+use super::changes::Changes;
+use super::workspace::Workspace;
+use super::{Exit, Failure, Folder, lints, output};
+
+use arms::{Arms, Declared, Results, arms};
+use samples::{Earlier, Sample};
+
+/// The arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The plan, YAML or TOML
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    /// The axis whose values are compared; without it what the plan's `compare` declares
+    #[arg(long, value_name = "AXIS", requires = "baseline")]
+    by: Option<String>,
+    /// The value of that axis that all others are held against
+    #[arg(long, value_name = "VALUE", requires = "by")]
+    baseline: Option<String>,
+    /// Metrics, by the names of docs/METRICS.md: ttft_p99,output_throughput
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    metrics: Vec<MetricName>,
+    /// Hold the results against earlier ones instead: a results folder, or a file that --write-baseline wrote
+    #[arg(long, value_name = "EARLIER", conflicts_with = "by")]
+    against: Option<PathBuf>,
+    /// Write the plan's results as a file for --against, and compare nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "by", "gate"])]
+    write_baseline: Option<PathBuf>,
+    /// Exit with 4 where an arm is worse than its baseline
+    #[arg(long)]
+    gate: bool,
+    /// Compare invalid runs too
+    #[arg(long)]
+    include_invalid: bool,
+    /// The size of a difference, in percent, that repeats are counted for
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    see: f64,
+    /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
+    #[arg(long, value_enum, default_value = "text")]
+    format: Shape,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// How the answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shape {
+    /// For people.
+    Text,
+    /// For a pull request.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
+}
+
+/// Compares.
+pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
+    let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    let (plan, expansion) = (workspace.plan(), &workspace.expansion);
+    if let Some(path) = &args.write_baseline {
+        return write_baseline(path, &workspace);
+    }
+    let earlier = args.against.as_deref().map(Earlier::open).transpose()?;
+    let declared = match (&args.by, &args.against) {
+        (Some(by), _) => vec![of_flags(plan, by, args.baseline.as_deref().unwrap_or_default())?],
+        (None, Some(path)) => vec![of_earlier(plan, path.display().to_string())],
+        (None, None) => of_plan(plan),
+    };
+    if declared.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} declares no comparison: write compare: {{ by: AXIS, baseline: VALUE }} in it, or give --by AXIS --baseline VALUE, or \
+             --against EARLIER",
+            args.plan.display()
+        )));
+    }
+    let declared = declared.into_iter().map(|mut one| {
+        one.metrics = if args.metrics.is_empty() { one.metrics } else { args.metrics.clone() };
+        one
+    });
+    let asked = Asked { earlier: earlier.as_ref(), with_invalid: args.include_invalid, see: args.see / 100.0 };
+    let mut comparison = compare(plan, expansion, &workspace.store, (declared.collect(), asked))?;
+    let lints = lints::of(&workspace.loaded, &args.folder);
+    for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
+        family.notes.extend(lints.iter().filter_map(unequal));
+    }
+    match args.format {
+        Shape::Text => output::print(&page::text(&comparison))?,
+        Shape::Markdown => output::print(&page::markdown(&comparison))?,
+        Shape::Json => output::json(&comparison)?,
+    }
+    Ok(if args.gate && comparison.regressions > 0 { Exit::Gate } else { Exit::Done })
+}
+
+/// What the lint says of endpoints that were not treated alike.
+fn unequal(lint: &Lint) -> Option<String> {
+    let code = lint.code.to_string();
+    ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
+}
+
+/// What a comparison rests on besides the declaration.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    earlier: Option<&'a Earlier>,
+    with_invalid: bool,
+    see: f64,
+}
+
+/// What the plan declares, answered: for `run --gate`.
+pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store) -> Result<Option<Comparison>, Failure> {
+    let declared = of_plan(plan);
+    let asked = Asked { earlier: None, with_invalid: false, see: 0.05 };
+    if declared.is_empty() { Ok(None) } else { compare(plan, expansion, store, (declared, asked)).map(Some) }
+}
+
+fn compare(
+    plan: &Plan,
+    expansion: &Expansion,
+    store: &Store,
+    (declared, asked): (Vec<Declared>, Asked),
+) -> Result<Comparison, Failure> {
+    let mut results = Results::new(store, plan);
+    let mut families = Vec::new();
+    for one in &declared {
+        let arms = arms(&mut results, expansion, one, asked.earlier)?;
+        families.push(family(one, arms, asked));
+    }
+    let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
+    let regressions = tests.filter(|test| test.outcome == Outcome::Worse).count() as u32;
+    Ok(Comparison { plan: plan.name.clone(), see: asked.see, regressions, families })
+}
+
+/// One declaration, answered.
+fn family(declared: &Declared, arms: Vec<Arms>, asked: Asked) -> Family {
+    let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
+    let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
+    settle(&mut tests, asked.see);
+    let tests = tests.iter().filter(|test| test.p.is_some()).count() as u32;
+    let mut notes = notes::common(&mut cells.iter_mut().map(|cell| &mut cell.notes).collect::<Vec<_>>());
+    if declared.by.is_none() {
+        let text = "measured at other times: what else has changed since then cannot be told apart";
+        notes.insert(0, text.to_owned());
+    }
+    let by = declared.by.clone().unwrap_or_else(|| "time".to_owned());
+    Family { by, baseline: declared.baseline.clone(), tests, notes, cells }
+}
+
+fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
+    let left_out = notes::leave_out(&mut arms, asked.with_invalid);
+    let notes = notes::of_cell(&arms, declared.by.as_deref());
+    let tests = expand(&declared.metrics, arms.open).into_iter().map(|name| {
+        let key = name.to_string();
+        let side = |side: usize| {
+            let readings = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref()?)));
+            readings.filter_map(|(repeat, run)| Some((repeat, run.readings.get(&key)?))).collect()
+        };
+        Test::new(name, &Sides { baseline: side(0), arm: side(1) })
+    });
+    let tests = tests.collect();
+    let [_, arm] = arms.names;
+    CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, tests }
+}
+
+/// What the plan declares: once for all sweeps, or a sweep for itself.
+fn of_plan(plan: &Plan) -> Vec<Declared> {
+    let mut all: Vec<Declared> = Vec::new();
+    let declared = |compare: &Compare, sweeps: Vec<String>| Declared {
+        by: Some(compare.by.clone()),
+        baseline: compare.baseline.to_string(),
+        metrics: compare.metrics.0.clone(),
+        sweeps,
+    };
+    let of_all = plan.sweeps.iter().filter(|(_, sweep)| sweep.compare.is_none() && plan.compared(sweep).is_some());
+    let of_all: Vec<String> = of_all.map(|(name, _)| name.clone()).collect();
+    if let Some(compare) = plan.compare.as_ref().filter(|_| !of_all.is_empty()) {
+        all.push(declared(compare, of_all));
+    }
+    let own = plan.sweeps.iter().filter_map(|(name, sweep)| Some((name, sweep.compare.as_ref()?)));
+    all.extend(own.map(|(name, compare)| declared(compare, vec![name.clone()])));
+    all
+}
+
+fn of_earlier(plan: &Plan, baseline: String) -> Declared {
+    Declared { by: None, baseline, metrics: Vec::new(), sweeps: plan.sweeps.keys().cloned().collect() }
+}
+
+fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> {
+    let by = axis_name(by);
+    let with = plan.sweeps.iter().filter(|(_, sweep)| !sweep.values(by).is_empty());
+    let values: Vec<Scalar> = with.clone().flat_map(|(_, sweep)| sweep.values(by)).collect();
+    let quoted = |names: Vec<String>| -> String {
+        let mut seen = std::collections::BTreeSet::new();
+        let names = names.into_iter().filter(|name| seen.insert(name.clone()));
+        names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    if values.is_empty() {
+        let axes = plan.sweeps.values().flat_map(|sweep| sweep.fields()).map(str::to_owned).collect();
+        return Err(Failure::Usage(format!("--by {by}: there is no such axis; the plan has {}", quoted(axes))));
+    }
+    let is_baseline = |value: &Scalar| value.to_string() == baseline;
+    let shown = || quoted(values.iter().map(Scalar::to_string).collect());
+    if !values.iter().any(is_baseline) {
+        return Err(Failure::Usage(format!("--baseline {baseline}: it is not on axis `{by}`, which has {}", shown())));
+    }
+    let sweeps = with.filter(|(_, sweep)| sweep.values(by).len() > 1 && sweep.values(by).iter().any(is_baseline));
+    let sweeps: Vec<String> = sweeps.map(|(name, _)| name.clone()).collect();
+    if sweeps.is_empty() {
+        return Err(Failure::Usage(format!("--by {by}: there is nothing to hold against `{baseline}`")));
+    }
+    Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps })
+}
+
+fn write_baseline(path: &std::path::Path, workspace: &Workspace) -> Result<Exit, Failure> {
+    let mut results = Results::new(&workspace.store, workspace.plan());
+    let mut seen = std::collections::HashSet::new();
+    let mut samples: Vec<Sample> = Vec::new();
+    for run in workspace.expansion.runs.iter().filter(|run| seen.insert(run.id)) {
+        samples.extend(results.of(run)?);
+    }
+    if samples.is_empty() {
+        return Err(Failure::Usage("no run of the plan has a result yet: there is nothing to write".to_owned()));
+    }
+    let count = samples.len();
+    samples::write(path, workspace.plan(), samples)?;
+    let path = path.display();
+    output::complain(&format!("{path}: {count} of {} runs; `--against {path}` compares with it", seen.len()));
+    Ok(Exit::Done)
+}
+
+/// The JSON Schema of `compare --format json`.
+pub fn schema_text() -> String {
+    super::schema::text_of::<Comparison>("what sweepline compare --format json prints")
+}

@@ -1,0 +1,106 @@
+//! What must be known to read a comparison: in what else the arms differ, which runs were left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::comparison::LeftOut;
+
+use super::arms::Arms;
+use super::samples::Sample;
+
+/// What differs between endpoints by their nature where endpoints are compared.
+const OF_ENDPOINTS: [&str; 4] = ["engine", "server address", "server version", "served models"];
+
+/// Takes out of the arms what cannot be compared, and says what.
+pub fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
+    let mut left = Vec::new();
+    for (side, name) in arms.names.iter().enumerate() {
+        let mut out = |repeat: u32, reason: String| left.push(LeftOut { arm: name.clone(), repeat, reason });
+        arms.runs[side].retain(|repeat, sample| match sample {
+            None => {
+                out(*repeat, "not measured".to_owned());
+                false
+            }
+            Some(Sample { invalid: Some(why), .. }) if !with_invalid => {
+                out(*repeat, why.clone());
+                false
+            }
+            Some(_) => true,
+        });
+    }
+    left
+}
+
+/// In what else the two arms differ, and what changed within one.
+pub fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
+    let [a, b] = &arms.names;
+    let mut notes = Vec::new();
+    if !arms.bound.is_empty() {
+        notes.push(format!("`{a}` and `{b}` differ in {} too: the axis sets both", arms.bound.join(", ")));
+    }
+    let samples = |side: usize| arms.runs[side].values().flatten();
+    for (side, arm) in arms.names.iter().enumerate() {
+        let mut doubts = BTreeMap::new();
+        samples(side)
+            .filter_map(|sample| sample.suspect.as_deref())
+            .for_each(|why| *doubts.entry(why).or_insert(0) += 1);
+        let of = samples(side).count();
+        notes.extend(
+            doubts.into_iter().map(|(why, count): (&str, usize)| format!("{count} of {of} runs of `{arm}` are {why}")),
+        );
+    }
+    let names: BTreeSet<&str> =
+        samples(0).chain(samples(1)).flat_map(|sample| sample.circumstances.keys()).map(String::as_str).collect();
+    let expected = |name: &str| match by {
+        Some("endpoint") => OF_ENDPOINTS.contains(&name) || name == "model id",
+        Some("model") => ["model id", "precision", "served models"].contains(&name),
+        _ => false,
+    };
+    for name in names {
+        let [of_a, of_b] = [0, 1].map(|side| values(samples(side), name));
+        if of_a.is_empty() || of_b.is_empty() {
+            continue;
+        }
+        for (arm, of) in [(a, &of_a), (b, &of_b)] {
+            if of.len() > 1 {
+                notes.push(format!("{name} changed between runs of `{arm}`: {}", counted(of)));
+            }
+        }
+        let apart = of_a.keys().next() != of_b.keys().next() && of_a.len() == 1 && of_b.len() == 1;
+        if apart && !expected(name) {
+            let of = |of: &BTreeMap<&str, usize>| of.keys().next().copied().unwrap_or_default().to_owned();
+            notes.push(format!("{name}: `{a}` {}, `{b}` {}", of(&of_a), of(&of_b)));
+        }
+    }
+    let other = |(repeat, sample): (&u32, &Option<Sample>)| {
+        let counterpart = arms.runs[1].get(repeat)?.as_ref()?;
+        (sample.as_ref()?.sent != counterpart.sent).then(|| repeat.to_string())
+    };
+    let other: Vec<String> = arms.runs[0].iter().filter_map(other).collect();
+    if !other.is_empty() {
+        notes.push(format!("the arms were sent different requests in repeat {}", other.join(", ")));
+    }
+    notes
+}
+
+/// The values of a circumstance, each with the number of runs.
+fn values<'s>(samples: impl Iterator<Item = &'s Sample>, name: &str) -> BTreeMap<&'s str, usize> {
+    let mut values = BTreeMap::new();
+    for sample in samples {
+        *values.entry(sample.circumstances.get(name).map_or("not known", String::as_str)).or_insert(0) += 1;
+    }
+    values
+}
+
+fn counted(values: &BTreeMap<&str, usize>) -> String {
+    let one = |(value, count): (&&str, &usize)| format!("{value} ({count})");
+    values.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Takes notes that every cell has out of the cells.
+pub fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
+    let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
+    let shared: Vec<String> =
+        first.into_iter().filter(|note| notes.iter().all(|of_cell| of_cell.contains(note))).collect();
+    notes.iter_mut().for_each(|of_cell| of_cell.retain(|note| !shared.contains(note)));
+    shared
+}

@@ -1,0 +1,185 @@
+//! Measured runs as a comparison takes them: from a results folder, or from a file that an earlier `compare` wrote.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::comparison::{Reading, all_names, read};
+use crate::analysis::verdict::State;
+use crate::expand::{PlannedRun, RunSpec};
+use crate::plan::Plan;
+use crate::rows::{Environment, RunLabels};
+use crate::store::{RunRecord, Store, StoreError};
+
+use crate::cli::Failure;
+use crate::cli::answers::{self, Answered};
+use crate::cli::replace::{cannot_write, replace};
+
+/// What names a run besides its id: a run of a changed plan has another id and may have these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Names {
+    endpoint: String,
+    model: String,
+    scenario: String,
+    batch_size: Option<u32>,
+    qps: Option<f64>,
+    axes: BTreeMap<String, String>,
+    repeat: u32,
+}
+
+impl Names {
+    /// Of the labels of a run.
+    pub fn of(labels: &RunLabels) -> Names {
+        Names {
+            endpoint: labels.endpoint.clone(),
+            model: labels.model.clone(),
+            scenario: labels.scenario.clone(),
+            batch_size: labels.batch_size,
+            qps: labels.qps,
+            axes: labels.axes.clone(),
+            repeat: labels.repeat,
+        }
+    }
+}
+
+/// One measured run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The full RunId.
+    pub id: String,
+    /// What names it besides.
+    pub names: Names,
+    /// Why it is invalid; none where it is not.
+    pub invalid: Option<String>,
+    /// Why it is suspect; none where it is not.
+    pub suspect: Option<String>,
+    /// Digest of what the generator sent, without nonces.
+    pub sent: String,
+    /// Under which circumstances it was measured, by what they are called.
+    pub circumstances: BTreeMap<String, String>,
+    /// Every metric of it, by name.
+    pub readings: BTreeMap<String, Reading>,
+}
+
+impl Sample {
+    fn of(record: &RunRecord, answered: &Answered) -> Sample {
+        let verdict = &answered.verdict;
+        let readings = all_names()
+            .into_iter()
+            .map(|name| (name.to_string(), read(name, &answered.metrics, &answered.plan_metrics)))
+            .collect();
+        Sample {
+            id: record.id.clone(),
+            names: Names::of(&answered.labels),
+            invalid: (verdict.state == State::Invalid).then(|| verdict.to_string()),
+            suspect: (verdict.state == State::Suspect).then(|| verdict.to_string()),
+            sent: record.generator_digest.clone(),
+            circumstances: circumstances(&record.spec, &record.environment),
+            readings,
+        }
+    }
+
+    /// The result of a planned run; none where it is not measured.
+    pub fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
+        let answer = answers::answer(store, run, plan)?;
+        Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
+    }
+}
+
+/// What was declared of the server and observed of everything else.
+fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
+    let Environment { host, server, models, sweepline, client_host, client_os, client_cpu, client_cores } = environment;
+    let endpoint = &spec.endpoint;
+    let known = [
+        ("engine", Some(endpoint.engine.name().to_owned())),
+        ("accelerator", endpoint.gpu.clone()),
+        ("accelerators", endpoint.gpus.map(|gpus| gpus.to_string())),
+        ("precision", spec.model.precision.clone()),
+        ("model id", Some(spec.model.id.clone())),
+        ("server address", host.clone()),
+        ("server version", server.clone()),
+        ("served models", (!models.is_empty()).then(|| models.join(", "))),
+        ("sweepline", Some(sweepline.clone())),
+        ("client host", Some(client_host.clone())),
+        ("client system", Some(client_os.clone())),
+        ("client processor", client_cpu.clone()),
+        ("client cores", Some(client_cores.to_string())),
+    ];
+    let facts = endpoint.server.iter().map(|(name, value)| (format!("server.{name}"), value.to_string()));
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    known.chain(facts).collect()
+}
+
+/// Earlier results that new ones are held against.
+pub enum Earlier {
+    /// A results folder.
+    Folder(Store, Vec<RunRecord>),
+    /// A file of samples.
+    File(Vec<Sample>),
+}
+
+/// A file of samples.
+#[derive(Debug, Serialize, Deserialize)]
+struct Baseline {
+    /// Version of the format.
+    sweepline_baseline: u32,
+    plan: String,
+    runs: Vec<Sample>,
+}
+
+/// Version of the format of files.
+const FORMAT: u32 = 1;
+
+impl Earlier {
+    /// Opens a results folder or a file.
+    pub fn open(path: &Path) -> Result<Earlier, Failure> {
+        let shown = path.display();
+        if path.is_dir() {
+            let store = Store::open(path);
+            let records: Vec<RunRecord> = store.list()?.into_iter().filter_map(|listed| listed.record).collect();
+            if records.is_empty() {
+                return Err(Failure::Usage(format!("there is no result in {shown}: name a results folder")));
+            }
+            return Ok(Earlier::Folder(store, records));
+        }
+        let text = std::fs::read(path).map_err(|error| {
+            Failure::Usage(format!(
+                "cannot read {shown}: {error}; name a results folder, or what --write-baseline wrote"
+            ))
+        })?;
+        let wrong = |why: String| {
+            Failure::Usage(format!(
+                "{shown} is no baseline: {why}; `sweepline compare PLAN --write-baseline FILE` writes one"
+            ))
+        };
+        let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        match baseline.sweepline_baseline {
+            FORMAT => Ok(Earlier::File(baseline.runs)),
+            other => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
+        }
+    }
+
+    /// The earlier result of a run: of the same id, else of the same names.
+    pub fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Option<Sample>, StoreError> {
+        match self {
+            Earlier::File(samples) => {
+                let by_id = samples.iter().find(|sample| sample.id == id);
+                Ok(by_id.or_else(|| samples.iter().find(|sample| sample.names == *names)).cloned())
+            }
+            Earlier::Folder(store, records) => {
+                let by_id = records.iter().find(|record| record.id == id);
+                let named = || records.iter().find(|record| Names::of(&record.labels()) == *names);
+                let Some(record) = by_id.or_else(named) else { return Ok(None) };
+                Ok(Some(Sample::of(record, &answers::read(store, record, Some(plan))?)))
+            }
+        }
+    }
+}
+
+/// Writes samples as a file that later results can be held against.
+pub fn write(path: &Path, plan: &Plan, runs: Vec<Sample>) -> Result<(), Failure> {
+    let baseline = Baseline { sweepline_baseline: FORMAT, plan: plan.name.clone(), runs };
+    let text = serde_json::to_string_pretty(&baseline).map_err(|error| Failure::Unexpected(error.into()))?;
+    replace(path, |out| writeln!(out, "{text}")).map_err(|error| cannot_write(Some(path), &error))
+}

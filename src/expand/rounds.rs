@@ -1,0 +1,71 @@
+//! What a comparison puts side by side: cells that are equal but for one axis.
+
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+
+use super::Cell;
+
+/// Cells side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rounds {
+    /// Positions of the cells that are equal but for the axis, in the order of the first of each; a cell without its like
+    /// is alone.
+    pub groups: Vec<Vec<usize>>,
+    /// Other axes whose value follows from the axis alone, as in a zip: they differ too within a group.
+    pub bound: Vec<String>,
+}
+
+/// The cells of one sweep, put side by side by the axis `by`.
+pub fn rounds<C: Borrow<Cell>>(cells: &[C], by: &str) -> Rounds {
+    let mut classes = Classes::default();
+    let axes: Vec<&str> = {
+        let mut seen = HashSet::new();
+        let named = cells.iter().flat_map(|cell| cell.borrow().iter().map(|(axis, _)| axis));
+        named.filter(|axis| *axis != by && seen.insert(*axis)).collect()
+    };
+    let rows: Vec<(u32, Vec<u32>)> = cells
+        .iter()
+        .map(|cell| {
+            let texts: HashMap<&str, &str> = cell.borrow().texts().map(|(axis, text)| (&**axis, &**text)).collect();
+            (classes.of(texts.get(by)), axes.iter().map(|axis| classes.of(texts.get(axis))).collect())
+        })
+        .collect();
+    let bound: Vec<usize> = (0..axes.len()).filter(|axis| follows(&rows, *axis)).collect();
+    let (mut groups, mut found) = (Vec::<Vec<usize>>::new(), HashMap::<Vec<u32>, usize>::new());
+    for (at, (value, row)) in rows.iter().enumerate() {
+        let free = row.iter().enumerate().filter(|(axis, _)| !bound.contains(axis)).map(|(_, class)| *class).collect();
+        match found.get(&free) {
+            Some(group) if *value != ABSENT => groups[*group].push(at),
+            _ => {
+                if *value != ABSENT {
+                    found.insert(free, groups.len());
+                }
+                groups.push(vec![at]);
+            }
+        }
+    }
+    Rounds { groups, bound: bound.into_iter().map(|axis| axes[axis].to_owned()).collect() }
+}
+
+/// Whether an axis changes, and has one value only for each of the compared one.
+fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
+    let (mut of_value, mut all) = (HashMap::new(), HashSet::new());
+    let with = rows.iter().filter(|(value, _)| *value != ABSENT);
+    let is_single = with.clone().all(|(value, row)| *of_value.entry(*value).or_insert(row[axis]) == row[axis]);
+    all.extend(with.map(|(_, row)| row[axis]));
+    is_single && all.len() > 1
+}
+
+/// The cell lacks the axis.
+const ABSENT: u32 = 0;
+
+/// Texts as numbers, which take less room in a million cells.
+#[derive(Default)]
+struct Classes<'c>(HashMap<&'c str, u32>);
+
+impl<'c> Classes<'c> {
+    fn of(&mut self, text: Option<&&'c str>) -> u32 {
+        let next = self.0.len() as u32 + 1;
+        text.map_or(ABSENT, |text| *self.0.entry(text).or_insert(next))
+    }
+}

@@ -1,0 +1,279 @@
+//! A comparison as people read it: on the terminal, and in a pull request.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+
+use crate::analysis::comparison::{CellAnswer, Change, Comparison, Family, LeftOut, Outcome, Test};
+use crate::analysis::{metric, quantile};
+use crate::plan::MetricName;
+
+use super::format::{self, digits, fill, plain};
+
+/// Names of arms up to this length stand in one line.
+const LONG: usize = 12;
+
+/// For the terminal: a table for each cell, at most 100 columns wide.
+pub fn text(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for family in &comparison.families {
+        let head = format!("{}: {}\n", plain(&comparison.plan), title(family, |text| format!("`{}`", plain(text))));
+        out.push_str(&fill("", 2, &head));
+        family.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
+        for cell in &family.cells {
+            out.push_str(&format!("\n{}\n", plain(&heading(family, cell))));
+            cell.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
+            left_out(cell).iter().for_each(|line| out.push_str(&fill("left out: ", 10, &plain(line))));
+            out.push_str(&table(family, cell));
+        }
+    }
+    out.push_str(&format!("\n{}\n", conclusion(comparison)));
+    out
+}
+
+/// `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them (Holm)`.
+fn title(family: &Family, quoted: impl Fn(&str) -> String) -> String {
+    let what = match family.by.as_str() {
+        "time" => format!("now against {}", quoted(&family.baseline)),
+        by => format!("by {by}, against {}", quoted(&family.baseline)),
+    };
+    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let tests = match family.tests {
+        0 => "nothing could be tested".to_owned(),
+        1 => "1 test".to_owned(),
+        tests => format!("{tests} tests, p adjusted for all of them (Holm)"),
+    };
+    format!("{what}; {}, {tests}", count(family.cells.len(), "cell"))
+}
+
+/// `load: m · B1 · batch 4: slow against base`.
+fn heading(family: &Family, cell: &CellAnswer) -> String {
+    let name = if cell.name.is_empty() { String::new() } else { format!("{}: ", cell.name) };
+    let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
+    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+    format!("{}: {name}{} against {}, {rounds}", cell.sweep, cell.arm, family.baseline)
+}
+
+/// Runs that were left out, those of one arm and reason in one line.
+fn left_out(cell: &CellAnswer) -> Vec<String> {
+    let mut lines: Vec<(&LeftOut, Vec<String>)> = Vec::new();
+    for one in &cell.left_out {
+        match lines.iter_mut().find(|(first, _)| first.arm == one.arm && first.reason == one.reason) {
+            Some((_, repeats)) => repeats.push(one.repeat.to_string()),
+            None => lines.push((one, vec![one.repeat.to_string()])),
+        }
+    }
+    let line = |(one, repeats): (&LeftOut, Vec<String>)| {
+        let repeats = if repeats.len() == 1 {
+            format!("repeat {}", repeats[0])
+        } else {
+            format!("repeats {}", repeats.join(", "))
+        };
+        format!("{} of {}: {}", repeats, one.arm, one.reason)
+    };
+    lines.into_iter().map(line).collect()
+}
+
+fn table(family: &Family, cell: &CellAnswer) -> String {
+    let mut table = format::table();
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let head = |text: &str| right(plain(text));
+    table.set_header([
+        Cell::new("metric"),
+        head(if family.by == "time" { "then" } else { &family.baseline }),
+        head(&cell.arm),
+        Cell::new("change, 95 %"),
+        head("p"),
+        head("adj."),
+        Cell::new("verdict"),
+    ]);
+    for test in &cell.tests {
+        let [baseline, arm, change, p, adjusted] = numbers(test);
+        table.add_row([
+            Cell::new(named(test)),
+            right(baseline),
+            right(arm),
+            Cell::new(change),
+            right(p),
+            right(adjusted),
+            Cell::new(plain(&test.words)),
+        ]);
+    }
+    if let Some(verdict) = table.column_mut(6) {
+        verdict.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
+    }
+    // A long name of an arm breaks before the verdict does.
+    let long = [(1, &family.baseline), (2, &cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
+    let wrap: Vec<usize> = long.map(|(column, _)| column).chain([6]).collect();
+    format::text(table, 2, &wrap)
+}
+
+/// `TTFT p99 ms`.
+fn named(test: &Test) -> String {
+    let name = test.metric.parse::<MetricName>().ok();
+    let title = name.and_then(|name| metric::find(name.key)).map_or(test.metric.as_str(), |metric| metric.title);
+    let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
+    // `requests` are counted in requests.
+    let unit = if title == test.unit { "" } else { test.unit };
+    format!("{title}{percentile} {unit}").trim_end().to_owned()
+}
+
+/// Both means, the change with its interval, p and adjusted p.
+fn numbers(test: &Test) -> [String; 5] {
+    let mean =
+        |mean: &Option<crate::analysis::comparison::Mean>| mean.as_ref().map_or("n/a".to_owned(), |m| digits(m.value));
+    let change = test.change.as_ref().map_or("n/a".to_owned(), changed);
+    [mean(&test.baseline), mean(&test.arm), change, chance(test.p), chance(test.p_adjusted)]
+}
+
+/// `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
+fn changed(change: &Change) -> String {
+    let one = |value: f64| match change.of {
+        "ratio" if value < 10.0 => format!("{value:.3}"),
+        "ratio" => digits(value),
+        _ if value > 0.0 => format!("+{}", digits(value)),
+        _ => digits(value),
+    };
+    format!("{} [{}, {}]", one(change.value), one(change.low), one(change.high))
+}
+
+fn chance(p: Option<f64>) -> String {
+    match p {
+        None => "n/a".to_owned(),
+        Some(p) if p < 0.001 => "<0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+    }
+}
+
+/// What it comes to: how many tests say what.
+fn conclusion(comparison: &Comparison) -> String {
+    let tests: Vec<&Test> =
+        comparison.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests).collect();
+    let said = [
+        (Outcome::Worse, "worse"),
+        (Outcome::Better, "better"),
+        (Outcome::Differs, "different"),
+        (Outcome::NotShown, "without a shown difference"),
+        (Outcome::Constant, "the same in every repeat"),
+        (Outcome::Refused, "refused"),
+        (Outcome::Unknown, "n/a"),
+    ];
+    let parts: Vec<String> = said
+        .into_iter()
+        .map(|(outcome, words)| (tests.iter().filter(|test| test.outcome == outcome).count(), words))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    if parts.is_empty() { "nothing to compare".to_owned() } else { parts.join(", ") }
+}
+
+/// For a pull request: what it comes to first, then a table for each cell.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = format!("**{}**: {}\n", escaped(&comparison.plan), conclusion(comparison));
+    for family in &comparison.families {
+        out.push_str(&format!("\n{}\n", title(family, |text| format!("**{}**", escaped(text)))));
+        family.notes.iter().for_each(|note| out.push_str(&format!("\n> {}\n", escaped(note))));
+        for cell in &family.cells {
+            out.push_str(&format!("\n**{}**\n", escaped(&heading(family, cell))));
+            let notes =
+                cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
+            notes.for_each(|note| out.push_str(&format!("\n> {}\n", escaped(&note))));
+            let then = if family.by == "time" { "then" } else { &family.baseline };
+            out.push_str(&format!(
+                "\n| metric | {} | {} | change, 95 % | p | adjusted | verdict |\n",
+                escaped(then),
+                escaped(&cell.arm)
+            ));
+            out.push_str("|---|--:|--:|---|--:|--:|---|\n");
+            for test in &cell.tests {
+                let cells = numbers(test).join(" | ").replace('<', "\\<");
+                let (mark, words) = (mark(test.outcome), escaped(&test.words));
+                out.push_str(&format!("| {} | {cells} | {mark}{words}{mark} |\n", escaped(&named(test))));
+            }
+        }
+    }
+    out
+}
+
+/// What is bold in Markdown: what must be seen.
+fn mark(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Worse | Outcome::Better | Outcome::Differs => "**",
+        _ => "",
+    }
+}
+
+/// What Markdown and HTML would take for marks of theirs, those of code left as they are.
+fn escaped(text: &str) -> String {
+    let mut code = false;
+    let mut special = |c: char| {
+        code ^= c == '`';
+        if code { c == '|' } else { "\\*_[]<>|#".contains(c) }
+    };
+    plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::comparison::{Reading, Sides, settle};
+
+    /// A metric over rounds; the arm is so many times the baseline in each.
+    fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
+        let side =
+            |of: &dyn Fn(f64) -> f64| -> Vec<Reading> { times.iter().map(|one| Reading::Known(of(*one))).collect() };
+        let (from, to) = (side(&|_| baseline), side(&|times| baseline * times));
+        let numbered =
+            |readings: &'static [Reading]| -> BTreeMap<u32, &'static Reading> { (0..).zip(readings).collect() };
+        let sides = Sides { baseline: numbered(from.leak()), arm: numbered(to.leak()) };
+        Test::new(metric.parse().expect("a metric"), &sides)
+    }
+
+    fn some() -> Comparison {
+        let slower = [1.031, 1.029, 1.030, 1.033, 1.028, 1.031];
+        let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
+        let missing = Reading::Missing("n=212 < 368 requests".to_owned());
+        let sides = Sides { baseline: [(0, &missing)].into(), arm: [(0, &missing)].into() };
+        let mut tests = vec![
+            test("output_throughput", 812.0, &slower.map(|one| 1.0 / one)),
+            test("output_throughput_per_gpu", 101.5, &slower.map(|one| 1.0 / one)),
+            test("ttft_from_schedule_p50", 20.1, &slower),
+            Test::new("ttft_from_schedule_p99".parse().expect("a metric"), &sides),
+            test("tpot_p50", 4.01, &noisy),
+            test("requests", 400.0, &[1.0; 6]),
+            test("e2e_from_schedule_p50", 84.0, &noisy[..2]),
+        ];
+        settle(&mut tests.iter_mut().collect::<Vec<_>>(), 0.05);
+        let cell = CellAnswer {
+            sweep: "load".into(),
+            cell: serde_json::Map::new(),
+            name: "llama-70b · chat · 5 qps".into(),
+            arm: "sglang".into(),
+            left_out: [1, 4]
+                .map(|repeat| LeftOut { arm: "sglang".into(), repeat, reason: "invalid: errors".into() })
+                .into(),
+            notes: vec!["client cores: `vllm` 16, `sglang` 8".into()],
+            tests,
+        };
+        let family = Family {
+            by: "endpoint".into(),
+            baseline: "vllm".into(),
+            tests: 4,
+            notes: vec!["`vllm` says max_num_seqs, and `sglang` does not (M014)".into()],
+            cells: vec![cell],
+        };
+        Comparison { plan: "engines".into(), see: 0.05, regressions: 3, families: vec![family] }
+    }
+
+    #[test]
+    fn a_comparison_for_people() {
+        let text = text(&some());
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_comparison_for_a_pull_request() {
+        insta::assert_snapshot!(markdown(&some()));
+    }
+}

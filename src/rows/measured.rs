@@ -1,0 +1,240 @@
+//! A request as analysis needs it: a third of a row's memory, so that a run of millions can be held while it is judged.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::request::{Outcome, Stamp, TokenSource};
+use super::schema::RequestRow;
+
+/// A number that may be absent, without a byte for that: the largest of its type stands for none. Stored numbers of 64
+/// bits never are; a count of 4 294 967 295 tokens reads as none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Maybe<T>(T);
+
+macro_rules! maybe {
+    ($($type:ty),+) => {$(
+        impl From<Option<$type>> for Maybe<$type> {
+            fn from(value: Option<$type>) -> Self {
+                Maybe(value.unwrap_or(<$type>::MAX))
+            }
+        }
+
+        impl Maybe<$type> {
+            fn get(self) -> Option<$type> {
+                (self.0 != <$type>::MAX).then_some(self.0)
+            }
+        }
+    )+};
+}
+
+maybe!(u64, u32, u16);
+
+/// What metrics and verdicts need of one request. Names and meanings are those of [`RequestRow`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Number of the request in its run, from 0.
+    pub request: u64,
+    /// The load pattern wanted the request.
+    pub scheduled_ns: u64,
+    released_ns: Maybe<u64>,
+    sent_ns: Maybe<u64>,
+    first_token_ns: Maybe<u64>,
+    first_output_ns: Maybe<u64>,
+    last_token_ns: Maybe<u64>,
+    done_ns: Maybe<u64>,
+    ended_ns: Maybe<u64>,
+    connecting_ns: Maybe<u64>,
+    read_delay_ns: Maybe<u64>,
+    content_wait_ns: Maybe<u64>,
+    prompt_tokens: Maybe<u32>,
+    cached_tokens: Maybe<u32>,
+    output_tokens: Maybe<u32>,
+    reusable_tokens: Maybe<u32>,
+    turn: Maybe<u32>,
+    /// Output tokens asked for.
+    pub requested_tokens: u32,
+    /// Prompt tokens meant to be sent.
+    pub intended_prompt_tokens: u32,
+    /// Token events.
+    pub events: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    class: Maybe<u16>,
+    /// Who stamped the receiving instants.
+    pub stamp: Stamp,
+    /// Who counted the output tokens.
+    pub token_source: Option<TokenSource>,
+    /// Whether response headers arrived.
+    pub answered: bool,
+    error: Option<Arc<str>>,
+}
+
+macro_rules! optional {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+) => {
+        impl Measured {
+            $(
+                $(#[doc = $doc])+
+                pub fn $field(&self) -> Option<$type> {
+                    self.$field.get()
+                }
+            )+
+        }
+    };
+}
+
+optional! {
+    /// An in-flight cap let it through.
+    released_ns: u64,
+    /// Just before the write call that carries the request.
+    sent_ns: u64,
+    /// First event with text.
+    first_token_ns: u64,
+    /// First event with content or tool call.
+    first_output_ns: u64,
+    /// Last event with text.
+    last_token_ns: u64,
+    /// End of the stream.
+    done_ns: u64,
+    /// The request was over, however it ended.
+    ended_ns: u64,
+    /// DNS, TCP and TLS time of a connection opened for this request, together.
+    connecting_ns: u64,
+    /// Our read minus the kernel's stamp at the first token.
+    read_delay_ns: u64,
+    /// Of the lateness: how long the content was waited for.
+    content_wait_ns: u64,
+    /// Prompt tokens as the server counted them.
+    prompt_tokens: u32,
+    /// Prompt tokens the server took from its prefix cache.
+    cached_tokens: u32,
+    /// Output tokens.
+    output_tokens: u32,
+    /// Leading prompt tokens shared with an earlier request.
+    reusable_tokens: u32,
+    /// Turn of the conversation, from 0.
+    turn: u32,
+    /// Place of its class in the run's list of classes.
+    class: u16,
+}
+
+impl Measured {
+    /// What went wrong, in words.
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+}
+
+/// Makes rows small: texts that many share are kept once.
+#[derive(Debug, Default)]
+pub(super) struct Condenser {
+    places: HashMap<String, u16>,
+    /// Names of the classes, in the order in which they came.
+    pub classes: Vec<String>,
+    errors: HashSet<Arc<str>>,
+}
+
+impl Condenser {
+    /// The place of a class; a run has never as many classes as there are places.
+    fn class(&mut self, name: &str) -> Option<u16> {
+        if let Some(place) = self.places.get(name) {
+            return Some(*place);
+        }
+        let place = u16::try_from(self.classes.len()).ok()?;
+        self.classes.push(name.to_owned());
+        self.places.insert(name.to_owned(), place);
+        Some(place)
+    }
+
+    fn error(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.errors.get(text) {
+            return Arc::clone(known);
+        }
+        let text: Arc<str> = text.into();
+        self.errors.insert(Arc::clone(&text));
+        text
+    }
+
+    /// One row.
+    pub fn take(&mut self, row: &RequestRow) -> Measured {
+        let class = row.class.as_deref().and_then(|name| self.class(name)).into();
+        let error = row.error.as_deref().map(|text| self.error(text));
+        Measured { class, error, ..Measured::from(row) }
+    }
+}
+
+impl From<&RequestRow> for Measured {
+    /// A row by itself, without its class and its error.
+    fn from(row: &RequestRow) -> Measured {
+        Measured {
+            request: row.request,
+            scheduled_ns: row.scheduled_ns,
+            released_ns: row.released_ns.into(),
+            sent_ns: row.sent_ns.into(),
+            first_token_ns: row.first_token_ns.into(),
+            first_output_ns: row.first_output_ns.into(),
+            last_token_ns: row.last_token_ns.into(),
+            done_ns: row.done_ns.into(),
+            ended_ns: row.ended_ns.into(),
+            connecting_ns: together([row.dns_ns, row.connect_ns, row.tls_ns]).into(),
+            read_delay_ns: row.read_delay_ns.into(),
+            content_wait_ns: row.content_wait_ns.into(),
+            prompt_tokens: row.prompt_tokens.into(),
+            cached_tokens: row.cached_tokens.into(),
+            output_tokens: row.output_tokens.into(),
+            reusable_tokens: row.reusable_tokens.into(),
+            turn: row.turn.into(),
+            requested_tokens: row.requested_tokens,
+            intended_prompt_tokens: row.intended_prompt_tokens,
+            events: row.events,
+            outcome: row.outcome,
+            class: None.into(),
+            stamp: row.stamp,
+            token_source: row.token_source,
+            answered: row.headers_ns.is_some(),
+            error: None,
+        }
+    }
+}
+
+/// Columns that no [`Measured`] needs; all of them may be null, and are read as if they were.
+pub(super) const UNUSED: [&str; 7] =
+    ["conversation", "first_chunk_ns", "connection", "http_status", "finish_reason", "reasoning_tokens", "text_digest"];
+
+/// The sum of the parts that are known; none where none is.
+fn together(parts: [Option<u64>; 3]) -> Option<u64> {
+    parts.into_iter().flatten().reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{Phase, Table};
+
+    #[test]
+    fn a_million_requests_take_160_megabytes_at_most() {
+        assert!(size_of::<Measured>() <= 160, "{}", size_of::<Measured>());
+        assert!(size_of::<RequestRow>() > 400, "what it saves is not worth a type of its own any more");
+    }
+
+    #[test]
+    fn what_is_not_read_may_be_null() {
+        let columns: Vec<_> = Table::Requests.columns().filter(|column| UNUSED.contains(&column.name)).collect();
+        assert!(columns.len() == UNUSED.len() && columns.iter().all(|column| column.nullable));
+    }
+
+    #[test]
+    fn texts_are_kept_once() {
+        let row = |class: &str| RequestRow {
+            class: Some(class.to_owned()),
+            error: Some("refused".to_owned()),
+            dns_ns: Some(1),
+            tls_ns: Some(2),
+            ..RequestRow::wanted(7, Phase::Measure, 0)
+        };
+        let mut condenser = Condenser::default();
+        let taken: Vec<Measured> = ["b", "a", "b"].map(|class| condenser.take(&row(class))).into();
+        assert_eq!(taken.iter().map(Measured::class).collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
+        assert_eq!((condenser.classes, condenser.errors.len()), (vec!["b".to_owned(), "a".to_owned()], 1));
+        assert_eq!((taken[1].error(), taken[1].connecting_ns(), taken[1].sent_ns()), (Some("refused"), Some(3), None));
+    }
+}

@@ -1,0 +1,75 @@
+//! A run's two files, joined.
+
+use std::path::{Path, PathBuf};
+
+use super::cell::Lists;
+use super::error::RowsError;
+use super::measured::{Condenser, Measured, UNUSED};
+use super::parquet::{batches, batches_without};
+use super::replay::{Replay, place};
+use super::schema::{BadColumn, RequestRow, Row, RunLabels, Table, load};
+
+/// A run whose requests are in memory, as much as is needed of each; their gaps stay in the file.
+#[derive(Debug)]
+pub struct RunReader {
+    /// What all rows share; empty where there is no row.
+    pub labels: RunLabels,
+    rows: Vec<Measured>,
+    classes: Vec<String>,
+    events: PathBuf,
+}
+
+impl RunReader {
+    /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
+    pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
+        let path = &dir.join(Table::Requests.file());
+        let bad = |bad: BadColumn| RowsError::column(path, bad);
+        let mut labels = None;
+        let mut condenser = Condenser::default();
+        let (count, batches) = batches_without(path, &UNUSED)?;
+        let mut rows = Vec::new();
+        // Grown by doubling, it would take half as much again; where the room cannot be had, it grows and fails there.
+        let _ = rows.try_reserve_exact(count);
+        for batch in batches {
+            let batch = batch?;
+            if labels.is_none() && batch.num_rows() > 0 {
+                labels = RunLabels::from_batch(&batch.slice(0, 1)).map_err(bad)?.into_iter().next();
+            }
+            rows.extend(RequestRow::from_batch(&batch).map_err(bad)?.iter().map(|row| condenser.take(row)));
+        }
+        let (labels, events) = (labels.unwrap_or_default(), dir.join(Table::Events.file()));
+        Ok(RunReader { labels, rows, classes: condenser.classes, events })
+    }
+}
+
+impl Replay for RunReader {
+    type Error = RowsError;
+
+    fn rows(&self) -> &[Measured] {
+        &self.rows
+    }
+
+    fn class(&self, name: &str) -> Option<u16> {
+        place(&self.classes, name)
+    }
+
+    /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
+    fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
+        let path = &self.events;
+        let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
+        let mut rows = self.rows.iter();
+        let mut gaps = Vec::new();
+        for batch in batches(path)? {
+            let batch = batch?;
+            let bad = |column: &'static str| move |why| RowsError::column(path, (column, why));
+            let requests = load::<u64>(&batch, "request").map_err(|bad| RowsError::column(path, bad))?;
+            let lists = Lists::of(batch.column_by_name("gaps_ns")).map_err(bad("gaps_ns"))?;
+            for (at, request) in requests.enumerate() {
+                lists.read(at, &mut gaps).map_err(bad("gaps_ns"))?;
+                let row = rows.next().filter(|row| row.request == request).ok_or_else(mismatch)?;
+                each(row, &gaps);
+            }
+        }
+        if rows.next().is_some() { Err(mismatch()) } else { Ok(()) }
+    }
+}

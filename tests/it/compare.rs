@@ -1,0 +1,222 @@
+//! `compare` and `run --gate` through the program: two arms of the mock, results now and then, gates.
+
+use serde_json::{Value, json};
+
+use super::lab::{Ended, Lab};
+
+/// Two arms, one 3 % slower, in eight repeats. Times are long against what a busy machine adds to them, and a generator
+/// that it holds up makes no run invalid.
+const ARMS: &str = "sweepline: 1
+name: engines
+endpoints:
+  base: { engine: mock, mock: { ttft: 400ms, itl: 40ms } }
+  slow: { engine: mock, mock: { ttft: 412ms, itl: 41200us } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 3 } }
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+phases: { fill: 100ms, stabilize: 100ms, measure: { for: 700ms, min_requests: 40, at_most: 60s }, drain: 60s }
+compare: { by: endpoint, baseline: base, metrics: [ttft_p50, e2e_p50, output_throughput] }
+sweeps:
+  load: { matrix: { endpoint: [base, slow], model: m, scenario: short, batch_size: 24 }, repeats: 8 }
+";
+
+/// One cell of one fast endpoint, so often.
+fn quick(repeats: u32, more: &str) -> String {
+    format!(
+        "sweepline: 1
+name: nightly
+endpoints: {{ a: {{ engine: mock, mock: {{ ttft: 15ms, itl: 2ms }} }} }}
+models: {{ m: {{ id: tiny }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 4 }} }}
+validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 200ms, min_requests: 20, at_most: 60s }}, drain: 60s }}
+{more}sweeps:
+  load: {{ matrix: {{ endpoint: a, model: m, scenario: short, batch_size: 4 }}, repeats: {repeats} }}
+"
+    )
+}
+
+/// What the plan's comparison says as JSON, which its schema must allow.
+fn compared(lab: &Lab, args: &[&str]) -> Value {
+    let answer = lab.ok(&[&["compare", "plan.yaml", "--format", "json"], args].concat()).json();
+    let schema = lab.ok(&["schema", "compare"]).json();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    answer
+}
+
+/// The test of a metric in the only cell.
+fn test<'a>(answer: &'a Value, metric: &str) -> &'a Value {
+    let cells = answer["families"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 1, "{answer}");
+    let tests = cells[0]["tests"].as_array().unwrap();
+    tests.iter().find(|test| test["metric"] == metric).unwrap_or_else(|| panic!("{metric}: {answer}"))
+}
+
+#[test]
+fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", ARMS);
+    lab.ok(&["run", "plan.yaml", "--only", "repeat < 2", "-q"]);
+    let few = compared(&lab, &[]);
+    for metric in ["ttft_p50", "e2e_p50", "output_throughput"] {
+        let test = test(&few, metric);
+        assert_eq!((&test["outcome"], &test["rounds"], &test["p"]), (&json!("refused"), &json!(2), &Value::Null));
+        let needed = test["repeats_needed"].as_u64().unwrap();
+        assert!(needed >= 5);
+        assert_eq!(test["words"], format!("refused: 2 repeats; {needed} would do"));
+    }
+    let left_out = few["families"][0]["cells"][0]["left_out"].as_array().unwrap();
+    assert_eq!((left_out.len(), &left_out[0]["reason"]), (12, &json!("not measured")));
+    assert_eq!(lab.run(&["compare", "plan.yaml", "--gate"]).code, Some(0), "what is refused is no regression");
+
+    lab.ok(&["run", "plan.yaml", "-q"]);
+    let answer = compared(&lab, &[]);
+    let ttft = test(&answer, "ttft_p50");
+    assert_eq!((&ttft["outcome"], &ttft["rounds"]), (&json!("worse"), &json!(8)), "{ttft}");
+    let change = |end: &str| ttft["change"][end].as_f64().unwrap();
+    assert!(change("low") > 1.01 && change("high") < 1.05, "{ttft}");
+    assert!(ttft["words"].as_str().unwrap().starts_with("slower by "), "{ttft}");
+    assert!(ttft["p_adjusted"].as_f64() >= ttft["p"].as_f64() && ttft["p_wilcoxon"].as_f64() < Some(0.05), "{ttft}");
+    assert_eq!(test(&answer, "output_throughput")["outcome"], "worse");
+
+    let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
+    assert_eq!(gate.code, Some(4), "{}{}", gate.stdout, gate.stderr);
+    assert!(gate.stdout.contains("slower by"), "{}", gate.stdout);
+    assert!(gate.stdout.lines().all(|line| line.chars().count() <= 100), "{}", gate.stdout);
+    let gate = lab.run(&["run", "plan.yaml", "--gate"]);
+    assert_eq!(gate.code, Some(4), "{}", gate.stderr);
+    assert!(gate.stderr.contains("slow against base: ttft_p50 slower by"), "{}", gate.stderr);
+    // The other way round the arm is the faster one.
+    let turned = ["--by", "endpoint", "--baseline", "slow", "--metrics", "ttft_p50", "--gate"];
+    assert_eq!(test(&compared(&lab, &turned), "ttft_p50")["outcome"], "better");
+    rounds_turn(&lab);
+}
+
+/// Of two repeats that follow each other the second runs the arms in the order of the first, turned.
+fn rounds_turn(lab: &Lab) {
+    let mut runs: Vec<(String, u64, String)> = Vec::new();
+    for run in lab.runs().values() {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let endpoint = text(&run.json["spec"]["endpoint"]["name"]);
+        runs.push((text(&run.json["started"]), run.json["spec"]["repeat"].as_u64().unwrap(), endpoint));
+    }
+    runs.sort();
+    let order = |repeat| -> Vec<&str> {
+        runs.iter().filter(|(_, of, _)| *of == repeat).map(|(_, _, endpoint)| endpoint.as_str()).collect()
+    };
+    for repeat in [0, 2, 4, 6] {
+        let turned: Vec<&str> = order(repeat + 1).into_iter().rev().collect();
+        assert_eq!(order(repeat), turned, "{runs:?}");
+    }
+}
+
+#[test]
+fn results_are_held_against_a_file_of_earlier_ones() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &quick(5, ""));
+    lab.ok(&["run", "plan.yaml", "-q"]);
+    let written = lab.ok(&["compare", "plan.yaml", "--write-baseline", "baseline.json"]);
+    assert!(written.stderr.contains("5 of 5 runs"), "{}", written.stderr);
+    let same = compared(&lab, &["--against", "baseline.json", "--gate"]);
+    assert_eq!(same["families"][0]["by"], "time");
+    assert_eq!(test(&same, "ttft_p50")["words"], "equal in every repeat");
+
+    // As if the server had been faster then, by about as much in each repeat.
+    let path = lab.path().join("baseline.json");
+    let mut baseline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for (at, run) in baseline["runs"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let known = run["readings"]["ttft_p50"]["known"].as_f64().unwrap();
+        run["readings"]["ttft_p50"] = json!({ "known": known * (0.9 + 0.002 * at as f64) });
+        run["circumstances"]["client cores"] = json!("96");
+    }
+    lab.write("baseline.json", &baseline.to_string());
+    let against = ["--against", "baseline.json", "--metrics", "ttft_p50"];
+    let slower = compared(&lab, &against);
+    assert_eq!((&test(&slower, "ttft_p50")["outcome"], &slower["regressions"]), (&json!("worse"), &json!(1)));
+    let notes = slower["families"][0]["notes"].to_string();
+    assert!(notes.contains("measured at other times") && notes.contains("client cores: `baseline.json` 96"), "{notes}");
+    let gate = |more: &[&str]| lab.run(&[&["compare", "plan.yaml", "--gate"], &against[..], more].concat());
+    assert_eq!(gate(&[]).code, Some(4));
+    let page = gate(&["--format", "markdown"]).stdout;
+    assert!(page.contains("**slower by ") && page.contains("| metric | then | now |"), "{page}");
+
+    // Invalid runs are left out, unless asked for.
+    for run in &mut baseline["runs"].as_array_mut().unwrap()[..3] {
+        run["invalid"] = json!("invalid: errors");
+    }
+    lab.write("baseline.json", &baseline.to_string());
+    let few = compared(&lab, &against);
+    assert_eq!(test(&few, "ttft_p50")["rounds"], 2);
+    assert!(few["families"][0]["cells"][0]["left_out"].to_string().contains("invalid: errors"));
+    assert_eq!(gate(&[]).code, Some(0));
+    assert_eq!(gate(&["--include-invalid"]).code, Some(4));
+}
+
+#[test]
+fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &quick(3, "seed: 1\n"));
+    lab.ok(&["run", "plan.yaml", "-q", "--results", "results-old"]);
+    lab.write("plan.yaml", &quick(3, "seed: 2\n"));
+    lab.ok(&["run", "plan.yaml", "-q"]);
+    let answer = compared(&lab, &["--against", "results-old"]);
+    let ttft = test(&answer, "ttft_p50");
+    assert_eq!(ttft["rounds"], 3, "{answer}");
+    assert!(["not_shown", "worse", "better"].contains(&ttft["outcome"].as_str().unwrap()), "{ttft}");
+    assert_eq!(test(&answer, "ttft_p99")["outcome"], "unknown");
+    assert!(test(&answer, "ttft_p99")["words"].as_str().unwrap().contains("< 368 requests"));
+    let notes = answer["families"][0].to_string();
+    assert!(notes.contains("sent different requests in repeat 0, 1, 2"), "another seed sends other texts: {notes}");
+}
+
+#[test]
+fn a_gate_holds_runs_against_the_objective() {
+    let lab = Lab::new();
+    let gated = |lab: &Lab, slo: &str| -> Ended {
+        lab.write("plan.yaml", &quick(1, &format!("slo: {{ ttft: {{ p50: {slo} }} }}\n")));
+        lab.run(&["run", "plan.yaml", "--gate"])
+    };
+    let missed = gated(&lab, "2ms");
+    assert_eq!(missed.code, Some(4), "{}{}", missed.stdout, missed.stderr);
+    assert!(
+        missed.stderr.contains("gate: 1 missed") && missed.stderr.contains("ttft p50 ≤ 2ms is missed"),
+        "{}",
+        missed.stderr
+    );
+    let held = gated(&lab, "10s");
+    assert_eq!(held.code, Some(0), "{}", held.stderr);
+    assert!(held.stderr.contains("gate: nothing is missed"), "{}", held.stderr);
+    lab.write("plan.yaml", &quick(1, "slo: { ttft: { p99: 10s } }\n"));
+    let undecided = lab.run(&["run", "plan.yaml", "--gate"]);
+    assert_eq!(undecided.code, Some(0));
+    assert!(undecided.stderr.contains("1 limit of the SLO is undecided"), "{}", undecided.stderr);
+}
+
+#[test]
+fn mistakes_name_what_is_there() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &quick(1, ""));
+    for (args, told) in [
+        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: write compare:"),
+        (
+            &["compare", "plan.yaml", "--by", "endpiont", "--baseline", "a"],
+            "no such axis; the plan has `endpoint`, `model`",
+        ),
+        (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "b"], "not on axis `endpoint`, which has `a`"),
+        (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "a"], "there is nothing to hold against `a`"),
+        (&["compare", "plan.yaml", "--by", "endpoint"], "--baseline"),
+        (&["compare", "plan.yaml", "--metrics", "ttft_p98"], "there is no metric `ttft_p98`"),
+        (&["compare", "plan.yaml", "--against", "none"], "cannot read none"),
+        (&["compare", "plan.yaml", "--against", "plan.yaml"], "plan.yaml is no baseline"),
+        (&["compare", "plan.yaml", "--write-baseline", "b.json"], "no run of the plan has a result yet"),
+        (&["compare", "plan.yaml", "--see", "0"], "write a number like 5, in percent"),
+        (&["run", "plan.yaml", "--gate"], "the plan promises nothing; write slo:"),
+    ] {
+        let ended = lab.run(args);
+        assert_eq!(ended.code, Some(2), "{args:?} {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{args:?}: {}", ended.stderr);
+    }
+    assert!(!lab.results().exists(), "nothing was sent");
+}
