@@ -56,6 +56,7 @@ mod tokenizer;
 mod toml;
 mod trace;
 mod tree;
+mod under_test;
 mod written;
 mod yaml;
 
