@@ -185,7 +185,7 @@ fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     assert_eq!(test(&answer, "ttft_p99")["outcome"], "unknown");
     assert!(test(&answer, "ttft_p99")["words"].as_str().unwrap().contains("< 368 requests"));
     let notes = answer["families"][0].to_string();
-    let turned = compared(&lab, &["--results", "results-old", "--against", "results"]);
+    let turned = compared(&lab, &["--results", "results-old", "--set", "seed=1", "--against", "results"]);
     assert_eq!(
         (&turned["families"][0]["baseline"], &test(&turned, "ttft_p50")["baseline"]["value"]),
         (&json!("results"), &ttft["arm"]["value"])
