@@ -204,7 +204,20 @@ impl Secrets {
 
     /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
     pub fn hide_in_plan(&self, plan: &str) -> String {
-        self.without(plan, SHORTEST_UNNAMED)
+        let clean = self.without(plan, SHORTEST_UNNAMED);
+        // A value that was a secret as a whole: unquoted, its mask would read as an alias of YAML.
+        let mut lines = String::with_capacity(clean.len());
+        for line in clean.split_inclusive('\n') {
+            let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.len()));
+            let whole = format!(": {HIDDEN}");
+            let quoted = match value.trim_end().ends_with(&whole) {
+                true => value.replacen(&whole, &format!(": \"{HIDDEN}\""), 1),
+                false => value.to_owned(),
+            };
+            lines.push_str(&quoted);
+            lines.push_str(comment);
+        }
+        lines
     }
 
     fn without(&self, text: &str, shortest: usize) -> String {

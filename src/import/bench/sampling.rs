@@ -3,7 +3,8 @@
 use super::{Arguments, Said};
 use crate::import::draft::Field;
 use crate::plan::Engine;
-use crate::plan::extra::dialect::names;
+use crate::plan::Json;
+use crate::plan::extra::dialect::{names, takes};
 use crate::plan::extra::of_engine;
 use crate::units::Decimal;
 
@@ -17,6 +18,11 @@ pub(super) fn extra(arguments: &Arguments, endpoint: &[Field]) -> Option<Field> 
     let (mut fields, mut origins) = (Vec::new(), Vec::new());
     for (option, key) in OPTIONS {
         let Some(Said { value, origin }) = arguments.number::<Decimal>(option, "a number") else { continue };
+        let takes = takes(key).filter(|takes| !takes.takes(&Json::Number(value)));
+        if let Some(takes) = takes {
+            arguments.missing(&origin, &format!("{key} is {}, which {value} is not", takes.wanted()));
+            continue;
+        }
         match engine.filter(|engine| names(*engine, key)) {
             Some(_) => {
                 fields.push(format!("{key}: {value}"));
