@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 
 use crate::analysis::comparison::{CellAnswer, Change, Comparison, Family, LeftOut, Outcome, Test};
+use crate::analysis::paired::power;
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
 
@@ -26,7 +27,24 @@ pub fn text(comparison: &Comparison) -> String {
         }
     }
     out.push_str(&format!("\n{}\n", conclusion(comparison)));
+    hidden(comparison).iter().for_each(|hint| out.push_str(&fill("", 2, hint)));
     out
+}
+
+/// What a declaration of many tests costs, where it cost something: a difference that would have been shown alone.
+fn hidden(comparison: &Comparison) -> Option<String> {
+    let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
+    let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
+    let hidden: usize = comparison.families.iter().map(of).sum();
+    let tests: u32 = comparison.families.iter().filter(|family| of(family) > 0).map(|family| family.tests).sum();
+    (hidden > 0).then(|| {
+        let what = if hidden == 1 { "1 difference is" } else { &format!("{hidden} differences are") };
+        format!(
+            "{what} below {} % by itself, but not among {tests} tests: more repeats would tell, or fewer metrics and loads that are \
+             declared before the next measurement",
+            power::LEVEL * 100.0
+        )
+    })
 }
 
 /// `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them (Holm)`.
@@ -168,6 +186,7 @@ fn conclusion(comparison: &Comparison) -> String {
 /// For a pull request: what it comes to first, then a table for each cell.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("**{}**: {}\n", escaped(&comparison.plan), conclusion(comparison));
+    hidden(comparison).iter().for_each(|hint| out.push_str(&format!("\n> {hint}\n")));
     for family in &comparison.families {
         out.push_str(&format!("\n{}\n", title(family, |text| format!("**{}**", escaped(text)))));
         family.notes.iter().for_each(|note| out.push_str(&format!("\n> {}\n", escaped(note))));

@@ -23,7 +23,11 @@ fn one(curves: &[Curve], group: &[usize], on: &[Vec<[bool; 2]>], (which, front):
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
-        return String::new();
+        // A single rung is no choice; where there are several, what they lack is said.
+        return match all().count() {
+            0 | 1 => String::new(),
+            rungs => format!("\nPareto front: {}: n/a ({known} of {rungs} loads have both figures)\n", front.title),
+        };
     }
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);

@@ -21,7 +21,7 @@ pub fn of(test: &Test, see: f64) -> String {
         }
         (Found::Tested(_), Outcome::NotShown) => {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", other tests considered,");
-            let would = test.detectable.map(|least| size(test, least, "≥ ")).unwrap_or_default();
+            let would = test.detectable.map(|least| seen(test, least)).unwrap_or_default();
             let more = match test.repeats_needed {
                 Some(repeats) => format!("; {repeats} repeats would see {} %", Trimmed(see * 100.0)),
                 None => String::new(),
@@ -43,6 +43,18 @@ fn moved(test: &Test, difference: f64) -> String {
     };
     let by = if test.scale == Scale::Log { difference.exp_m1().abs() } else { difference.abs() };
     format!("{word} by {}", size(test, by, ""))
+}
+
+/// The smallest difference that would have been seen. What runs that differ much among themselves come to is a factor, and
+/// beyond a thousand just that; below a thousandth of a percent it is not told apart either.
+fn seen(test: &Test, least: f64) -> String {
+    match least {
+        least if test.scale != Scale::Log => size(test, least, "≥ "),
+        least if least > 1e3 => "> 1000×".to_owned(),
+        least if least >= 1.0 => format!("≥ {}×", short(1.0 + least)),
+        least if least < 1e-5 => "any above 0.001 %".to_owned(),
+        least => size(test, least, "≥ "),
+    }
 }
 
 /// The size of a difference: in percent where it is a ratio, in points where it is of shares.

@@ -15,11 +15,12 @@ pub struct Judged {
 /// Between which loads the highest one lies that meets the objective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bracket {
-    /// The highest load up to which every rung holds; none where the first does not.
+    /// The highest load that holds below the first that misses; none where no such rung holds. A rung that is undecided below it
+    /// takes nothing from it: light loads are the ones with the fewest requests.
     pub holds: Option<f64>,
     /// The lowest load that misses; none where no rung does.
     pub misses: Option<f64>,
-    /// Loads between the two that are undecided, rising: more requests would decide them.
+    /// Loads below the first that misses that are undecided, rising: more requests would decide them.
     pub undecided: Vec<f64>,
     /// Loads above the first that misses and that hold all the same: chance, or a server that is not the same at all times.
     pub out_of_order: Vec<f64>,
@@ -29,16 +30,16 @@ impl Bracket {
     /// Of a ladder, rising in load.
     pub fn of(rungs: &[Judged]) -> Bracket {
         let is = |answer: Answer| move |rung: &&Judged| rung.answer == answer;
-        let holding = rungs.iter().take_while(|rung| rung.answer == Answer::Holds);
         let misses = rungs.iter().find(is(Answer::Misses)).map(|rung| rung.load);
         let below = |rung: &&Judged| misses.is_none_or(|first| rung.load < first);
         let undecided = rungs.iter().filter(is(Answer::Undecided)).filter(below).map(|rung| rung.load);
-        let out_of_order = rungs.iter().filter(is(Answer::Holds)).filter(|rung| !below(rung)).map(|rung| rung.load);
+        let (holding, out_of_order): (Vec<&Judged>, Vec<&Judged>) =
+            rungs.iter().filter(is(Answer::Holds)).partition(|rung| below(&rung));
         Bracket {
             holds: holding.last().map(|rung| rung.load),
             misses,
             undecided: undecided.collect(),
-            out_of_order: out_of_order.collect(),
+            out_of_order: out_of_order.iter().map(|rung| rung.load).collect(),
         }
     }
 }
@@ -86,8 +87,17 @@ mod tests {
     #[test]
     fn undecided_is_never_counted_as_held() {
         let found = bracket(&[Holds, Undecided, Holds, Misses, Holds, Undecided]);
-        assert_eq!((found.holds, found.misses), (Some(1.0), Some(4.0)));
+        assert_eq!((found.holds, found.misses), (Some(3.0), Some(4.0)));
         assert_eq!((found.undecided, found.out_of_order), (vec![2.0], vec![5.0]));
+        let found = bracket(&[Undecided, Undecided, Misses, Holds]);
+        assert_eq!((found.holds, found.undecided, found.out_of_order), (None, vec![1.0, 2.0], vec![4.0]));
+        assert_eq!(bracket(&[Holds, Holds, Undecided]).holds, Some(2.0));
+    }
+
+    #[test]
+    fn a_light_load_of_few_requests_takes_nothing_from_a_heavier_one_that_holds() {
+        let found = bracket(&[Undecided, Undecided, Holds, Holds, Misses]);
+        assert_eq!((found.holds, found.misses, found.undecided), (Some(4.0), Some(5.0), vec![1.0, 2.0]));
     }
 
     #[test]
