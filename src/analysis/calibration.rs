@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Percentile;
@@ -72,7 +73,7 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
 }
 
 /// How one error is distributed, in milliseconds. Percentiles are null below METRICS' sample sizes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Requests that both sides know it of.
     pub n: u64,
@@ -115,7 +116,7 @@ impl Spread {
 }
 
 /// The generator's errors at one load. Requests are those of the measure window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Errors {
     /// Requests scheduled inside the window.
     pub requests: u64,
@@ -247,7 +248,7 @@ fn merged(events: &Events) -> Option<f64> {
 }
 
 /// How hard a load is for a generator, whatever it was declared as.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pressure {
     /// Time average of requests in flight over the window.
     pub in_flight: f64,
@@ -298,7 +299,7 @@ impl Pressure {
 }
 
 /// What a run cost its generator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.
     pub cpu_s_per_1000_requests: Option<f64>,
@@ -317,7 +318,7 @@ impl Cost {
 }
 
 /// Who stamped what: how many requests of the window by the kernel, of all that say so.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {
     /// Answers that the kernel stamped as they came to the generator.
     pub client_kernel: u64,

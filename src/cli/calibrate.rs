@@ -1,9 +1,10 @@
 //! `sweepline calibrate [PLAN]`: how large the generator's own error is here, and up to which load it stays small.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::expand::{Load, expand};
 use crate::plan::Arrivals;
@@ -14,6 +15,7 @@ use crate::units::{Decimal, Nanos};
 
 use super::changes::Changes;
 use super::limits::{Limits, raise_file_limit};
+use super::schema::text_of;
 use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
 
 /// Where the help shows what says a load without a plan.
@@ -55,6 +57,21 @@ pub struct CalibrateArgs {
     folder: Folder,
     #[command(flatten)]
     loudness: Loudness,
+}
+
+/// What was measured, and where it is kept.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Document<'a> {
+    /// The file; null where nothing was measured, for then nothing is kept.
+    #[schemars(with = "Option<String>")]
+    file: Option<&'a Path>,
+    /// What it holds.
+    calibration: &'a Calibration,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline calibrate --format json")
 }
 
 /// A load without a plan.
@@ -150,7 +167,7 @@ fn keep(calibration: &Calibration, writer: &Writer, args: &CalibrateArgs, screen
     };
     match args.format {
         TextOrJson::Text => output::print(&calibration::text(calibration))?,
-        TextOrJson::Json => output::json(&json!({ "file": file, "calibration": calibration }))?,
+        TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration })?,
     }
     let Some(file) = file else {
         screen.line("nothing was measured, and nothing is kept");

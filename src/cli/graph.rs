@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::expand::expand;
+use crate::graph::render::Drawing;
 use crate::graph::{build, render};
 
 use super::changes::Changes;
+use super::schema::text_of;
 use super::{Exit, Failure, output};
 
 /// The arguments of `graph`.
@@ -32,6 +34,11 @@ enum Picture {
     Mermaid,
     /// Nodes and edges.
     Json,
+}
+
+/// The schema of `graph --format json`, as text.
+pub fn schema_text() -> String {
+    text_of::<Drawing>("sweepline graph --format json")
 }
 
 /// Draws all runs of the plan, done or not.

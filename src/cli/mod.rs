@@ -117,7 +117,7 @@ pub enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
-    /// Print the JSON Schema of plans, or what the Parquet columns mean
+    /// Print the JSON Schema of plans and of JSON answers, or what Parquet columns mean
     Schema(schema::SchemaArgs),
     /// Print what a shell needs to complete commands and flags
     Completions(completions::CompletionsArgs),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Endpoint, Plan};
@@ -14,6 +13,7 @@ use crate::server::{self, Found};
 use crate::sweep::{question, target};
 
 use super::changes::Changes;
+use super::schema::text_of;
 use super::{Exit, Failure, TextOrJson, output};
 
 /// The arguments of `probe`.
@@ -29,20 +29,33 @@ pub struct ProbeArgs {
     format: TextOrJson,
 }
 
+/// The servers of a plan.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Document<'a> {
+    /// Every endpoint, in the plan's order.
+    endpoints: &'a [Asked],
+}
+
 /// What came of asking one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Asked {
     /// Its name.
     pub endpoint: String,
+    /// Whether it can be measured.
     state: Readiness,
-    /// Host and port that were asked.
+    /// Host and port that were asked; null where it is not ready, or was not asked.
     pub host: Option<String>,
-    /// Its `Server` header.
+    /// Its `Server` header; null where it gave none, or was not asked.
     pub server: Option<String>,
     /// The models it lists.
     pub models: Vec<String>,
-    /// Why it is not ready.
+    /// Why it is not ready; null where it is, or was not asked.
     pub reason: Option<String>,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline probe --format json")
 }
 
 impl Asked {
@@ -77,7 +90,7 @@ pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
         TextOrJson::Text => output::print(&text(&asked))?,
-        TextOrJson::Json => output::json(&json!({ "endpoints": asked }))?,
+        TextOrJson::Json => output::json(&Document { endpoints: asked.as_slice() })?,
     }
     Ok(if are_ready(&asked) { Exit::Done } else { Exit::Runs })
 }

@@ -1,10 +1,13 @@
-//! `sweepline schema`: what plans and Parquet files look like, generated from the types.
+//! `sweepline schema`: what plans, JSON answers and Parquet files look like, generated from the types.
 
 use clap::{Args, ValueEnum};
 
 use schemars::JsonSchema;
 
-use super::{Exit, Failure, check, compare, dataset, diff, output, preview, show};
+use super::{
+    Exit, Failure, calibrate, capacity, check, compare, curves, dataset, diagnose, diff, graph, list, output, preview,
+    probe, show, verify, why,
+};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -35,27 +38,63 @@ enum What {
     Export,
     /// The JSON Schema of what `dataset profile` writes (schemas/profile.schema.json).
     Profile,
+    /// The JSON Schema of `curves --format json` (schemas/curves.schema.json).
+    Curves,
+    /// The JSON Schema of `capacity --format json` (schemas/capacity.schema.json).
+    Capacity,
+    /// The JSON Schema of `diagnose --format json` (schemas/diagnose.schema.json).
+    Diagnose,
+    /// The JSON Schema of `list --format json` (schemas/list.schema.json).
+    List,
+    /// The JSON Schema of `why --format json` (schemas/why.schema.json).
+    Why,
+    /// The JSON Schema of `verify --format json` (schemas/verify.schema.json).
+    Verify,
+    /// The JSON Schema of `probe --format json` (schemas/probe.schema.json).
+    Probe,
+    /// The JSON Schema of `calibrate --format json` (schemas/calibrate.schema.json).
+    Calibrate,
+    /// The JSON Schema of `graph --format json` (schemas/graph.schema.json).
+    Graph,
+    /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
+    Inspect,
+}
+
+impl What {
+    fn text(self) -> String {
+        match self {
+            What::Plan => crate::plan::schema_text(),
+            What::Check => check::schema_text(),
+            What::Columns => crate::rows::columns_markdown(),
+            What::Preview => preview::schema_text(),
+            What::Diff => diff::schema_text(),
+            What::Compare => compare::schema_text(),
+            What::Show => show::schema_text(),
+            What::Export => crate::export::schema::text(),
+            What::Profile => dataset::schema_text(),
+            What::Curves => curves::schema_text(),
+            What::Capacity => capacity::schema_text(),
+            What::Diagnose => diagnose::schema_text(),
+            What::List => list::schema_text(),
+            What::Why => why::schema_text(),
+            What::Verify => verify::schema_text(),
+            What::Probe => probe::schema_text(),
+            What::Calibrate => calibrate::schema_text(),
+            What::Graph => graph::schema_text(),
+            What::Inspect => dataset::inspect_schema_text(),
+        }
+    }
 }
 
 /// Prints a schema.
 pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
-    match args.what {
-        What::Plan => output::print(&crate::plan::schema_text())?,
-        What::Check => output::print(&check::schema_text())?,
-        What::Columns => output::print(&crate::rows::columns_markdown())?,
-        What::Preview => output::print(&preview::schema_text())?,
-        What::Diff => output::print(&diff::schema_text())?,
-        What::Compare => output::print(&compare::schema_text())?,
-        What::Show => output::print(&show::schema_text())?,
-        What::Export => output::print(&crate::export::schema::text())?,
-        What::Profile => output::print(&dataset::schema_text())?,
-    }
+    output::print(&args.what.text())?;
     Ok(Exit::Done)
 }
 
 /// The JSON Schema (draft 2020-12) of what a command prints, made from its type.
 pub fn text_of<T: JsonSchema>(title: &str) -> String {
-    let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
     schema.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
@@ -67,22 +106,39 @@ pub fn text_of<T: JsonSchema>(title: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use clap::{Command, CommandFactory, ValueEnum};
+
+    use super::What;
+
     /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them anew.
     #[test]
     fn schemas_of_output_in_the_repository_are_current() {
-        for (name, text) in [
-            ("check.schema.json", super::check::schema_text()),
-            ("preview.schema.json", super::preview::schema_text()),
-            ("diff.schema.json", super::diff::schema_text()),
-            ("compare.schema.json", super::compare::schema_text()),
-            ("show.schema.json", super::show::schema_text()),
-            ("profile.schema.json", super::dataset::schema_text()),
-        ] {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);
+        // Those of plans, columns and exports are looked at where they are made.
+        let elsewhere = [What::Plan, What::Columns, What::Export];
+        for what in What::value_variants().iter().filter(|what| !elsewhere.contains(what)) {
+            let name = what.to_possible_value().expect("none is hidden").get_name().to_owned();
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/{name}.schema.json"));
+            let text = what.text();
             if std::env::var_os("SWEEPLINE_BLESS").is_some() {
                 std::fs::write(&path, &text).expect("the schema can be written");
             }
             assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}: bless it");
         }
+    }
+
+    /// The names of the commands that take `--format json`.
+    fn in_json(command: &Command) -> Vec<String> {
+        let formats = command.get_arguments().filter(|arg| arg.get_id() == "format");
+        let is = formats.flat_map(|arg| arg.get_possible_values()).any(|value| value.get_name() == "json");
+        let own = is.then(|| command.get_name().to_owned());
+        own.into_iter().chain(command.get_subcommands().flat_map(in_json)).collect()
+    }
+
+    #[test]
+    fn every_answer_in_json_has_a_schema() {
+        let names = in_json(&crate::cli::Cli::command());
+        assert!(names.len() > 10, "{names:?}");
+        let lacking: Vec<&String> = names.iter().filter(|name| What::from_str(name, false).is_err()).collect();
+        assert!(lacking.is_empty(), "{lacking:?}");
     }
 }

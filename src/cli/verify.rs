@@ -1,10 +1,12 @@
 //! `sweepline verify`: every file of every committed run against its digest.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::store::{RunReport, State, Store};
 
+use super::schema::text_of;
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `verify`.
@@ -15,6 +17,45 @@ pub struct VerifyArgs {
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
+}
+
+/// Every committed run against its digests.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Document<'a> {
+    /// Each run of the folder.
+    runs: Vec<OneRun<'a>>,
+}
+
+/// One run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneRun<'a> {
+    /// The name of its folder: the beginning of its id.
+    id: &'a str,
+    /// Whether nothing is wrong with any of its files.
+    whole: bool,
+    /// Its files.
+    files: Vec<OneFile<'a>>,
+}
+
+/// One file of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneFile<'a> {
+    /// Its name.
+    name: &'a str,
+    /// What is wrong with it; null where nothing is.
+    problem: Option<&'a str>,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline verify --format json")
+}
+
+impl<'a> OneRun<'a> {
+    fn of(report: &'a RunReport) -> OneRun<'a> {
+        let files = report.files.iter().map(|file| OneFile { name: &file.name, problem: file.problem.as_deref() });
+        OneRun { id: &report.id, whole: report.is_whole(), files: files.collect() }
+    }
 }
 
 /// Reads every file, says what is wrong, and exits 5 where anything is.
@@ -37,17 +78,7 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
                 output::print(&line)?;
             }
         }
-        TextOrJson::Json => {
-            let runs: Vec<_> = reports
-                .iter()
-                .map(|report| {
-                    let files: Vec<_> =
-                        report.files.iter().map(|file| json!({ "name": file.name, "problem": file.problem })).collect();
-                    json!({ "id": report.id, "whole": report.is_whole(), "files": files })
-                })
-                .collect();
-            output::json(&json!({ "runs": runs }))?;
-        }
+        TextOrJson::Json => output::json(&Document { runs: reports.iter().map(OneRun::of).collect() })?,
     }
     Ok(if bad == 0 { Exit::Done } else { Exit::Store })
 }

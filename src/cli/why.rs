@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
@@ -15,6 +16,7 @@ use crate::sweep::resume::{Wishes, explain};
 
 use super::changes::Changes;
 use super::preview::{Changed, Places, changes, reason};
+use super::schema::text_of;
 use super::selection::{matching_records, matching_runs};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, TextOrJson, output};
@@ -38,22 +40,45 @@ pub struct WhyArgs {
     folder: Folder,
 }
 
+/// What is told of the run that was asked for, or of each of several.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Document<'a> {
+    /// Of the one run.
+    One(&'a Told),
+    /// Of each run for which the expression holds.
+    Several {
+        /// The runs, in the order of the plan, or of the results folder without one.
+        runs: &'a [Told],
+    },
+}
+
 /// All that is told of one run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Told {
+    /// Its full id; its beginning, where run.json cannot be read.
     id: String,
     #[serde(skip)]
     name: String,
+    /// What is to be done with it under the plan, as `preview` says it; orphan where the plan does not ask for it; without a
+    /// plan committed, corrupt or new.
     state: &'static str,
+    /// Why.
     reason: String,
+    /// By which fields it is told from the result nearest to it; empty where that says nothing.
     changed: Vec<Changed>,
-    /// What its result took the place of.
+    /// What its result took the place of; null where that is nothing.
     replaced: Option<Replaced>,
     /// What became of attempts that are no result.
     attempts: Vec<String>,
-    /// What the run is; absent for what is only found by its folder.
+    /// What the run is: the entries that its id is made from. Absent for what is only found by its folder.
     #[serde(skip_serializing_if = "Map::is_empty")]
     identity: Map<String, Value>,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline why --format json")
 }
 
 /// Says why a run is done, skipped or done again.
@@ -67,8 +92,8 @@ pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
     match (args.format, told.as_slice()) {
         (TextOrJson::Text, [one]) => output::print(&one.text(true))?,
         (TextOrJson::Text, all) => output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?,
-        (TextOrJson::Json, [one]) => output::json(one)?,
-        (TextOrJson::Json, all) => output::json(&json!({ "runs": all }))?,
+        (TextOrJson::Json, [one]) => output::json(&Document::One(one))?,
+        (TextOrJson::Json, runs) => output::json(&Document::Several { runs })?,
     }
     Ok(Exit::Done)
 }

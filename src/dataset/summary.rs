@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::record::Record;
 
 /// Figures of one quantity; quantiles are values that occur (nearest rank).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Records that have it.
     pub records: u64,
@@ -54,7 +55,7 @@ impl Values {
 }
 
 /// What a data set holds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Records that were kept.
     pub records: u64,
@@ -62,17 +63,17 @@ pub struct Summary {
     pub requests: u64,
     /// Records with text.
     pub with_text: u64,
-    /// Requests of a record.
+    /// Requests of a record; null without records.
     pub turns: Option<Figures>,
-    /// Prompt tokens of a record's first request.
+    /// Prompt tokens of a record's first request; null where no record has any.
     pub prompt_tokens: Option<Figures>,
-    /// Tokens of a record's first answer.
+    /// Tokens of a record's first answer; null where no record has any.
     pub output_tokens: Option<Figures>,
-    /// Seconds from the file's first time to the last one that was kept.
+    /// Seconds from the file's first time to the last one that was kept; null where the file has no times.
     pub span_s: Option<f64>,
-    /// Conversations that records name.
+    /// Conversations that records name; null where they name none.
     pub conversations: Option<u64>,
-    /// Blocks that hash ids name, each counted once.
+    /// Blocks that hash ids name, each counted once; null where there are none.
     pub blocks: Option<u64>,
     /// Records by the language that the file declares.
     pub languages: BTreeMap<String, u64>,

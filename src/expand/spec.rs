@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
@@ -85,7 +86,7 @@ mod shared {
 }
 
 /// How the load generator is built. How it was built for a run is among the run's facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadEngine {
     /// Threads that send and receive, from 1.
     pub threads: u32,

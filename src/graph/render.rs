@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::{Expansion, PlannedRun};
@@ -13,16 +14,16 @@ use super::{Graph, Node};
 pub const DRAWN_RUNS: usize = 200;
 
 /// What is drawn: nodes in execution order, edges as positions among them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
     pub nodes: Vec<DrawnNode>,
-    /// From, to: the second waits for the first.
+    /// From, to, as positions among the nodes, from 0: the second waits for the first.
     pub edges: BTreeSet<(usize, usize)>,
 }
 
 /// One node as it is drawn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DrawnNode {
     /// What it does: serve, probe, run, runs (several, drawn as one) or gate.
     pub kind: &'static str,
@@ -30,7 +31,7 @@ pub struct DrawnNode {
     pub label: String,
     /// How many nodes of the graph it stands for.
     pub count: usize,
-    /// The run's id; none for other nodes, and for several runs.
+    /// The run's id; absent for other nodes, and for several runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! What is known of a run as a whole: its windows and the facts that its verdict is computed from.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::observed::Observed;
@@ -124,7 +125,7 @@ fn timerfd() -> String {
 }
 
 /// The circumstances of a run: recorded and compared, never hashed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Host and port of the endpoint's URL; none for the embedded mock.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -61,7 +62,7 @@ pub struct FileRecord {
 }
 
 /// The committed run that this one took the place of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replaced {
     /// Its attempt; none where its `run.json` could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,9 @@ sweeps:
 const SHORT: [&str; 4] = ["--for", "150ms", "--within", "60s"];
 
 fn calibrated(lab: &Lab, args: &[&str]) -> Value {
-    lab.ok(&[&["calibrate"], args, &SHORT, &["--format", "json"]].concat()).json()
+    let answer = lab.ok(&[&["calibrate"], args, &SHORT, &["--format", "json"]].concat()).json();
+    lab.follows("calibrate", &answer);
+    answer
 }
 
 fn kept(lab: &Lab) -> Vec<PathBuf> {

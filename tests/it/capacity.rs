@@ -40,7 +40,9 @@ fn measured() -> Lab {
 }
 
 fn json(lab: &Lab, args: &[&str]) -> Value {
-    lab.ok(&[args, &["--format", "json"]].concat()).json()
+    let answer = lab.ok(&[args, &["--format", "json"]].concat()).json();
+    lab.follows(args[0], &answer);
+    answer
 }
 
 /// The entry of an endpoint in a sweep.

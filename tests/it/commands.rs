@@ -610,6 +610,7 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     assert_eq!(lab.ok(&["list"]).stdout, "no runs in results\n");
     assert!(lab.ok(&["list", "--attempts"]).stdout.starts_with("attempt "));
     let attempts = lab.ok(&["list", "--attempts", "--format", "json"]).json();
+    lab.follows("list", &attempts);
     assert_eq!(attempts["attempts"].as_array().unwrap().len(), 1, "{attempts}");
     let id = attempts["attempts"][0]["attempt"].as_str().unwrap().split('.').next().unwrap().to_owned();
     assert!(lab.ok(&["why", &id, "--plan", "plan.yaml"]).stdout.contains("attempt 1 failed: "));
@@ -703,6 +704,7 @@ fn check_tells_the_mistakes_of_all_plans() {
         assert!(all.stderr.contains(words), "{words}: {}", all.stderr);
     }
     let json = lab.run(&["check", "good.yaml", "circle.yaml", "broken.yaml", "--format", "json"]);
+    lab.follows("check", &json.json());
     assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""));
     let mistaken = |json: Value| -> Vec<Value> {
         let all = json["diagnostics"].as_array().unwrap().clone();
@@ -730,6 +732,7 @@ fn graphs_are_drawn() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("open: {", "open: { after: closed,"));
     let json = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    lab.follows("graph", &json);
     let nodes = json["nodes"].as_array().unwrap();
     let count = |kind: &str| nodes.iter().filter(|node| node["kind"] == kind).count();
     assert_eq!((count("serve"), count("probe"), count("run"), count("gate")), (2, 2, 8, 1), "{json}");
@@ -773,6 +776,7 @@ fn readers_answer_in_text_and_json() {
     let list = lab.ok(&["list"]).stdout;
     assert!(list.contains(&id) && list.contains("batch 2") && list.contains("whole"), "{list}");
     let list = lab.ok(&["list", "--format", "json"]).json();
+    lab.follows("list", &list);
     assert_eq!((&list["runs"][0]["id"], &list["runs"][0]["state"]), (&full.into(), &"whole".into()));
 
     let show = lab.ok(&["show", start]).stdout;
@@ -781,6 +785,7 @@ fn readers_answer_in_text_and_json() {
     let defined = lab.ok(&["show", start, "--definitions"]).stdout;
     assert!(defined.starts_with(show.trim_end()) && defined.len() > show.len() + 500, "{defined}");
     let json = lab.ok(&["show", &id.to_uppercase(), "--format", "json"]).json();
+    lab.follows("show", &json);
     assert_eq!(json["run"]["id"], full);
     assert!(json["metrics"]["ttft_p50_ms"].as_f64().unwrap() > 0.0 && json["verdict"]["state"].is_string(), "{json}");
     let priced = ONE.replace("engine: mock,", "engine: mock, hardware: { price_per_hour: 3600 },");
@@ -795,7 +800,9 @@ fn readers_answer_in_text_and_json() {
 
     let why = lab.ok(&["why", start, "--plan", "plan.yaml"]).stdout;
     assert!(why.contains("cached: committed ") && why.contains("  load.batch_size = 2"), "{why}");
+    lab.follows("why", &lab.ok(&["why", "batch_size == 2", "--format", "json"]).json());
     let why = lab.ok(&["why", start, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
     assert_eq!(
         (&why["id"], &why["state"], &why["identity"]["load.batch_size"]),
         (&full.into(), &"cached".into(), &"2".into())
@@ -813,6 +820,7 @@ fn readers_answer_in_text_and_json() {
     assert_eq!(damaged.code, Some(5));
     assert!(damaged.stdout.contains(&format!("{id} requests.parquet: ")), "{}", damaged.stdout);
     let damaged = lab.run(&["verify", "--format", "json"]);
+    lab.follows("verify", &damaged.json());
     assert_eq!((damaged.code, &damaged.json()["runs"][0]["whole"]), (Some(5), &false.into()));
 
     let schema = lab.ok(&["schema"]);
@@ -875,6 +883,7 @@ fn probes_tell_what_servers_say() {
         "{text}"
     );
     let json = lab.ok(&["probe", "plan.yaml", "--format", "json"]).json();
+    lab.follows("probe", &json);
     assert_eq!((&json["endpoints"][0]["state"], &json["endpoints"][0]["models"][0]), (&"ready".into(), &"tiny".into()));
     assert_eq!(json["endpoints"][1]["state"], "embedded");
     let before = server.requests();

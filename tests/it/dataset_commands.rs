@@ -22,6 +22,7 @@ fn path(name: &str) -> String {
 /// What `inspect` says of a file, as JSON, without what belongs to the file and not to its records.
 fn records(lab: &Lab, file: &str, flags: &[&str]) -> Value {
     let mut found = lab.ok(&[&["dataset", "inspect", file, "--format", "json"], flags].concat()).json();
+    lab.follows("inspect", &found);
     for key in ["file", "format", "container", "bytes", "sha256", "left_out"] {
         found.as_object_mut().unwrap().remove(key).expect(key);
     }

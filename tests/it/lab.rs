@@ -68,6 +68,16 @@ impl Lab {
         ended
     }
 
+    /// What a command printed as JSON follows its schema: every key is described, and those that are always there are there.
+    pub fn follows(&self, what: &str, answer: &Value) {
+        let mut schema = self.ok(&["schema", what]).json();
+        strict(&mut schema);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(answer).map(|error| format!("{}: {error}", error.instance_path)).collect();
+        assert!(errors.is_empty(), "{what}: {errors:#?}");
+    }
+
     /// Starts the program; it is killed when the guard goes.
     pub fn start(&self, args: &[&str]) -> Running {
         Running::start(&mut self.command(args))
@@ -103,6 +113,20 @@ impl Lab {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1, "one run was expected: {:?}", runs.keys());
         runs.pop_first().unwrap().1
+    }
+}
+
+/// The schema with no room for keys that it does not describe.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Object(entries) => {
+            entries.values_mut().for_each(strict);
+            if entries.contains_key("properties") && !entries.contains_key("additionalProperties") {
+                entries.insert("additionalProperties".to_owned(), false.into());
+            }
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(strict),
+        _ => {}
     }
 }
 

@@ -1,10 +1,12 @@
 //! `sweepline dataset inspect`: what a file is and holds.
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::failure;
 use super::source::{Source, each, left_out};
+use crate::cli::schema::text_of;
 use crate::cli::{Exit, Failure, TextOrJson, output};
 use crate::dataset::{Figures, Skipped, Summarizer, Summary, digest};
 use crate::report::format::{digits, plain};
@@ -21,16 +23,27 @@ pub struct InspectArgs {
 }
 
 /// What is said of a file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Inspection {
+    /// The file, as it was named.
     file: String,
+    /// The form of its entries, like sharegpt.
     format: String,
+    /// What it is written in, like `JSON lines`.
     container: &'static str,
+    /// Its size, in bytes.
     bytes: u64,
+    /// SHA-256 of its bytes, in hexadecimal.
     sha256: String,
     #[serde(flatten)]
     summary: Summary,
+    /// Entries that are no record, by reason.
     left_out: Skipped,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Inspection>("sweepline dataset inspect --format json")
 }
 
 /// Languages that are named in text.

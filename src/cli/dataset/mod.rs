@@ -13,6 +13,7 @@ use crate::dataset::DatasetError;
 
 use super::{Exit, Failure};
 
+pub use inspect::schema_text as inspect_schema_text;
 pub use profile::schema_text;
 
 /// The arguments of `dataset`.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::expand::{
     Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
@@ -27,11 +29,13 @@ const AROUND: Nanos = Nanos::from_millis(500);
 const SLOTS: u32 = 1_000_000;
 
 /// One load, as the generator feels it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationLoad {
     /// Requests in flight, or their rate.
+    #[schemars(with = "Map<String, Value>")]
     pub load: Load,
     /// What is sent and asked for.
+    #[schemars(with = "Value")]
     pub content: Content,
     /// Whether answers are streamed.
     pub stream: bool,

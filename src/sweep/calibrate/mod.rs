@@ -8,6 +8,7 @@ mod search;
 
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -32,7 +33,7 @@ const MOST_IN_FLIGHT: u64 = 16_384;
 const OTHER_FILES: u64 = 64;
 
 /// What was measured of one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The load.
     pub load: CalibrationLoad,
@@ -49,7 +50,7 @@ pub struct Measured {
 }
 
 /// A load that was not measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmeasured {
     /// The load.
     pub load: CalibrationLoad,
@@ -60,7 +61,7 @@ pub struct Unmeasured {
 }
 
 /// The search for the highest load that holds, over one kind of load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
     /// What was tried, in order; a load that failed was tried twice.
     pub steps: Vec<Measured>,
@@ -73,13 +74,15 @@ pub struct Searched {
 }
 
 /// One calibration, as it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Format of the file.
     pub format: u32,
-    /// When it began.
+    /// When it began, in UTC.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub started: Moment,
-    /// When it was over.
+    /// When it was over, in UTC.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub ended: Moment,
     /// The machine and the program: a calibration says nothing of others.
     pub environment: Environment,

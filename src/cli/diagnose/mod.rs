@@ -1,17 +1,21 @@
 //! `sweepline diagnose PLAN`: decoding beside what memory bandwidth allows, and symptoms with what they usually mean.
 
+mod document;
+
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::analysis::curve::{self, Run};
-use crate::analysis::diagnosis::{Diagnosis, Evidence, Evident, Finding, NOT_MEASURED, Predicted, Twins, diagnose};
+use crate::analysis::diagnosis::{Evident, Predicted, Twins, diagnose};
 use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
 use crate::expand::canonical;
 use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
 
-use super::readings::{Asked, Reading, Readings};
+use super::readings::{Asked, Reading};
 use super::{Exit, Failure, TextOrJson, output};
+use document::Document;
+
+pub use document::schema_text;
 
 /// The arguments of `diagnose`.
 #[derive(Debug, Args)]
@@ -55,7 +59,7 @@ pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
             }
             output::print(&text)?;
         }
-        TextOrJson::Json => output::json(&document(&readings, &bound, &diagnoses))?,
+        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
     }
     Ok(Exit::Done)
 }
@@ -133,32 +137,4 @@ fn twins<'a>(readings: &'a [Reading], points: &[Run<'a>]) -> Vec<Twins<'a>> {
         Some(Twins { warm: *warm, cold: **cold })
     };
     if cold.is_empty() { Vec::new() } else { warm.filter_map(pair).collect() }
-}
-
-fn document(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Value {
-    let predicted = |one: &Predicted| {
-        json!({
-            "run": one.run.labels.run_id, "endpoint": one.run.labels.endpoint, "scenario": one.run.labels.scenario,
-            "in_flight": one.run.metrics.flow.achieved_concurrency, "context_tokens": one.run.tokens.context(),
-            "measured_tokens_per_s": one.measured(), "by_weights_tokens_per_s": one.prediction.by_weights,
-            "with_kv_tokens_per_s": one.prediction.with_kv, "measured_over_predicted": one.ratio(),
-        })
-    };
-    let evidence = |one: &Evidence| json!({ "runs": one.runs, "text": one.text });
-    let diagnosis = |Diagnosis { symptom, finding }: &Diagnosis| {
-        let (found, evidence, why) = match finding {
-            Finding::Seen(places) => ("seen", places.iter().map(evidence).collect(), None),
-            Finding::NotSeen(why) => ("not_seen", Vec::new(), Some(why)),
-            Finding::NotChecked(why) => ("not_checked", Vec::new(), Some(why)),
-        };
-        json!({
-            "symptom": symptom.key, "title": symptom.title, "found": found, "evidence": evidence, "why": why,
-            "likely": symptom.regime, "confirm_with": symptom.confirm, "try_first": symptom.response,
-        })
-    };
-    json!({
-        "plan": readings.plan.name, "missing": readings.missing,
-        "predictions": bound.predicted.iter().map(predicted).collect::<Vec<_>>(), "not_predicted": bound.unpredicted,
-        "symptoms": diagnoses.iter().map(diagnosis).collect::<Vec<_>>(), "not_measured": NOT_MEASURED,
-    })
 }

@@ -1,7 +1,8 @@
 //! `sweepline capacity PLAN`: how much each configuration bears under the objective, and what serving a load takes.
 
+mod document;
+
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Reading, Rung};
@@ -10,9 +11,11 @@ use crate::plan::{Hardware, Plan};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
 
-use super::curves::bracket;
-use super::readings::{Asked, Readings};
+use super::readings::Asked;
 use super::{Exit, Failure, TextOrJson, output};
+use document::Document;
+
+pub use document::schema_text;
 
 /// The arguments of `capacity`.
 #[derive(Debug, Args)]
@@ -54,7 +57,7 @@ pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
             }
             output::print(text.trim_start())?;
         }
-        TextOrJson::Json => output::json(&document(&readings, &configurations, target))?,
+        TextOrJson::Json => output::json(&Document::of(&readings, &configurations, target))?,
     }
     Ok(Exit::Done)
 }
@@ -127,48 +130,4 @@ fn said_of_limits(rung: &Rung) -> Vec<String> {
         }
     }
     said
-}
-
-fn document(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Value {
-    let cheapest = report::cheapest(configurations, target);
-    let of = |(at, configuration): (usize, &Configuration)| {
-        let series = &configuration.curve.series;
-        let mut entry = json!({
-            "sweep": series.sweep, "endpoint": series.endpoint, "model": series.model, "scenario": series.scenario,
-            "cap": series.cap, "axes": series.axes.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-            "cheapest": cheapest.contains(&at),
-        });
-        match &configuration.answer {
-            CapacityAnswer::Rejected(why) => entry["rejected"] = json!(why),
-            CapacityAnswer::Closed(found) => entry["closed_loop"] = bracket(found),
-            CapacityAnswer::Holds { instance, bracket: found, output } => {
-                entry["max_qps"] = bracket(found);
-                entry["instance"] = json!({
-                    "output_throughput_tokens_per_s": output.value,
-                    "output_throughput_low": output.ends.map(|ends| ends.low),
-                    "output_throughput_high": output.ends.map(|ends| ends.high),
-                    "interval": output.ends.map(|ends| ends.kind.name()),
-                    "gpus": instance.gpus, "price_per_hour": instance.price_per_hour, "watts": instance.watts,
-                    "cost_per_million_output_tokens": instance.per_million(),
-                    "tokens_per_unit_of_money": instance.tokens_per_money(),
-                    "tokens_per_joule": instance.tokens_per_joule(),
-                });
-                let fleet = target.map(|target| instance.fleet(target));
-                entry["fleet"] = fleet.map_or(Value::Null, |fleet| {
-                    json!({
-                        "instances": fleet.instances, "at_least": fleet.at_least, "gpus": fleet.gpus,
-                        "money_per_month": fleet.per_month,
-                        "cost_per_million_output_tokens_at_target": fleet.per_million_at_target,
-                    })
-                });
-            }
-        }
-        entry
-    };
-    let entries: Vec<Value> = configurations.iter().enumerate().map(of).collect();
-    json!({
-        "plan": readings.plan.name, "missing": readings.missing, "slo": readings.plan.slo,
-        "target": target.map(|target| json!({ "qps": target.qps, "headroom": target.headroom })),
-        "configurations": entries,
-    })
 }

@@ -1,0 +1,171 @@
+//! `capacity --format json`: its types are its schema (schemas/capacity.schema.json).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::analysis::capacity;
+use crate::analysis::curve::Figure;
+use crate::plan::Slo;
+use crate::report::{self, CapacityAnswer, Configuration};
+
+use super::super::curves::{Bracket, Series};
+use super::super::readings::Readings;
+use super::super::schema::text_of;
+
+/// What each configuration bears under the objective, and what a load takes of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document {
+    /// The plan's name.
+    plan: String,
+    /// How many of the plan's runs that were asked about have no result yet.
+    missing: usize,
+    /// The objective, as the plan has it.
+    slo: Slo,
+    /// What is to be served; null without --target-qps.
+    target: Option<Target>,
+    /// Every curve of the plan, each where its first run stands in the plan.
+    configurations: Vec<OneConfiguration>,
+}
+
+/// What is to be served.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Target {
+    /// Requests per second, all instances together.
+    qps: f64,
+    /// Share that is to be spare on top of it: 0.2 for a fifth.
+    headroom: f64,
+}
+
+/// One configuration. Of `rejected`, `closed_loop` and `max_qps` one is not null.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneConfiguration {
+    #[serde(flatten)]
+    series: Series,
+    /// Whether it is the cheapest of its model and scenario that holds and has a price: by money per month at the target, without
+    /// a target by money per token.
+    cheapest: bool,
+    /// Why it is not counted, in a sentence; null where it is, and in closed loops.
+    rejected: Option<String>,
+    /// Between which numbers of requests in flight the limit of a closed loop lies; null in open loops.
+    closed_loop: Option<Bracket>,
+    /// Between which arrivals per second the limit of one instance lies; null where it is not counted, and in closed loops.
+    max_qps: Option<Bracket>,
+    /// What one instance brings at the highest load that holds; null where `max_qps` is.
+    instance: Option<Instance>,
+    /// How many instances the target takes; null where `max_qps` is, and without a target.
+    fleet: Option<Fleet>,
+}
+
+/// What one instance brings at the highest load that holds.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Instance {
+    /// Output tokens per second.
+    output_throughput_tokens_per_s: f64,
+    /// Lower end of its 95 % interval, in tokens per second; null from one run.
+    output_throughput_low: Option<f64>,
+    /// Upper end of its 95 % interval, in tokens per second; null from one run.
+    output_throughput_high: Option<f64>,
+    /// What the interval rests on; null from one run.
+    interval: Option<&'static str>,
+    /// Accelerators; null where the plan does not declare them.
+    gpus: Option<u32>,
+    /// Money per hour, in the plan's currency; null where the plan declares neither a price nor what is owned.
+    price_per_hour: Option<f64>,
+    /// Power of the endpoint under load, in watts; null where the plan does not declare it.
+    watts: Option<f64>,
+    /// Money per million output tokens; null without a price.
+    cost_per_million_output_tokens: Option<f64>,
+    /// Output tokens for one unit of money; null without a price.
+    tokens_per_unit_of_money: Option<f64>,
+    /// Output tokens per joule; null without watts.
+    tokens_per_joule: Option<f64>,
+}
+
+/// How many instances the target takes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fleet {
+    /// Instances, by the load that holds.
+    instances: u64,
+    /// Instances that are needed at least: if one bore all but the load that misses. Null where no load misses.
+    at_least: Option<u64>,
+    /// Accelerators of all instances; null where the plan does not declare them.
+    gpus: Option<u64>,
+    /// Money per month of 730 hours; null without a price.
+    money_per_month: Option<f64>,
+    /// Money per million output tokens when just the target is served; null without a price.
+    cost_per_million_output_tokens_at_target: Option<f64>,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline capacity --format json")
+}
+
+impl Document {
+    /// The answer on what was read; the plan has an objective.
+    pub fn of(readings: &Readings, configurations: &[Configuration], target: Option<capacity::Target>) -> Document {
+        let cheapest = report::cheapest(configurations, target);
+        let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);
+        Document {
+            plan: readings.plan.name.clone(),
+            missing: readings.missing,
+            slo: readings.plan.slo.clone().unwrap_or_default(),
+            target: target.map(|capacity::Target { qps, headroom }| Target { qps, headroom }),
+            configurations: configurations.iter().enumerate().map(of).collect(),
+        }
+    }
+}
+
+impl OneConfiguration {
+    fn of(one: &Configuration, cheapest: bool, target: Option<capacity::Target>) -> OneConfiguration {
+        let mut entry = OneConfiguration {
+            series: Series::of(&one.curve.series),
+            cheapest,
+            rejected: None,
+            closed_loop: None,
+            max_qps: None,
+            instance: None,
+            fleet: None,
+        };
+        match &one.answer {
+            CapacityAnswer::Rejected(why) => entry.rejected = Some(why.clone()),
+            CapacityAnswer::Closed(found) => entry.closed_loop = Some(found.clone().into()),
+            CapacityAnswer::Holds { instance, bracket, output } => {
+                entry.max_qps = Some(bracket.clone().into());
+                entry.instance = Some(Instance::of(instance, output));
+                entry.fleet = target.map(|target| instance.fleet(target).into());
+            }
+        }
+        entry
+    }
+}
+
+impl Instance {
+    fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
+        Instance {
+            output_throughput_tokens_per_s: output.value,
+            output_throughput_low: output.ends.map(|ends| ends.low),
+            output_throughput_high: output.ends.map(|ends| ends.high),
+            interval: output.ends.map(|ends| ends.kind.name()),
+            gpus: instance.gpus,
+            price_per_hour: instance.price_per_hour,
+            watts: instance.watts,
+            cost_per_million_output_tokens: instance.per_million(),
+            tokens_per_unit_of_money: instance.tokens_per_money(),
+            tokens_per_joule: instance.tokens_per_joule(),
+        }
+    }
+}
+
+impl From<capacity::Fleet> for Fleet {
+    fn from(fleet: capacity::Fleet) -> Fleet {
+        let capacity::Fleet { instances, at_least, gpus, per_month, per_million_at_target } = fleet;
+        Fleet {
+            instances,
+            at_least,
+            gpus,
+            money_per_month: per_month,
+            cost_per_million_output_tokens_at_target: per_million_at_target,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! `curves --format json`: its types are its schema (schemas/curves.schema.json).
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
+
+use super::super::readings::Readings;
+use super::super::schema::text_of;
+
+/// The curves of a plan.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document {
+    /// The plan's name.
+    plan: String,
+    /// How many of the plan's runs that were asked about have no result yet.
+    missing: usize,
+    /// The curves, each where its first run stands in the plan.
+    curves: Vec<OneCurve>,
+}
+
+/// Runs that differ in their load alone.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneCurve {
+    #[serde(flatten)]
+    series: Series,
+    /// What its load is counted in: qps (arrivals per second of an open loop) or batch_size (requests in flight).
+    load: &'static str,
+    /// Its loads, rising.
+    rungs: Vec<OneRung>,
+    /// Where it bends.
+    knee: Knee,
+    /// Between which loads arrivals begin to outrun the server.
+    saturation: Saturation,
+    /// Up to which load the plan's objective holds; null without an objective, and without a run that counts.
+    slo: Option<Bracket>,
+}
+
+/// What all runs of a curve have in common.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Series {
+    /// The plan's sweep.
+    sweep: String,
+    /// The plan's name of the endpoint.
+    endpoint: String,
+    /// The plan's name of the model.
+    model: String,
+    /// The plan's name of the scenario.
+    scenario: String,
+    /// The in-flight cap of an open loop, in requests; null where there is none, and in closed loops.
+    cap: Option<u32>,
+    /// Values on further axes, by axis.
+    axes: BTreeMap<String, String>,
+}
+
+/// The repeats of one load.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneRung {
+    /// The load, in what the curve's `load` says.
+    load: f64,
+    /// Full ids of the runs that count.
+    runs: Vec<String>,
+    /// Full ids of invalid runs, which do not.
+    left_out: Vec<String>,
+    /// Whether more than half of its runs are saturated.
+    saturated: bool,
+    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts.
+    slo: Option<&'static str>,
+    /// Its figures by name, the unit at the end; null where one of its runs has none.
+    #[schemars(schema_with = "figures")]
+    figures: IndexMap<String, Option<Figure>>,
+    /// On which fronts it lies: no other rung of the same model and scenario is better in both.
+    pareto: Pareto,
+}
+
+/// One figure of a rung: of one run as it is, of several their mean (geometric for times, rates and money).
+#[derive(Debug, Serialize, JsonSchema)]
+struct Figure {
+    /// Its value, in the unit that its name ends with.
+    value: f64,
+    /// Lower end of its 95 % interval, in the same unit; null where there is none to be had.
+    low: Option<f64>,
+    /// Upper end of its 95 % interval, in the same unit; null where there is none to be had.
+    high: Option<f64>,
+    /// What the interval rests on, like `order statistics of requests` (within one run) or `t over runs, log scale`; null
+    /// where there is none.
+    interval: Option<&'static str>,
+}
+
+/// The fronts of docs/CAPACITY.md.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Pareto {
+    /// Output tokens per second of a user over those of an accelerator.
+    user_over_gpu: bool,
+    /// Output throughput over p99 of E2E latency.
+    throughput_over_p99: bool,
+}
+
+/// Where a curve bends; `method` says by which rule.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "found", rename_all = "snake_case")]
+enum Knee {
+    /// It was found.
+    At {
+        /// The load.
+        load: f64,
+        /// The two loads of the ladder between which it lies for certain.
+        between: [f64; 2],
+        /// The rule.
+        method: &'static str,
+    },
+    /// The curve falls from its first load on.
+    AtOrBelow {
+        /// The lightest load.
+        load: f64,
+        /// The rule.
+        method: &'static str,
+    },
+    /// The curve still rises at its last load.
+    NotReached {
+        /// By which share throughput rose from the last load but one to the last: 0.1 for a tenth.
+        rise: f64,
+        /// The rule.
+        method: &'static str,
+    },
+    /// Fewer than three loads have the figures that it takes.
+    TooFewLoads {
+        /// How many have.
+        loads: usize,
+        /// The rule.
+        method: &'static str,
+    },
+}
+
+/// Between which loads arrivals begin to outrun the server.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Saturation {
+    /// The highest load below the first that saturated; null where the lightest did, and without a run that counts.
+    kept_up: Option<f64>,
+    /// The lowest load that saturated; null where none did. Closed loops never do.
+    saturated: Option<f64>,
+}
+
+/// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Bracket {
+    /// The highest load up to which every rung holds; null where the lightest does not.
+    holds: Option<f64>,
+    /// The lowest load that misses; null where none does.
+    misses: Option<f64>,
+    /// Loads below the first that misses and that are undecided, rising: more requests would decide them.
+    undecided: Vec<f64>,
+    /// Loads above the first that misses and that hold all the same; they are not counted.
+    out_of_order: Vec<f64>,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline curves --format json")
+}
+
+/// The figures as properties, each with what it is.
+fn figures(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<Option<Figure>>();
+    let property = |reading: &curve::Reading| {
+        let mut property = one.clone();
+        let (closed, open) = (reading.metric(false), reading.metric(true));
+        let percentile = reading.percentile.map_or(String::new(), |percentile| format!("{} of ", percentile.name()));
+        let text = match closed.key == open.key {
+            true => format!("{percentile}{}: {}.", closed.title, closed.definition),
+            false => format!("{percentile}{} in closed loops, {} in open ones.", closed.title, open.title),
+        };
+        property.insert("description".to_owned(), text.into());
+        (figure_name(reading), property.to_value())
+    };
+    let properties: Map<String, Value> = FIGURES.iter().map(property).collect();
+    let names: Vec<String> = properties.keys().cloned().collect();
+    schemars::json_schema!({
+        "type": "object", "properties": properties, "required": names, "additionalProperties": false,
+    })
+}
+
+/// The unit of a figure is the same in open and closed loops.
+fn figure_name(reading: &curve::Reading) -> String {
+    format!("{}{}", reading.name, reading.metric(true).unit.suffix())
+}
+
+impl Document {
+    /// The answer on what was read.
+    pub fn of(readings: &Readings, curves: &[Curve]) -> Document {
+        let fronts = on_fronts(curves);
+        let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
+        Document { plan: readings.plan.name.clone(), missing: readings.missing, curves }
+    }
+}
+
+impl OneCurve {
+    fn of(curve: &Curve, on: &[[bool; 2]]) -> OneCurve {
+        let (kept_up, saturated) = curve.saturation();
+        OneCurve {
+            series: Series::of(&curve.series),
+            load: curve.axis.name(),
+            rungs: curve.rungs.iter().zip(on).map(|(rung, on)| OneRung::of(rung, *on)).collect(),
+            knee: Knee::of(&curve.knee(), curve.axis),
+            saturation: Saturation { kept_up, saturated },
+            slo: curve.bracket().map(Bracket::from),
+        }
+    }
+}
+
+impl Series {
+    /// As it is named in a document.
+    pub fn of(series: &curve::Series) -> Series {
+        let curve::Series { sweep, endpoint, model, scenario, cap, axes } = series.clone();
+        Series { sweep, endpoint, model, scenario, cap, axes: axes.into_iter().collect() }
+    }
+}
+
+impl OneRung {
+    fn of(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> OneRung {
+        let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
+        OneRung {
+            load: rung.load,
+            runs: ids(&rung.runs),
+            left_out: ids(&rung.left_out),
+            saturated: rung.is_saturated(),
+            slo: rung.answer().map(|answer| answer.name()),
+            figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
+            pareto: Pareto { user_over_gpu, throughput_over_p99 },
+        }
+    }
+}
+
+impl From<curve::Figure> for Figure {
+    fn from(curve::Figure { value, ends }: curve::Figure) -> Figure {
+        let [low, high] = [ends.map(|ends| ends.low), ends.map(|ends| ends.high)];
+        Figure { value, low, high, interval: ends.map(|ends| ends.kind.name()) }
+    }
+}
+
+impl Knee {
+    fn of(knee: &curve::Knee, axis: Axis) -> Knee {
+        let method = match axis {
+            Axis::Qps => "most throughput over latency",
+            Axis::BatchSize => "where the bounds of few and of many requests in flight meet",
+        };
+        match *knee {
+            curve::Knee::At { load, between: (low, high) } => Knee::At { load, between: [low, high], method },
+            curve::Knee::Before(load) => Knee::AtOrBelow { load, method },
+            curve::Knee::NotReached(rise) => Knee::NotReached { rise, method },
+            curve::Knee::TooFew(loads) => Knee::TooFewLoads { loads, method },
+        }
+    }
+}
+
+impl From<curve::Bracket> for Bracket {
+    fn from(curve::Bracket { holds, misses, undecided, out_of_order }: curve::Bracket) -> Bracket {
+        Bracket { holds, misses, undecided, out_of_order }
+    }
+}

@@ -1,0 +1,142 @@
+//! `diagnose --format json`: its types are its schema (schemas/diagnose.schema.json).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
+use crate::report::Bound;
+
+use super::super::readings::Readings;
+use super::super::schema::text_of;
+
+/// Decoding beside what memory bandwidth allows, and symptoms.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document {
+    /// The plan's name.
+    plan: String,
+    /// How many of the plan's runs that were asked about have no result yet.
+    missing: usize,
+    /// The runs of which the plan declares enough, each beside its bound.
+    predictions: Vec<Prediction>,
+    /// Why other runs have no bound, each reason once.
+    not_predicted: Vec<String>,
+    /// Every symptom, found or not.
+    symptoms: Vec<OneDiagnosis>,
+    /// What no run of a client can tell.
+    not_measured: &'static str,
+}
+
+/// A run beside what memory bandwidth alone would allow.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Prediction {
+    /// The run's full id.
+    run: String,
+    /// The plan's name of its endpoint.
+    endpoint: String,
+    /// The plan's name of its scenario.
+    scenario: String,
+    /// Requests in flight, averaged over the window; null where the window is empty.
+    in_flight: Option<f64>,
+    /// Tokens of a request's context halfway through its answer, on average; null where nothing completed.
+    context_tokens: Option<f64>,
+    /// Decode tokens per second of one stream: 1 / p50 TPOT. Null where that is.
+    measured_tokens_per_s: Option<f64>,
+    /// Decode tokens per second of one stream at most, reading the weights alone.
+    by_weights_tokens_per_s: f64,
+    /// The same with the KV cache of all streams; null without the model's `shape`, and where the context is not known.
+    with_kv_tokens_per_s: Option<f64>,
+    /// Measured over the lower of the two bounds: 1 is all that bandwidth allows. Null where nothing was measured.
+    measured_over_predicted: Option<f64>,
+}
+
+/// One symptom and what was found of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneDiagnosis {
+    /// Its name, like ttft_tail_spikes.
+    symptom: &'static str,
+    /// What is seen.
+    title: &'static str,
+    /// seen, not_seen, or not_checked where what it takes was not measured.
+    found: &'static str,
+    /// Where it is seen; empty where it is not.
+    evidence: Vec<Evidence>,
+    /// Why it is not seen, or what is missing to look for it; null where it is seen.
+    why: Option<String>,
+    /// What it is likely to come from.
+    likely: &'static str,
+    /// What would confirm that.
+    confirm_with: &'static str,
+    /// What to try first.
+    try_first: &'static str,
+}
+
+/// One place where a symptom is seen.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Evidence {
+    /// Full ids of the runs that show it.
+    runs: Vec<String>,
+    /// The figures, in a sentence.
+    text: String,
+}
+
+/// The schema, as text.
+pub fn schema_text() -> String {
+    text_of::<Document>("sweepline diagnose --format json")
+}
+
+impl Document {
+    /// The answer on what was read.
+    pub fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Document {
+        Document {
+            plan: readings.plan.name.clone(),
+            missing: readings.missing,
+            predictions: bound.predicted.iter().map(Prediction::of).collect(),
+            not_predicted: bound.unpredicted.to_vec(),
+            symptoms: diagnoses.iter().map(OneDiagnosis::of).collect(),
+            not_measured: NOT_MEASURED,
+        }
+    }
+}
+
+impl Prediction {
+    fn of(one: &Predicted) -> Prediction {
+        let labels = one.run.labels;
+        Prediction {
+            run: labels.run_id.clone(),
+            endpoint: labels.endpoint.clone(),
+            scenario: labels.scenario.clone(),
+            in_flight: one.run.metrics.flow.achieved_concurrency,
+            context_tokens: one.run.tokens.context(),
+            measured_tokens_per_s: one.measured(),
+            by_weights_tokens_per_s: one.prediction.by_weights,
+            with_kv_tokens_per_s: one.prediction.with_kv,
+            measured_over_predicted: one.ratio(),
+        }
+    }
+}
+
+impl OneDiagnosis {
+    fn of(Diagnosis { symptom, finding }: &Diagnosis) -> OneDiagnosis {
+        let (found, evidence, why) = match finding {
+            Finding::Seen(places) => ("seen", places.iter().map(Evidence::of).collect(), None),
+            Finding::NotSeen(why) => ("not_seen", Vec::new(), Some(why.clone())),
+            Finding::NotChecked(why) => ("not_checked", Vec::new(), Some(why.clone())),
+        };
+        OneDiagnosis {
+            symptom: symptom.key,
+            title: symptom.title,
+            found,
+            evidence,
+            why,
+            likely: symptom.regime,
+            confirm_with: symptom.confirm,
+            try_first: symptom.response,
+        }
+    }
+}
+
+impl Evidence {
+    fn of(diagnosis::Evidence { runs, text }: &diagnosis::Evidence) -> Evidence {
+        Evidence { runs: runs.clone(), text: text.clone() }
+    }
+}
