@@ -24,6 +24,8 @@ pub struct Instance {
     pub misses: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
+    /// Output tokens of a completed request there, on average; none where nobody counted them.
+    pub tokens_per_request: Option<f64>,
     /// Accelerators of the instance; none where they are not declared.
     pub gpus: Option<u32>,
     /// What it costs per hour, in the plan's currency; none where nothing is declared.
@@ -43,7 +45,8 @@ pub struct Fleet {
     pub gpus: Option<u64>,
     /// Money per month.
     pub per_month: Option<f64>,
-    /// Money per million output tokens when just the target is served, headroom idle.
+    /// Money per million output tokens when just the target is served, headroom idle; none without a price, and where nobody
+    /// counted tokens.
     pub per_million_at_target: Option<f64>,
 }
 
@@ -53,16 +56,30 @@ impl Instance {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.holds);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
-        let tokens_per_request = self.output_throughput / self.holds;
-        let tokens_per_month = target.qps * tokens_per_request * HOURS_PER_MONTH * 3600.0;
+        // Not from the throughput over the rung's rate: arrivals by chance are more or fewer than they are on average.
+        let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
             at_least: self.misses.map(|misses| above(wanted / misses).min(instances)),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
             per_million_at_target: per_month
-                .filter(|_| tokens_per_month > 0.0)
-                .map(|money| money / tokens_per_month * 1e6),
+                .zip(tokens_per_month)
+                .filter(|(_, tokens)| *tokens > 0.0)
+                .map(|(money, tokens)| money / tokens * 1e6),
+        }
+    }
+
+    /// What decides between configurations, were the limit just below the rung that misses: money a month at a target, money per
+    /// million output tokens without one. None without a price or tokens, and where no rung missed.
+    pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
+        let (misses, price) = (self.misses?, self.price_per_hour?);
+        match target {
+            Some(target) => Some(price * HOURS_PER_MONTH * self.fleet(target).at_least? as f64),
+            None => {
+                let per_hour = misses * self.tokens_per_request? * 3600.0;
+                (per_hour > 0.0).then(|| price / per_hour * 1e6)
+            }
         }
     }
 
@@ -102,7 +119,8 @@ mod tests {
     const INSTANCE: Instance = Instance {
         holds: 10.0,
         misses: Some(15.0),
-        output_throughput: 2_000.0,
+        output_throughput: 2_100.0,
+        tokens_per_request: Some(200.0),
         gpus: Some(8),
         price_per_hour: Some(36.0),
         watts: Some(5_000.0),
@@ -117,7 +135,7 @@ mod tests {
         let found = fleet(100.0, 0.2);
         assert_eq!((found.instances, found.at_least, found.gpus), (12, Some(9), Some(96)));
         assert_eq!(found.per_month, Some(36.0 * 730.0 * 12.0));
-        // 100 requests/s of 200 tokens are 20 000 tokens/s, of 12 instances at 36 an hour.
+        // 100 requests/s of 200 tokens are 20 000 tokens/s, whatever chance brought while it was measured, of 12 instances at 36 an hour.
         let per_million = found.per_million_at_target.unwrap();
         assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
         assert_eq!(fleet(100.0, 0.0).instances, 10);
@@ -131,12 +149,17 @@ mod tests {
 
     #[test]
     fn money_follows_from_the_rung_that_holds() {
-        assert_eq!(INSTANCE.per_million(), Some(5.0));
-        assert_eq!(INSTANCE.tokens_per_money(), Some(200_000.0));
-        assert_eq!(INSTANCE.tokens_per_joule(), Some(0.4));
+        assert_eq!(INSTANCE.per_million(), Some(36.0 / 7.56));
+        assert_eq!(INSTANCE.tokens_per_money(), Some(210_000.0));
+        assert_eq!(INSTANCE.tokens_per_joule(), Some(0.42));
+        // 15 a second of 200 tokens at 36 an hour; 9 instances at least.
+        assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
+        assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));
         let free = Instance { price_per_hour: None, watts: None, misses: None, ..INSTANCE };
         assert_eq!((free.per_million(), free.tokens_per_money(), free.tokens_per_joule()), (None, None, None));
         let found = free.fleet(Target { qps: 100.0, headroom: 0.0 });
         assert_eq!((found.per_month, found.at_least, found.per_million_at_target), (None, None, None));
+        let uncounted = Instance { tokens_per_request: None, ..INSTANCE }.fleet(Target { qps: 100.0, headroom: 0.0 });
+        assert_eq!((uncounted.instances, uncounted.per_million_at_target), (10, None));
     }
 }

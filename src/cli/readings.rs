@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::analysis::curve::Run;
 use crate::plan::Plan;
+use crate::report::format::{fill, plain};
 use crate::store::RunRecord;
 
 use super::answers::{self, Answered};
@@ -52,6 +53,8 @@ pub struct Readings {
     pub runs: Vec<Reading>,
     /// How many of its runs have no result.
     pub missing: usize,
+    /// Whose they are: endpoint and scenario, how many have none, and of how many.
+    absent: Vec<(String, usize, usize)>,
 }
 
 impl Asked {
@@ -61,13 +64,19 @@ impl Asked {
         let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         let wanted: Vec<_> =
             workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect();
-        let mut readings = Readings { plan: workspace.plan().clone(), runs: Vec::new(), missing: 0 };
+        let mut readings =
+            Readings { plan: workspace.plan().clone(), runs: Vec::new(), missing: 0, absent: Vec::new() };
         for run in answers::in_plan_order(workspace.plan(), &wanted) {
+            let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
+            readings.absent[of].2 += 1;
             match answers::answer(&workspace.store, run, workspace.plan())? {
                 Some((record, answered)) => {
                     readings.runs.push(Reading { sweep: run.sweep.to_string(), record, answered });
                 }
-                None => readings.missing += 1,
+                None => {
+                    readings.missing += 1;
+                    readings.absent[of].1 += 1;
+                }
             }
         }
         if readings.runs.is_empty() {
@@ -86,16 +95,30 @@ impl Readings {
         self.runs.iter().map(point).collect()
     }
 
-    /// What is said where runs have no result, and where invalid ones are left out.
+    /// Where runs without a result are counted for a name.
+    fn of(&mut self, name: &str) -> usize {
+        self.absent.iter().position(|(other, ..)| other == name).unwrap_or_else(|| {
+            self.absent.push((name.to_owned(), 0, 0));
+            self.absent.len() - 1
+        })
+    }
+
+    /// What is said where runs have no result, and whose they are, and where invalid ones are left out.
     pub fn said_of_missing(&self, left_out: usize) -> Option<String> {
+        const MOST: usize = 8;
         let mut parts = Vec::new();
         if self.missing > 0 {
-            parts.push(format!("{} of the plan's runs have no result yet", self.missing));
+            let absent: Vec<_> = self.absent.iter().filter(|(_, missing, _)| *missing > 0).collect();
+            let names =
+                absent.iter().take(MOST).map(|(name, missing, all)| format!("{} {missing} of {all}", plain(name)));
+            let more = if absent.len() > MOST { ", …" } else { "" };
+            let names = names.collect::<Vec<_>>().join(", ");
+            parts.push(format!("{} of the plan's runs have no result yet: {names}{more}", self.missing));
         }
         if left_out > 0 {
             parts.push(format!("{left_out} invalid left out (--include-invalid counts them)"));
         }
-        (!parts.is_empty()).then(|| parts.join("; "))
+        (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 }
 

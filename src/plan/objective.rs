@@ -68,6 +68,14 @@ pub struct Slo {
     pub cost_per_million: Option<Decimal>,
 }
 
+impl Slo {
+    /// Whether it sets no limit at all.
+    pub fn is_empty(&self) -> bool {
+        let Slo { ttft, itl, tpot, e2e, cost_per_million } = self;
+        [ttft, itl, tpot, e2e].iter().all(|limits| limits.is_empty()) && cost_per_million.is_none()
+    }
+}
+
 /// The percentiles that are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Percentile {

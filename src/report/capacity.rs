@@ -3,11 +3,11 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::capacity::{Fleet, Instance, Target};
-use crate::analysis::curve::{Bracket, Curve, Figure};
+use crate::analysis::curve::{Bracket, Curve, Figure, alike};
 use crate::plan::{Percentile, Slo};
 use crate::units::Nanos;
 
-use super::curves::{bracket, differ, title};
+use super::curves::{bracket, differ, suspect_reasons, title};
 use super::format::{self, digits, plain};
 
 /// What a curve says of its endpoint as an instance.
@@ -47,35 +47,23 @@ impl Configuration<'_> {
     }
 }
 
-/// The cheapest configuration for each model and scenario, by money per month at the target, else by money per token. Where one
-/// that holds has no price, nothing is called cheapest.
-pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<usize> {
-    let mut best: Vec<usize> = Vec::new();
-    for group in groups(configurations) {
+/// The cheapest configuration for each thing that is served, by money per month at the target, else by money per token; several
+/// where they cost the same. Where one that holds has no price, nothing is called cheapest.
+pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
+    let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
         let priced: Option<Vec<(usize, f64)>> =
             holding.map(|at| Some((*at, configurations[*at].price(target)?))).collect();
-        let least = priced.into_iter().flatten().min_by(|a, b| a.1.total_cmp(&b.1));
-        best.extend(least.map(|(at, _)| at));
-    }
-    best
+        let priced = priced.unwrap_or_default();
+        let least = priced.iter().map(|(_, price)| *price).min_by(f64::total_cmp)?;
+        Some(priced.iter().filter(|(_, price)| *price <= least * (1.0 + 1e-9)).map(|(at, _)| *at).collect())
+    };
+    groups(configurations).iter().filter_map(of).collect()
 }
 
-/// Configurations that serve the same: one model and scenario.
+/// Configurations that serve the same.
 fn groups(configurations: &[Configuration]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (at, one) in configurations.iter().enumerate() {
-        let series = &one.curve.series;
-        let like = |group: &&mut Vec<usize>| {
-            let first = &configurations[group[0]].curve.series;
-            first.model == series.model && first.scenario == series.scenario
-        };
-        match groups.iter_mut().find(like) {
-            Some(group) => group.push(at),
-            None => groups.push(vec![at]),
-        }
-    }
-    groups
+    alike(configurations, |one| &one.curve.series)
 }
 
 /// The whole answer, at most 100 columns wide.
@@ -87,9 +75,16 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
         (0..configurations.len()).filter(|at| matches!(configurations[*at].answer, Answer::Holds { .. })).collect();
     if !holding.is_empty() {
         out.push_str(&format!("\n{}\n", table(configurations, &holding, target, &name)));
+        out.push_str(&format::fill("", 2, legend(target)));
     }
-    for at in cheapest(configurations, target) {
-        out.push_str(&format::fill("", 4, &cheapest_line(configurations, at, target, &name)));
+    for note in notes(configurations, &holding, &name) {
+        out.push_str(&format::fill("note: ", 6, &note));
+    }
+    for best in cheapest(configurations, target) {
+        out.push_str(&format::fill("", 4, &cheapest_line(configurations, &best, target, &name)));
+        for doubt in doubts(configurations, &best, target, &name) {
+            out.push_str(&format::fill(" ", 4, &format!("not certain: {doubt}")));
+        }
     }
     if cheapest(configurations, target).is_empty() && !holding.is_empty() {
         let text = "which is cheapest is not known: declare hardware: { price_per_hour } or { owned } of every endpoint that holds";
@@ -124,6 +119,68 @@ fn objective(slo: &Slo) -> String {
     let limits = [of("ttft", ttft), of("itl", itl), of("tpot", tpot), of("e2e", e2e)].concat();
     let cost = cost_per_million.map(|cost| format!("cost per million output tokens ≤ {cost}"));
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
+}
+
+/// What the figures in brackets are.
+fn legend(target: Option<Target>) -> &'static str {
+    match target {
+        Some(_) => {
+            "in brackets: the lowest load that misses (none: none did, the limit lies above), and the fewest instances, were the limit \
+             just below it"
+        }
+        None => "in brackets: the lowest load that misses (none: none did, the limit lies above)",
+    }
+}
+
+/// What is to be known of the runs that answers rest on.
+fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
+    let rung = |at: usize| match &configurations[at].answer {
+        Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),
+        _ => None,
+    };
+    let is_single = |at: &usize| rung(*at).is_some_and(|rung| rung.runs.len() == 1);
+    let all_single = !holding.is_empty() && holding.iter().all(is_single);
+    let single = "rests on one run: `repeats` would show how far runs differ";
+    let mut notes: Vec<String> = all_single.then(|| format!("each of these {single}")).into_iter().collect();
+    for at in holding {
+        let mut parts = Vec::new();
+        if is_single(at) && !all_single {
+            parts.push(single.to_owned());
+        }
+        let suspect = rung(*at).map(|rung| (suspect_reasons(rung), rung.runs.len())).unwrap_or_default();
+        if !suspect.0.is_empty() {
+            let reasons = suspect.0.iter().map(|(reason, count)| format!("{reason} ({count} of {})", suspect.1));
+            parts.push(format!("suspect: {}", reasons.collect::<Vec<_>>().join(", ")));
+        }
+        let Answer::Holds { instance, bracket, .. } = &configurations[*at].answer else { continue };
+        let above = bracket.undecided.iter().filter(|load| **load > instance.holds);
+        let above: Vec<String> = above.map(f64::to_string).collect();
+        if !above.is_empty() {
+            parts.push(format!("undecided above it at {}: more requests decide it", above.join(", ")));
+        }
+        if !parts.is_empty() {
+            notes.push(format!("{} at qps {}: {}", name(*at), instance.holds, parts.join("; ")));
+        }
+    }
+    notes
+}
+
+/// What could make another configuration the cheapest after all: a limit that lies higher in its bracket, or above what was measured.
+fn doubts(configurations: &[Configuration], best: &[usize], target: Option<Target>, name: Name) -> Vec<String> {
+    let Some(least) = best.first().and_then(|at| configurations[*at].price(target)) else { return Vec::new() };
+    let group = groups(configurations).into_iter().find(|group| group.contains(&best[0])).unwrap_or_default();
+    let doubt = |at: usize| {
+        let Answer::Holds { instance, .. } = &configurations[at].answer else { return None };
+        let name = name(at);
+        let Some(misses) = instance.misses else {
+            return Some(format!("{name} has not reached its limit: measure above qps {}", instance.holds));
+        };
+        let price = instance.price_at_most(target).filter(|price| *price < least)?;
+        let what = if target.is_some() { "a month" } else { "per million output tokens" };
+        let between = format!("measure between qps {} and {misses}", instance.holds);
+        Some(format!("{name} would cost {} {what} if one bore almost qps {misses}: {between}", digits(price)))
+    };
+    group.into_iter().filter(|at| !best.contains(at)).filter_map(doubt).collect()
 }
 
 type Name<'a> = &'a dyn Fn(usize) -> String;
@@ -176,24 +233,24 @@ fn fleet(fleet: &Fleet) -> [String; 3] {
     ]
 }
 
-fn cheapest_line(configurations: &[Configuration], at: usize, target: Option<Target>, name: Name) -> String {
-    let Answer::Holds { instance, .. } = &configurations[at].answer else { return String::new() };
-    let series = &configurations[at].curve.series;
-    let of = format!("{} on {}", plain(&series.scenario), plain(&series.model));
+fn cheapest_line(configurations: &[Configuration], best: &[usize], target: Option<Target>, name: Name) -> String {
+    let Some(first) = best.first().map(|at| &configurations[*at]) else { return String::new() };
+    let Answer::Holds { instance, .. } = &first.answer else { return String::new() };
+    let of = plain(&first.curve.series.served());
+    let alike = if best.len() > 1 { " alike" } else { "" };
+    let names = best.iter().map(|at| name(*at)).collect::<Vec<_>>().join(" and ");
     match target {
         Some(target) => {
             let fleet = instance.fleet(target);
-            let per_million = or_na(fleet.per_million_at_target, digits);
-            format!(
-                "cheapest for {of}: {}, {} instances, {} a month, {per_million} per million output tokens at that load",
-                name(at),
-                fleet.instances,
-                or_na(fleet.per_month, |money| format!("{money:.0}"))
-            )
+            let instances = if fleet.instances == 1 { "instance" } else { "instances" };
+            let money = or_na(fleet.per_month, |money| format!("{money:.0}"));
+            let at_target = fleet.per_million_at_target.map_or_else(String::new, |money| {
+                format!(", {} per million output tokens at that load", digits(money))
+            });
+            format!("cheapest for {of}: {names}{alike}, {} {instances}, {money} a month{at_target}", fleet.instances)
         }
         None => format!(
-            "cheapest for {of}: {}, {} per million output tokens at qps {}",
-            name(at),
+            "cheapest for {of}: {names}{alike}, {} per million output tokens at qps {}",
             or_na(instance.per_million(), digits),
             instance.holds
         ),
@@ -208,7 +265,7 @@ fn other(one: &Configuration, name: &str) -> Option<String> {
         Answer::Closed(found) => {
             let axis = one.curve.axis.name();
             let text = "a closed loop says nothing of arrivals (sweep `qps` for that)";
-            Some(format!("{name}: {text}; the objective {}", bracket(found, axis)))
+            Some(format!("{name}: {text}; objective: {}", bracket(found, axis)))
         }
     }
 }

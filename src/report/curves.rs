@@ -23,7 +23,8 @@ pub fn curves(curves: &[Curve]) -> String {
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut out = String::new();
     for curve in curves {
-        out.push_str(&format!("\n{}\n\n{}\n", title(&curve.series, models, sweeps), table(curve)));
+        let title = format::fill("", 2, &title(&curve.series, models, sweeps));
+        out.push_str(&format!("\n{title}\n{}\n", table(curve)));
         for line in lines(curve) {
             out.push_str(&format::fill(" ", 4, &line));
         }
@@ -41,7 +42,10 @@ fn legend(curves: &[Curve]) -> String {
         false => "second lines: 95 % intervals within the run; `repeats` would show how far runs differ",
     };
     let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
-    let due = if open { ". Latencies of open loops are from the schedule" } else { "" };
+    let due = match open {
+        true => ". Latencies of open loops are from the schedule, tokens/s per user from the send",
+        false => "",
+    };
     format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
 }
 
@@ -80,12 +84,10 @@ fn figure(rung: &Rung, name: &str) -> String {
 }
 
 fn objective(rung: &Rung) -> String {
-    let answer = rung.answer().map_or("", Answer::name);
-    match (answer, rung.is_saturated()) {
-        ("", true) => "saturated".to_owned(),
-        (answer, true) => format!("{answer}\nsaturated"),
-        (answer, false) => answer.to_owned(),
-    }
+    let answer = rung.answer().map(Answer::name);
+    let saturated = rung.is_saturated().then_some("saturated");
+    let failed = rung.has_failed().then_some("errors");
+    answer.into_iter().chain(saturated).chain(failed).collect::<Vec<_>>().join("\n")
 }
 
 /// What a curve says, a sentence each.
@@ -97,7 +99,41 @@ fn lines(curve: &Curve) -> Vec<String> {
         lines.push(format!("saturated from {axis} {saturated} on{kept}"));
     }
     lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
+    lines.extend(suspects(curve));
     lines
+}
+
+/// Which loads rest on runs that are suspect, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of 3)`.
+fn suspects(curve: &Curve) -> Option<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for rung in &curve.rungs {
+        for (reason, count) in suspect_reasons(rung) {
+            let share =
+                if count < rung.runs.len() { format!(" ({count} of {})", rung.runs.len()) } else { String::new() };
+            let at = format!("{}{share}", rung.load);
+            match reasons.iter_mut().find(|(name, _)| *name == reason) {
+                Some((_, loads)) => loads.push(at),
+                None => reasons.push((reason, vec![at])),
+            }
+        }
+    }
+    let parts: Vec<String> = reasons
+        .iter()
+        .map(|(reason, loads)| format!("{reason} at {} {}", curve.axis.name(), loads.join(", ")))
+        .collect();
+    (!parts.is_empty()).then(|| format!("suspect: {}", parts.join("; ")))
+}
+
+/// The reasons for which runs of a rung are suspect, and of how many runs each.
+pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> Vec<(&'r str, usize)> {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for reason in rung.runs.iter().flat_map(|run| &run.verdict.reasons) {
+        match reasons.iter_mut().find(|(name, _)| *name == reason.name) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason.name, 1)),
+        }
+    }
+    reasons
 }
 
 fn knee(curve: &Curve) -> String {
@@ -123,21 +159,25 @@ fn knee(curve: &Curve) -> String {
 
 /// Between which loads the highest one lies that meets the objective, as a sentence.
 pub fn bracket(found: &Bracket, axis: &str) -> String {
-    let Bracket { holds, misses, undecided, out_of_order } = found;
-    let list = |loads: &[f64]| loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order } = found;
     let mut text = match (holds, misses) {
         (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),
         (Some(holds), None) => {
             format!("holds up to {axis} {holds}; no load misses, so the limit lies above what was measured")
         }
-        (None, Some(misses)) => format!("no load holds; {axis} {misses} misses"),
-        (None, None) => "no load holds, none misses".to_owned(),
+        (None, Some(misses)) => format!("no load is known to hold; {axis} {misses} misses"),
+        (None, None) => "no load is known to hold, none misses its latencies".to_owned(),
     };
-    if !undecided.is_empty() {
-        text.push_str(&format!("; undecided at {} (more requests decide it)", list(undecided)));
-    }
-    if !out_of_order.is_empty() {
-        text.push_str(&format!("; holds above that at {}, which is not counted", list(out_of_order)));
+    for (loads, before, after) in [
+        (undecided, "undecided at", " (more requests decide it)"),
+        (too_dear, "too dear at", " (cost falls as load rises)"),
+        (unknown, "no valid run at", ""),
+        (out_of_order, "holds above that at", ", which is not counted"),
+    ] {
+        if !loads.is_empty() {
+            let list = loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+            text.push_str(&format!("; {before} {list}{after}"));
+        }
     }
     text
 }

@@ -2,31 +2,44 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Curve, FRONTS, Front, Rung, groups, on_fronts};
+use crate::analysis::curve::{Curve, FRONTS, Front, Rung, alike, on_fronts};
 
 use super::curves::{differ, title};
-use super::format::{self, digits};
+use super::format::{self, digits, plain};
 
 /// The fronts as tables, for each model and scenario that has two rungs or more.
 pub fn fronts(curves: &[Curve]) -> String {
     let on = on_fronts(curves);
     let mut out = String::new();
-    for group in groups(curves) {
+    let groups = alike(curves, |curve| &curve.series);
+    for group in &groups {
+        // What is served stands in the heading where it tells fronts apart.
+        let of =
+            if groups.len() > 1 { format!("{}: ", plain(&curves[group[0]].series.served())) } else { String::new() };
         for (which, front) in FRONTS.iter().enumerate() {
-            out.push_str(&one(curves, &group, &on, (which, front)));
+            out.push_str(&one((curves, group), &on, (which, front), &of));
         }
     }
     out
 }
 
-fn one(curves: &[Curve], group: &[usize], on: &[Vec<[bool; 2]>], (which, front): (usize, &Front)) -> String {
+fn one(
+    (curves, group): (&[Curve], &[usize]),
+    on: &[Vec<[bool; 2]>],
+    (which, front): (usize, &Front),
+    of: &str,
+) -> String {
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
         // A single rung is no choice; where there are several, what they lack is said.
         return match all().count() {
             0 | 1 => String::new(),
-            rungs => format!("\nPareto front: {}: n/a ({known} of {rungs} loads have both figures)\n", front.title),
+            rungs => {
+                let text =
+                    format!("Pareto front: {of}{}: n/a ({known} of {rungs} loads have both figures)", front.title);
+                format!("\n{}", format::fill("", 2, &text))
+            }
         };
     }
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
@@ -50,12 +63,16 @@ fn one(curves: &[Curve], group: &[usize], on: &[Vec<[bool; 2]>], (which, front):
         let name = title(&curve.series, models, sweeps);
         table.add_row([Cell::new(name), Cell::new(load), right(digits(first)), right(digits(second))]);
     }
-    let absent = all().count() - known;
-    let note = match absent {
-        0 => format!("{beaten} beaten in both"),
-        absent => format!("{beaten} beaten in both; {absent} without one of the figures"),
-    };
-    format!("\nPareto front: {} ({note})\n\n{}\n", front.title, format::text(table, 2, &[0]))
+    let saturated = all().filter(|(_, _, rung)| rung.is_saturated()).count();
+    let absent = all().count() - known - saturated;
+    let mut note = format!("{beaten} beaten");
+    for (count, what) in [(saturated, "saturated"), (absent, "without one of the figures")] {
+        if count > 0 {
+            note.push_str(&format!("; {count} {what}"));
+        }
+    }
+    let head = format::fill("", 2, &format!("Pareto front: {of}{} ({note})", front.title));
+    format!("\n{head}\n{}\n", format::text(table, 2, &[0]))
 }
 
 /// The heading of a figure.

@@ -196,3 +196,54 @@ fn invalid_runs_are_left_out_and_that_is_said() {
     assert_eq!(curve["rungs"][0]["left_out"].as_array().unwrap().len(), 1, "{curve:#}");
     assert!(curve["slo"].is_null() && curve["rungs"][0]["figures"]["ttft_p50_ms"].is_null(), "{curve:#}");
 }
+
+#[test]
+fn equal_servers_are_equally_cheap_and_requests_of_another_length_are_another_matter() {
+    let lab = Lab::new();
+    let server = "{ engine: mock, mock: { ttft: 20ms, itl: 4ms, slots: 4 }, hardware: { gpus: 1, price_per_hour: 3 } }";
+    let plan = format!(
+        "sweepline: 1
+name: alike
+seed: 3
+endpoints: {{ a: {server}, b: {server} }}
+models: {{ m: {{ id: m }} }}
+scenarios: {{ s: {{ prompt_tokens: 32 }} }}
+phases: {{ fill: 200ms, stabilize: 300ms, measure: 2s, drain: 1s }}
+slo: {{ ttft: {{ p75: 400ms }} }}
+validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
+sweeps:
+  s: {{ matrix: {{ endpoint: [a, b], model: m, scenario: s, output_tokens: [8, 16], qps: [1, 15] }} }}
+"
+    );
+    lab.write("plan.yaml", &plan);
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
+    // Nobody knows yet what the other costs.
+    let one = lab.ok(&["capacity", "plan.yaml"]).stdout;
+    assert!(one.contains("4 of the plan's runs have no result yet: b · s 4 of 4"), "{one}");
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+
+    let args = ["capacity", "plan.yaml", "--target-qps", "100"];
+    let answer = json(&lab, &args);
+    for entry in answer["configurations"].as_array().unwrap() {
+        // Two requests or so at the light load decide nothing, and take nothing from the heavy one.
+        let found = (&entry["max_qps"]["holds"], &entry["max_qps"]["misses"], &entry["max_qps"]["undecided"]);
+        assert_eq!(found, (&15.0.into(), &Value::Null, &serde_json::json!([1.0])), "{entry:#}");
+        assert_eq!(entry["cheapest"], true, "{entry:#}");
+        // Seven of them; 100 requests/s of so many tokens each, whatever the window happened to bring.
+        let tokens: f64 = entry["axes"]["output_tokens"].as_str().unwrap().parse().unwrap();
+        let at_target = entry["fleet"]["cost_per_million_output_tokens_at_target"].as_f64().unwrap();
+        let expected = 7.0 * 3.0 / (100.0 * tokens * 3600.0) * 1e6;
+        assert!((at_target / expected - 1.0).abs() < 1e-9, "{at_target} of {expected}: {entry:#}");
+    }
+    let text = lab.ok(&args).stdout;
+    assert!(text.contains("cheapest for s · output_tokens=8 on m: a · s · output_tokens=8 and b ·"), "{text}");
+    assert!(text.contains("each of these rests on one run"), "{text}");
+    let fronts = lab.ok(&["curves", "plan.yaml"]).stdout;
+    assert!(fronts.contains("Pareto front: s · output_tokens=16 on m: tokens/s of a user"), "{fronts}");
+    assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");
+
+    let none = lab.run(&["capacity", "plan.yaml", "--set", "slo={}"]);
+    assert!(none.code == Some(2) && none.stderr.contains("write `slo`"), "{}", none.stderr);
+    let dear = lab.ok(&["capacity", "plan.yaml", "--set", "slo={ cost_per_million: 0.1 }"]).stdout;
+    assert!(dear.contains("cost_per_million misses ("), "{dear}");
+}

@@ -1,6 +1,6 @@
 //! Pareto fronts over the rungs of all curves that serve the same.
 
-use super::{Curve, Reading, Rung, pareto};
+use super::{Curve, Reading, Rung, alike, pareto};
 
 /// A front: what is weighed against what.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +23,10 @@ pub static FRONTS: [Front; 2] = [
     Front { title: "output throughput over p99 of E2E latency", of: ["output_throughput", "e2e_p99"], less: true },
 ];
 
-/// For each rung of each curve whether it is on the two fronts, among the curves with its model and scenario.
+/// For each rung of each curve whether it is on the two fronts, among the curves that serve the same.
 pub fn on_fronts(curves: &[Curve]) -> Vec<Vec<[bool; 2]>> {
     let mut on: Vec<Vec<[bool; 2]>> = curves.iter().map(|curve| vec![[false; 2]; curve.rungs.len()]).collect();
-    for group in groups(curves) {
+    for group in alike(curves, |curve| &curve.series) {
         for (which, front) in FRONTS.iter().enumerate() {
             let places: Vec<(usize, usize)> =
                 group.iter().flat_map(|at| (0..curves[*at].rungs.len()).map(move |rung| (*at, rung))).collect();
@@ -40,25 +40,13 @@ pub fn on_fronts(curves: &[Curve]) -> Vec<Vec<[bool; 2]>> {
     on
 }
 
-/// Curves that can be weighed against each other: of one model and scenario.
-pub fn groups(curves: &[Curve]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (at, curve) in curves.iter().enumerate() {
-        let like = |group: &&mut Vec<usize>| {
-            let first = &curves[group[0]].series;
-            first.model == curve.series.model && first.scenario == curve.series.scenario
-        };
-        match groups.iter_mut().find(like) {
-            Some(group) => group.push(at),
-            None => groups.push(vec![at]),
-        }
-    }
-    groups
-}
-
 impl Front {
-    /// The two figures of a rung; none where it lacks one.
+    /// The two figures of a rung; none where it lacks one, and where it is saturated: what is served then is not what came, and
+    /// the longer it is measured the worse it looks.
     pub fn values(&self, rung: &Rung) -> Option<[f64; 2]> {
+        if rung.is_saturated() {
+            return None;
+        }
         let value = |name: &str| Some(rung.figure(Reading::named(name)?)?.value);
         Some([value(self.of[0])?, value(self.of[1])?])
     }

@@ -21,7 +21,7 @@ use super::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 
 pub use bracket::{Bracket, Judged, together};
 pub use figure::{FIGURES, Figure, Reading};
-pub use fronts::{FRONTS, Front, groups, on_fronts};
+pub use fronts::{FRONTS, Front, on_fronts};
 pub use knee::{Knee, Step};
 
 /// What the load of a curve is counted in.
@@ -78,14 +78,27 @@ impl Run<'_> {
         self.verdict.labels.iter().any(|label| label.name == "saturated")
     }
 
-    /// Whether the whole objective holds; none without one. A saturated run misses it: what it serves is not what came.
+    /// Whether the whole objective holds; none without one.
     pub fn answer(&self) -> Option<Answer> {
-        if self.slo.is_empty() && self.cost.is_none() {
-            return None;
+        Some(together([self.serves()?].into_iter().chain(self.cost)))
+    }
+
+    /// Whether it served what came within the objective's latencies; none without an objective. A saturated run did not: what it
+    /// serves is not what came.
+    fn serves(&self) -> Option<Answer> {
+        match (self.slo.is_empty(), self.cost) {
+            _ if self.is_saturated() && (self.cost.is_some() || !self.slo.is_empty()) => Some(Answer::Misses),
+            (true, None) => None,
+            (true, Some(_)) => Some(Answer::Holds),
+            (false, _) => Some(slo::answer(self.slo)),
         }
-        let latencies = (!self.slo.is_empty()).then(|| slo::answer(self.slo));
-        let saturated = self.is_saturated().then_some(Answer::Misses);
-        Some(together(latencies.into_iter().chain(self.cost).chain(saturated)))
+    }
+
+    /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
+    pub fn is_failed(&self) -> bool {
+        let invalid: Vec<&str> =
+            self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name).collect();
+        invalid == ["errors"]
     }
 }
 
@@ -106,6 +119,32 @@ pub struct Series {
     pub axes: Vec<(String, String)>,
 }
 
+impl Series {
+    /// Whether both serve the same: one model, and one scenario with the same values on further axes, which are of requests. Only
+    /// such can be weighed against each other.
+    pub fn serves_as(&self, other: &Series) -> bool {
+        (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
+    }
+
+    /// What is served: `chat on llama`, with values on further axes.
+    pub fn served(&self) -> String {
+        let axes = self.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
+        format!("{}{} on {}", self.scenario, axes.collect::<String>(), self.model)
+    }
+}
+
+/// The things that serve the same, each group in the order of its first.
+pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for at in 0..all.len() {
+        match groups.iter_mut().find(|group| series(&all[group[0]]).serves_as(series(&all[at]))) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+    }
+    groups
+}
+
 /// The repeats of one load.
 #[derive(Debug, Clone)]
 pub struct Rung<'a> {
@@ -120,8 +159,25 @@ pub struct Rung<'a> {
 impl<'a> Rung<'a> {
     /// What its runs say together of the objective; none without an objective or without runs.
     pub fn answer(&self) -> Option<Answer> {
-        let answers: Vec<Answer> = self.runs.iter().filter_map(Run::answer).collect();
-        (!answers.is_empty()).then(|| together(answers.into_iter()))
+        self.judged()?.answer()
+    }
+
+    /// What its runs say together of the objective's parts; none without an objective. A load at which the server failed so many
+    /// requests that a run is invalid is none to promise: of its latencies nothing is said, but it misses.
+    pub fn judged(&self) -> Option<Judged> {
+        let of = |answers: Vec<Answer>| (!answers.is_empty()).then(|| together(answers.into_iter()));
+        self.runs.iter().chain(&self.left_out).find_map(Run::serves)?;
+        let failed = self.has_failed().then_some(Answer::Misses);
+        Some(Judged {
+            load: self.load,
+            serves: of(self.runs.iter().filter_map(Run::serves).chain(failed).collect()),
+            cost: of(self.runs.iter().filter_map(|run| run.cost).collect()),
+        })
+    }
+
+    /// Whether a run of it was left out because the server failed so many of its requests.
+    pub fn has_failed(&self) -> bool {
+        self.left_out.iter().any(Run::is_failed)
     }
 
     /// Whether more than half of its runs are saturated.
@@ -132,6 +188,12 @@ impl<'a> Rung<'a> {
     /// One of the [`FIGURES`] over its runs; none where no run has it.
     pub fn figure(&self, reading: &Reading) -> Option<Figure> {
         figure::over(&self.runs, reading)
+    }
+
+    /// Output tokens of a completed request, on average over its runs; none where nobody counted them.
+    pub fn output_tokens(&self) -> Option<f64> {
+        let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
+        (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 
     fn step(&self) -> Option<Step> {
@@ -170,11 +232,10 @@ impl Curve<'_> {
         }
     }
 
-    /// Up to which load the objective holds; none without one.
+    /// Up to which load the objective holds; none without one, and where nothing is known at any load.
     pub fn bracket(&self) -> Option<Bracket> {
-        let judged = |rung: &Rung| Some(Judged { load: rung.load, answer: rung.answer()? });
-        let rungs: Vec<Judged> = self.rungs.iter().filter_map(judged).collect();
-        (!rungs.is_empty()).then(|| Bracket::of(&rungs))
+        let rungs: Vec<Judged> = self.rungs.iter().filter_map(Rung::judged).collect();
+        rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))
     }
 
     /// The highest load that the server kept up with, and the lowest that it did not; open loops only.

@@ -124,6 +124,38 @@ fn invalid_runs_are_left_out_and_kept() {
 }
 
 #[test]
+fn a_load_at_which_the_server_failed_is_none_to_promise() {
+    let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
+    let mut made = ladder(&[20.0, 40.0, 60.0], 1, &slo);
+    let invalid = |name| super::super::verdict::Reason { name, state: State::Invalid, text: String::new() };
+    made[1].verdict.state = State::Invalid;
+    made[1].verdict.reasons = vec![invalid("errors")];
+    let bracket = |made: &[Made]| {
+        let runs: Vec<Run> = made.iter().map(Made::run).collect();
+        curves(&runs, false)[0].bracket().unwrap()
+    };
+    let found = bracket(&made);
+    assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(20.0), Some(40.0), &[60.0][..]));
+    // What the client did says nothing of the server.
+    made[1].verdict.reasons = vec![invalid("client_late"), invalid("errors")];
+    let found = bracket(&made);
+    assert_eq!((found.holds, found.misses, &found.unknown[..]), (Some(60.0), None, &[40.0][..]));
+}
+
+#[test]
+fn only_what_serves_the_same_is_weighed() {
+    let slo = objective("{}");
+    let mut made = ladder(&[20.0, 40.0], 1, &slo);
+    for (one, tokens) in made.iter_mut().zip(["4", "32"]) {
+        one.labels.axes.insert("output_tokens".into(), tokens.into());
+    }
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curves = curves(&runs, false);
+    assert_eq!(alike(&curves, |curve| &curve.series), [[0], [1]]);
+    assert_eq!(curves[0].series.served(), "B1 · output_tokens=4 on m");
+}
+
+#[test]
 fn a_saturated_run_misses_every_objective() {
     // Between two tokens nothing waits, however long the queue.
     let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);

@@ -41,8 +41,8 @@ struct Target {
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// Whether it is the cheapest of its model and scenario that holds and has a price: by money per month at the target, without
-    /// a target by money per token.
+    /// Whether it is the cheapest of those that serve the same (model, scenario and further axes), hold and have a price: by money
+    /// per month at the target, without a target by money per token. Several are where they cost the same.
     cheapest: bool,
     /// Why it is not counted, in a sentence; null where it is, and in closed loops.
     rejected: Option<String>,
@@ -79,6 +79,8 @@ struct Instance {
     tokens_per_unit_of_money: Option<f64>,
     /// Output tokens per joule; null without watts.
     tokens_per_joule: Option<f64>,
+    /// Output tokens of a completed request, on average; null where nobody counted them.
+    output_tokens_per_request: Option<f64>,
 }
 
 /// How many instances the target takes.
@@ -104,7 +106,7 @@ pub fn schema_text() -> String {
 impl Document {
     /// The answer on what was read; the plan has an objective.
     pub fn of(readings: &Readings, configurations: &[Configuration], target: Option<capacity::Target>) -> Document {
-        let cheapest = report::cheapest(configurations, target);
+        let cheapest = report::cheapest(configurations, target).concat();
         let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);
         Document {
             plan: readings.plan.name.clone(),
@@ -153,6 +155,7 @@ impl Instance {
             cost_per_million_output_tokens: instance.per_million(),
             tokens_per_unit_of_money: instance.tokens_per_money(),
             tokens_per_joule: instance.tokens_per_joule(),
+            output_tokens_per_request: instance.tokens_per_request,
         }
     }
 }

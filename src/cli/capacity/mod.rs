@@ -7,7 +7,7 @@ use clap::Args;
 use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Reading, Rung};
 use crate::analysis::slo;
-use crate::plan::{Hardware, Plan};
+use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
 
@@ -38,7 +38,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
 /// Answers how many instances a load takes.
 pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
-    if readings.plan.slo.is_none() {
+    if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
         let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \
                     'slo={ ttft: { p99: 500ms } }'";
         return Err(Failure::Usage(text.to_owned()));
@@ -80,6 +80,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         holds,
         misses: found.misses,
         output_throughput: output.value,
+        tokens_per_request: curve.rung(holds).and_then(Rung::output_tokens),
         gpus: hardware.and_then(|hardware| hardware.gpus),
         price_per_hour: hardware.and_then(Hardware::cost_per_hour),
         watts: hardware.and_then(|hardware| hardware.watts).map(|watts| watts.to_f64()),
@@ -87,20 +88,21 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance, bracket: found, output }
 }
 
-/// Why no rung of a curve holds, in the words of its lightest one.
+/// Why no rung of a curve holds, in the words of one: the lightest where that misses, else the heaviest below the first that
+/// misses, which has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
-    let lightest = curve.rungs.iter().find(|rung| rung.answer().is_some());
-    let Some(rung) = lightest else { return report::bracket(found, curve.axis.name()) };
-    let at = format!("{} {}", curve.axis.name(), rung.load);
-    let limits = said_of_limits(rung);
-    let saturated = if rung.is_saturated() { Some("saturated".to_owned()) } else { None };
-    let said: Vec<String> = limits.into_iter().chain(saturated).collect();
-    let answer = rung.answer().map_or("undecided", slo::Answer::name);
-    format!(
-        "no load holds; {at}, the lightest, {}: {}",
-        if answer == "misses" { answer } else { "is undecided" },
-        said.join(", ")
-    )
+    let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
+    let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));
+    let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
+    let Some((rung, which)) = heaviest.or_else(lightest) else { return report::bracket(found, curve.axis.name()) };
+    let mut said = said_of_limits(rung);
+    if rung.is_saturated() {
+        said.push("saturated".to_owned());
+    }
+    if rung.has_failed() {
+        said.push("the server failed so many requests that the run is invalid".to_owned());
+    }
+    format!("no load is known to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
 }
 
 /// The limits that a rung does not hold, each as the run that is worst.
@@ -114,16 +116,17 @@ fn said_of_limits(rung: &Rung) -> Vec<String> {
             }
             let figures = match test.answer {
                 slo::Answer::Undecided if test.n < test.need => {
-                    format!("{} requests, {} are needed", test.n, test.need)
+                    format!("{} requests, {} are needed: `min_requests`", test.n, test.need)
                 }
                 _ => format!("{} of {} above it", test.above, test.n),
             };
-            said.push(format!("{name} ({figures})"));
+            let answer = if test.answer == slo::Answer::Misses { "misses" } else { "is undecided" };
+            said.push(format!("{name} {answer} ({figures})"));
         }
         if run.cost.is_some_and(|cost| cost != slo::Answer::Holds) {
             let cost = run.plan_metrics.cost_per_million_output_tokens;
-            let cost = cost.map_or("not known: no price".to_owned(), |cost| format!("{cost:.2}"));
-            let text = format!("cost_per_million ({cost})");
+            let cost = cost.map_or("is not known (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
+            let text = format!("cost_per_million {cost}");
             if !said.iter().any(|text| text.starts_with("cost_per_million")) {
                 said.push(text);
             }

@@ -68,12 +68,13 @@ struct OneRung {
     left_out: Vec<String>,
     /// Whether more than half of its runs are saturated.
     saturated: bool,
-    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts.
+    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts. A
+    /// load at which the server failed so many requests that a run is invalid misses.
     slo: Option<&'static str>,
     /// Its figures by name, the unit at the end; null where one of its runs has none.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
-    /// On which fronts it lies: no other rung of the same model and scenario is better in both.
+    /// On which fronts it lies: no other rung that serves the same is as good in both figures and better in one.
     pareto: Pareto,
 }
 
@@ -148,12 +149,16 @@ struct Saturation {
 /// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Bracket {
-    /// The highest load up to which every rung holds; null where the lightest does not.
+    /// The highest load that holds below the first that misses; null where none does.
     holds: Option<f64>,
-    /// The lowest load that misses; null where none does.
+    /// The lowest load that misses the latencies, is saturated, or failed so many requests that a run is invalid; null where none does.
     misses: Option<f64>,
     /// Loads below the first that misses and that are undecided, rising: more requests would decide them.
     undecided: Vec<f64>,
+    /// Loads below the first that misses at which tokens cost more than the objective allows, rising.
+    too_dear: Vec<f64>,
+    /// Loads below the first that misses without a valid run, rising.
+    unknown: Vec<f64>,
     /// Loads above the first that misses and that hold all the same; they are not counted.
     out_of_order: Vec<f64>,
 }
@@ -258,7 +263,8 @@ impl Knee {
 }
 
 impl From<curve::Bracket> for Bracket {
-    fn from(curve::Bracket { holds, misses, undecided, out_of_order }: curve::Bracket) -> Bracket {
-        Bracket { holds, misses, undecided, out_of_order }
+    fn from(found: curve::Bracket) -> Bracket {
+        let curve::Bracket { holds, misses, undecided, too_dear, unknown, out_of_order } = found;
+        Bracket { holds, misses, undecided, too_dear, unknown, out_of_order }
     }
 }
