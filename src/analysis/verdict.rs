@@ -353,3 +353,7 @@ mod tests;
 #[cfg(test)]
 #[path = "false_alarm_tests.rs"]
 mod false_alarms;
+
+#[cfg(test)]
+#[path = "clean_run_tests.rs"]
+mod clean_runs;
