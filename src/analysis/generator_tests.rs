@@ -48,6 +48,7 @@ fn one_io_thread_without_a_core_left_is_saturated_on_any_machine() {
         }
     };
     assert_eq!(said(busy(90)), None);
+    assert!(said(busy(91)).is_some());
     let text = "the I/O thread used 97% of a core: use engine: { threads: 2 } or a second client";
     assert_eq!(said(busy(97)).as_deref(), Some(text));
     let large = |cores, threads: usize| {
@@ -134,6 +135,7 @@ fn what_was_found_is_not_listed_as_unchecked() {
 fn all_cores_together() {
     let busy = |share| move |observed: &mut Observed| observed.process_cpu_ns = percent(observed, share);
     assert_eq!(said(busy(180)), None);
+    assert!(said(busy(181)).is_some());
     assert_eq!(said(busy(190)).as_deref(), Some("sweepline used 95% of its 2 cores"));
 }
 
@@ -258,6 +260,26 @@ fn the_read_delay_goes_before_the_canaries_where_there_is_enough_of_it() {
     assert_eq!(stalled(vec![9.9; 368]), None);
     assert!(stalled(vec![10.1; 368]).unwrap().starts_with("p99 of the read delay was 10.1 ms"));
     assert!(stalled(vec![9.9; 367]).unwrap().starts_with("p99 of the delay of the I/O thread's loop was 23.0 ms"));
+}
+
+/// p99 of 1 000 values lies between the 990th and the 991st.
+#[test]
+fn stalls_are_judged_at_p99() {
+    let (_, facts) = run(|_| ());
+    let stalled = |above| {
+        let delays = [vec![10.0; 1000 - above], vec![11.0; above]].concat();
+        Generator::new(&facts, delays).saturated().unwrap().is_some()
+    };
+    assert_eq!([stalled(9), stalled(10)], [false, true]);
+    let late = |p99_ns, count| Some(Spread { count, p50_ns: MS, p99_ns, max_ns: p99_ns });
+    let turns = |p99_ns, count| said(move |observed| observed.turns = late(p99_ns, count)).is_some();
+    assert_eq!([turns(10 * MS, 368), turns(10 * MS + 1, 368), turns(10 * MS + 1, 367)], [false, true, false]);
+    // A thread that only sleeps speaks where the loop cannot.
+    let wakes = |p99_ns, count| {
+        let change = move |observed: &mut Observed| (observed.turns, observed.wakes) = (None, late(p99_ns, count));
+        said(change).is_some()
+    };
+    assert_eq!([wakes(10 * MS, 368), wakes(10 * MS + 1, 368), wakes(10 * MS + 1, 367)], [false, true, false]);
 }
 
 #[test]

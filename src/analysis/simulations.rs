@@ -1,4 +1,5 @@
-//! Do tests and intervals keep what they promise? Servers that never were, thousands of times.
+//! Do intervals keep what they promise? Servers that never were, thousands of times. What comparisons promise stands in
+//! `tests/it/equal_servers.rs`, with the order in which their runs are made.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more of them and prints what
 //! comes out; without it there are 2 000, as in the issue that asked for them.
@@ -7,8 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::paired::power::{LEVEL, detectable, detectable_as_measured};
-use super::paired::{bootstrap, t_test};
+use super::paired::bootstrap;
 use super::replicates::{Ends, Scale, over_runs};
 use super::stats::{Summary, Value};
 use super::synthetic::{Run, measured};
@@ -25,149 +25,6 @@ fn chance(count: usize) -> f64 {
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
-}
-
-/// A standard normal series in which each value depends on the one before.
-fn drifting(rng: &mut ChaCha8Rng, length: usize, memory: f64) -> Vec<f64> {
-    let mut at = normal(rng);
-    let mut next = || {
-        let now = at;
-        at = memory * at + (1.0 - memory * memory).sqrt() * normal(rng);
-        now
-    };
-    (0..length).map(|_| next()).collect()
-}
-
-/// Two arms of the same server.
-#[derive(Debug, Clone, Copy)]
-struct Arms {
-    rounds: usize,
-    /// How much a run remembers of the one before.
-    memory: f64,
-    /// How much of a run's deviation is the drift; the rest is its own.
-    drift: f64,
-    /// What the machine slows down from run to run, in deviations.
-    trend: f64,
-    /// By how much the second arm is slower, on the log scale.
-    slower: f64,
-}
-
-impl Default for Arms {
-    fn default() -> Arms {
-        Arms { rounds: 10, memory: 0.0, drift: 0.0, trend: 0.0, slower: 0.0 }
-    }
-}
-
-/// Deviation of a run's logarithm.
-const DEVIATION: f64 = 0.02;
-
-impl Arms {
-    /// The differences of the rounds, runs in the order in which the expansion puts those of a comparison: of two rounds
-    /// that follow each other one is AB and one BA.
-    fn differences(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        let drift = drifting(rng, 2 * self.rounds, self.memory);
-        let own = (1.0 - self.drift).sqrt();
-        let noise: Vec<f64> = drift
-            .iter()
-            .enumerate()
-            .map(|(at, state)| self.drift.sqrt() * state + own * normal(rng) + self.trend * at as f64)
-            .collect();
-        let mut turned = false;
-        let round = |at: usize| {
-            turned = if at.is_multiple_of(2) { rng.random() } else { !turned };
-            let (first, second) = (noise[2 * at], noise[2 * at + 1]);
-            let (a, b) = if turned { (second, first) } else { (first, second) };
-            (b - a) * DEVIATION + self.slower
-        };
-        (0..self.rounds).map(round).collect()
-    }
-
-    /// In what share of comparisons a difference is shown.
-    fn found(&self, seed: u64) -> f64 {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let shows = |_: &usize| t_test(&self.differences(&mut rng)).is_some_and(|test| test.p <= 0.05);
-        (0..times()).filter(shows).count() as f64 / times() as f64
-    }
-}
-
-#[test]
-fn equal_servers_are_told_apart_in_five_of_a_hundred() {
-    for rounds in [3, 5, 10, 20] {
-        let still = Arms { rounds, ..Arms::default() };
-        let cases = [
-            ("independent", still),
-            ("drift .5, half of all", Arms { memory: 0.5, drift: 0.5, ..still }),
-            ("drift .9, half of all", Arms { memory: 0.9, drift: 0.5, ..still }),
-            ("drift .9, nothing else", Arms { memory: 0.9, drift: 1.0, ..still }),
-            ("drift .98, nothing else", Arms { memory: 0.98, drift: 1.0, ..still }),
-            ("getting slower", Arms { trend: 0.3, ..still }),
-        ];
-        for (what, arms) in cases {
-            let false_alarms = arms.found(7 + rounds as u64);
-            println!("A/A, {rounds} rounds, {what}: {:.2} %", 100.0 * false_alarms);
-            assert!(false_alarms <= 0.065, "{what}, {rounds} rounds: {false_alarms}");
-        }
-    }
-}
-
-#[test]
-fn the_worst_drift_stays_near_the_level() {
-    // Half of a run's state remembered and nothing else: neighbours of two rounds are of one arm, which is what such a
-    // drift profits from most. Strict alternation would give 7.3 % here.
-    let worst = Arms { memory: 0.5, drift: 1.0, ..Arms::default() };
-    let false_alarms = worst.found(3);
-    println!("A/A, the worst drift: {:.2} %", 100.0 * false_alarms);
-    assert!(false_alarms <= 0.075, "{false_alarms}");
-}
-
-#[test]
-fn percentiles_of_equal_servers_are_not_told_apart_either() {
-    // The whole way from requests: a slow server stays slow for dozens of them, and drifts from run to run.
-    let mut rng = ChaCha8Rng::seed_from_u64(11);
-    let (rounds, requests) = (6, 60);
-    let mut run = |state: f64| {
-        let within = drifting(&mut rng, requests, 0.8);
-        let times = within.iter().map(|one| (3.0 + 0.3 * one + 0.1 * state).exp()).collect();
-        let median = Summary::of(times, 0, None).percentile(Percentile::P50).exact().expect("a median");
-        median.ln()
-    };
-    let mut states = ChaCha8Rng::seed_from_u64(12);
-    let mut comparison = || {
-        let state = drifting(&mut states, 2 * rounds, 0.8);
-        let mut turned = false;
-        let mut differences = Vec::new();
-        for (at, pair) in state.chunks(2).enumerate() {
-            turned = if at.is_multiple_of(2) { states.random() } else { !turned };
-            let difference = run(pair[1]) - run(pair[0]);
-            differences.push(if turned { -difference } else { difference });
-        }
-        t_test(&differences).is_some_and(|test| test.p <= 0.05)
-    };
-    let false_alarms = (0..times()).filter(|_| comparison()).count() as f64 / times() as f64;
-    println!("A/A, medians of 60 requests, 6 rounds: {:.2} %", 100.0 * false_alarms);
-    assert!(false_alarms <= 0.065, "{false_alarms}");
-}
-
-#[test]
-fn a_detectable_difference_is_found_in_four_of_five() {
-    for rounds in [3, 5, 10, 20] {
-        let deviation = DEVIATION * 2.0f64.sqrt();
-        let arms = Arms { rounds, slower: detectable(rounds, LEVEL) * deviation, ..Arms::default() };
-        let found = arms.found(5 + rounds as u64);
-        println!("power at the detectable difference of the true deviation, {rounds} rounds: {:.1} %", 100.0 * found);
-        assert!((0.77..0.83).contains(&found), "{rounds} rounds: {found}");
-        // What is told comes from the deviation that one comparison measured; another one then looks for it.
-        let told = detectable_as_measured(rounds, LEVEL);
-        let mut rng = ChaCha8Rng::seed_from_u64(rounds as u64);
-        let mut is_found = || {
-            let pilot = t_test(&Arms { slower: 0.0, ..arms }.differences(&mut rng)).expect("a test");
-            let other = Arms { slower: told * pilot.sd, ..arms }.differences(&mut rng);
-            t_test(&other).is_some_and(|test| test.p <= 0.05)
-        };
-        let found = (0..times()).filter(|_| is_found()).count() as f64 / times() as f64;
-        println!("power at the told difference, {rounds} rounds: {:.1} %", 100.0 * found);
-        assert!(found >= 0.775, "{rounds} rounds: {found}");
-    }
 }
 
 /// The share of simulations whose interval holds `truth`.

@@ -6,6 +6,11 @@
 //! chance too, so a closed loop's halves may always differ by one. Where users think, a wave comes once a round, and a
 //! round is taken for the length of a request. With fewer blocks the factor of METRICS, 3 standard errors, grows
 //! as Student's t asks, so that a false alarm stays as rare as with ten.
+//!
+//! A server that is slow for a while may be slow for longer than a block. Blocks next to each other are then alike, and a
+//! mean of ten says less than ten: the variance of each mean is multiplied by 1 + 2 r, where r is the correlation of
+//! neighbours (as of a moving average of the first order; never by less than 1). A slope that both halves share is taken out
+//! before: a server that gets slower all the time is what is looked for, not noise.
 
 use crate::plan::Percentile;
 use crate::rows::{Facts, Measured};
@@ -78,7 +83,7 @@ pub(super) fn compare(rows: &[Measured], events: &Events, facts: &Facts) -> Resu
     };
     Ok(Halves {
         throughput: throughput(series, facts, first),
-        ttft: medians(ttft(rows, facts, first), ttft(rows, facts, second)),
+        ttft: medians(ttft(rows, facts, first), ttft(rows, facts, second), first),
     })
 }
 
@@ -151,12 +156,54 @@ impl Series {
         self.out.iter().sum::<f64>() / self.expected.iter().sum::<f64>()
     }
 
-    /// Squared standard error of the ratio of sums, from the spread of blocks around it.
-    fn variance(&self) -> f64 {
-        let (ratio, blocks) = (self.ratio(), self.out.len() as f64);
-        let squares = self.out.iter().zip(&self.expected).map(|(out, expected)| (out - ratio * expected).powi(2));
-        let mean = self.expected.iter().sum::<f64>() / blocks;
-        squares.sum::<f64>() / (blocks - 1.0) / blocks / mean.powi(2)
+    /// How far each block is from the ratio.
+    fn residuals(&self) -> Vec<f64> {
+        let ratio = self.ratio();
+        self.out.iter().zip(&self.expected).map(|(out, expected)| out - ratio * expected).collect()
+    }
+
+    fn mean_expected(&self) -> f64 {
+        self.expected.iter().sum::<f64>() / self.expected.len() as f64
+    }
+}
+
+/// What blocks vary by in each half, without the slope that both share.
+struct Residuals([Vec<f64>; 2]);
+
+impl Residuals {
+    fn new(mut halves: [Vec<f64>; 2]) -> Residuals {
+        let place = |at: usize, blocks: usize| at as f64 - (blocks as f64 - 1.0) / 2.0;
+        let (mut along, mut places) = (0.0, 0.0);
+        for half in &halves {
+            for (at, residual) in half.iter().enumerate() {
+                along += place(at, half.len()) * residual;
+                places += place(at, half.len()).powi(2);
+            }
+        }
+        let slope = if places > 0.0 { along / places } else { 0.0 };
+        for half in &mut halves {
+            let blocks = half.len();
+            half.iter_mut().enumerate().for_each(|(at, residual)| *residual -= slope * place(at, blocks));
+        }
+        Residuals(halves)
+    }
+
+    /// Variance of a block of each half, were they independent: of the degrees of freedom, both means and the slope take one.
+    fn variances(&self) -> [f64; 2] {
+        [0, 1].map(|at| self.squares(at) / (self.0[at].len() as f64 - 1.5).max(1.0))
+    }
+
+    fn squares(&self, half: usize) -> f64 {
+        self.0[half].iter().map(|residual| residual.powi(2)).sum()
+    }
+
+    /// What the variance of a mean of blocks is multiplied by because neighbours are alike. Residuals of independent blocks
+    /// correlate by −1.5 / blocks (to 0.03), for they add up to nothing and have no slope.
+    fn inflation(&self) -> f64 {
+        let all = self.squares(0) + self.squares(1);
+        let blocks = (self.0[0].len() + self.0[1].len()) as f64 / 2.0;
+        let neighbours: f64 = self.0.iter().flat_map(|half| half.windows(2)).map(|two| two[0] * two[1]).sum();
+        if all > 0.0 { (1.0 + 2.0 * (neighbours / all + 1.5 / blocks)).max(1.0) } else { 1.0 }
     }
 }
 
@@ -166,7 +213,11 @@ fn throughput([first, second]: [Series; 2], facts: &Facts, half: Half) -> Option
     let (a, b) = (first.ratio(), second.ratio());
     let factor = ERRORS[half.blocks - FEWEST_BLOCKS];
     let wave = if facts.open_loop { 0.0 } else { half.wave };
-    let noise = (factor * (first.variance() + second.variance()).sqrt() / whole).max(wave);
+    let residuals = Residuals::new([first.residuals(), second.residuals()]);
+    let [one, two] = residuals.variances();
+    let means = one / first.mean_expected().powi(2) + two / second.mean_expected().powi(2);
+    let variance = means / half.blocks as f64 * residuals.inflation();
+    let noise = (factor * variance.sqrt() / whole).max(wave);
     let share = (a - b).abs() / whole;
     (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
 }
@@ -214,40 +265,55 @@ fn ttft(rows: &[Measured], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
     values
 }
 
-fn medians(first: Vec<(f64, usize)>, second: Vec<(f64, usize)>) -> Option<Difference> {
-    let ((a, ia), (b, ib)) = (median(&first)?, median(&second)?);
+fn medians(first: Vec<(f64, usize)>, second: Vec<(f64, usize)>, half: Half) -> Option<Difference> {
+    let (a, b) = (middle(&first)?, middle(&second)?);
+    let effect = design_effect([(&first, a), (&second, b)], half.blocks);
+    let (ia, ib) = (interval(&first, effect)?, interval(&second, effect)?);
     let share = (a - b).abs() / ((a + b) / 2.0);
     let noise = if ia.disjoint(&ib) { 0.0 } else { f64::INFINITY };
     share.is_finite().then_some(Difference { halves: [a, b], share, noise })
 }
 
-/// The median of one half with an interval for as many values as would be independent.
-fn median(values: &[(f64, usize)]) -> Option<(f64, Interval)> {
+/// The median of one half, where there are enough for an interval.
+fn middle(values: &[(f64, usize)]) -> Option<f64> {
     let n = values.len() as u64;
-    if n < quantile::need(Percentile::P50) {
-        return None;
-    }
     let at = |index: u64| values[index as usize].0;
-    let median = Ordered { observed: n, at: &at, failures: 0, largest: None }.quantile(500).exact()?;
-    let independent = n as f64 / design_effect(values, median);
+    let enough = n >= quantile::need(Percentile::P50);
+    enough.then(|| Ordered { observed: n, at: &at, failures: 0, largest: None }.quantile(500).exact()).flatten()
+}
+
+/// An interval of the median for as many values as would be independent.
+fn interval(values: &[(f64, usize)], effect: f64) -> Option<Interval> {
+    let n = values.len() as u64;
+    let at = |index: u64| values[index as usize].0;
+    let independent = n as f64 / effect;
     let (low, high) = binomial::interval_ranks(independent as u64, 0.5)?;
     let stretch = n as f64 / independent.floor();
     let low = ((low as f64 - 1.0) * stretch) as u64;
     let high = ((high as f64 * stretch).ceil() as u64).min(n) - 1;
-    Some((median, Interval { low: Value::Exact(at(low)), high: Value::Exact(at(high)) }))
+    Some(Interval { low: Value::Exact(at(low)), high: Value::Exact(at(high)) })
 }
 
-/// By how much the share of values below the median varies more between blocks than independent values would: 1 for
-/// none. Requests that queue behind one another come early or late together, and n of them say less than n.
-fn design_effect(values: &[(f64, usize)], median: f64) -> f64 {
-    let blocks = 1 + values.iter().map(|(_, block)| *block).max().unwrap_or(0);
-    let mut counts = vec![(0.0f64, 0.0f64); blocks];
-    for (value, block) in values {
-        counts[*block].0 += 1.0;
-        counts[*block].1 += if *value < median { 1.0 } else { 0.0 } + if *value == median { 0.5 } else { 0.0 };
-    }
-    let seen = counts.iter().filter(|(n, _)| *n > 0.0);
-    let spread: f64 = seen.clone().map(|(n, below)| (below - n / 2.0).powi(2) / n).sum();
-    let degrees = (seen.count() as f64 - 1.0).max(1.0);
-    (spread / degrees / 0.25).max(1.0)
+/// By how much the share of values below the median of their half varies more between blocks, and from one block to those
+/// beside it, than independent values would: 1 for none. Requests that queue behind one another come early or late
+/// together, and n of them say less than n.
+fn design_effect(halves: [(&[(f64, usize)], f64); 2], blocks: usize) -> f64 {
+    let residuals = halves.map(|(values, median)| {
+        let mut counts = vec![(0.0f64, 0.0f64); blocks];
+        for (value, block) in values {
+            counts[*block].0 += 1.0;
+            counts[*block].1 += if *value < median { 1.0 } else { 0.0 } + if *value == median { 0.5 } else { 0.0 };
+        }
+        // In standard deviations of as many independent values.
+        let seen = counts.into_iter().filter(|(n, _)| *n > 0.0);
+        seen.map(|(n, below)| (below - n / 2.0) / (n / 4.0).sqrt()).collect::<Vec<f64>>()
+    });
+    let residuals = Residuals::new(residuals);
+    let [one, two] = residuals.variances();
+    let few = (ERRORS[blocks - FEWEST_BLOCKS] / ERRORS[MOST_BLOCKS - FEWEST_BLOCKS]).powi(2);
+    ((one + two) / 2.0 * residuals.inflation() * few).max(1.0)
 }
+
+#[cfg(test)]
+#[path = "steady_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 
 use super::slo::gap_limits;
 use super::{Events, Gaps, RunMetrics, Verdict, judge, measure};
@@ -24,6 +25,8 @@ pub struct Run {
     pub tokens: u32,
     /// Spread of every time, as a share.
     pub jitter: f64,
+    /// How the server's speed changes from request to request.
+    pub pace: Pace,
     /// Requests in flight of a closed loop.
     pub batch_size: Option<u32>,
     /// Arrivals per second of an open loop.
@@ -38,6 +41,26 @@ pub struct Run {
     pub seed: u64,
 }
 
+/// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms. By default neither.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pace {
+    /// Deviation of the first term, a stationary autoregressive series over the requests in the order of their service.
+    pub deviation: f64,
+    /// Its correlation from one request to the next (φ).
+    pub memory: f64,
+    /// The second term rises evenly by this much in the length of a window.
+    pub drift: f64,
+}
+
+/// The state of a server while it serves.
+struct Server {
+    /// When each slot is free, ns.
+    free: Vec<u64>,
+    /// The first term of its pace, in deviations.
+    state: f64,
+    rng: ChaCha8Rng,
+}
+
 impl Default for Run {
     fn default() -> Run {
         Run {
@@ -46,6 +69,7 @@ impl Default for Run {
             itl: 4_000_000,
             tokens: 16,
             jitter: 0.05,
+            pace: Pace::default(),
             batch_size: Some(8),
             qps: None,
             think: 0,
@@ -70,47 +94,51 @@ impl Run {
     /// Rows and facts of a clean run.
     pub fn make(&self) -> (Vec<Record>, Facts) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let state = if self.pace.deviation > 0.0 { StandardNormal.sample(&mut rng) } else { 0.0 };
+        let server = Server { free: vec![0; self.slots], state, rng };
         let windows = self.windows();
         let records = match self.qps {
-            Some(qps) => self.open_loop(&mut rng, qps, windows),
-            None => self.closed_loop(&mut rng, windows),
+            Some(qps) => self.open_loop(server, qps, windows),
+            None => self.closed_loop(server, windows),
         };
         let facts = facts(self, windows, &records);
         (records, facts)
     }
 
-    fn open_loop(&self, rng: &mut ChaCha8Rng, qps: f64, windows: Windows) -> Vec<Record> {
-        let mut free = vec![0u64; self.slots];
+    fn open_loop(&self, mut server: Server, qps: f64, windows: Windows) -> Vec<Record> {
         let (mut at, mut records) = (0.0, Vec::new());
         loop {
             let share = (at - windows.measure_start_ns as f64) / 1e9 / self.seconds;
             let factor = self.profile.map_or(1.0, |factor| factor(share.clamp(0.0, 1.0)));
-            at -= (1.0 - rng.random::<f64>()).ln() / (qps * factor) * 1e9;
+            at -= (1.0 - server.rng.random::<f64>()).ln() / (qps * factor) * 1e9;
             if at as u64 >= windows.end_ns {
                 return records;
             }
-            records.push(self.serve(rng, &mut free, at as u64, windows));
+            records.push(self.serve(&mut server, at as u64, windows));
         }
     }
 
-    fn closed_loop(&self, rng: &mut ChaCha8Rng, windows: Windows) -> Vec<Record> {
+    fn closed_loop(&self, mut server: Server, windows: Windows) -> Vec<Record> {
         let batch = self.batch_size.unwrap_or(1) as usize;
-        let (mut free, mut ready) = (vec![0u64; self.slots], vec![0u64; batch]);
+        let mut ready = vec![0u64; batch];
         let mut records = Vec::new();
         loop {
             let next = (0..batch).min_by_key(|client| ready[*client]).expect("a client");
             if ready[next] >= windows.end_ns {
                 return records;
             }
-            let record = self.serve(rng, &mut free, ready[next], windows);
-            let think = if self.think > 0 { -(1.0 - rng.random::<f64>()).ln() * self.think as f64 } else { 0.0 };
+            let record = self.serve(&mut server, ready[next], windows);
+            let think = if self.think > 0 { -(1.0 - server.rng.random::<f64>()).ln() * self.think as f64 } else { 0.0 };
             ready[next] = record.row.done_ns.expect("served") + think as u64;
             records.push(record);
         }
     }
 
-    fn serve(&self, rng: &mut ChaCha8Rng, free: &mut [u64], at: u64, windows: Windows) -> Record {
-        let mut around = |nanos: u64| (nanos as f64 * (1.0 + self.jitter * (2.0 * rng.random::<f64>() - 1.0))) as u64;
+    fn serve(&self, server: &mut Server, at: u64, windows: Windows) -> Record {
+        let pace = self.pace_at(server, at);
+        let Server { free, rng, .. } = server;
+        let mut around =
+            |nanos: u64| (pace * nanos as f64 * (1.0 + self.jitter * (2.0 * rng.random::<f64>() - 1.0))) as u64;
         let slot = (0..free.len()).min_by_key(|slot| free[*slot]).expect("a slot");
         let sent = at + 20_000;
         let first = sent.max(free[slot]) + around(self.ttft);
@@ -118,6 +146,18 @@ impl Run {
         let last = first + gaps.iter().sum::<u64>();
         free[slot] = last;
         record(at, sent, first, gaps, windows)
+    }
+
+    /// What the next request's times are multiplied by.
+    fn pace_at(&self, server: &mut Server, at: u64) -> f64 {
+        let Pace { deviation, memory, drift } = self.pace;
+        if deviation == 0.0 && drift == 0.0 {
+            return 1.0;
+        }
+        let state = server.state;
+        let new: f64 = StandardNormal.sample(&mut server.rng);
+        server.state = memory * state + (1.0 - memory * memory).sqrt() * new;
+        (deviation * state + drift * at as f64 / 1e9 / self.seconds).exp()
     }
 }
 

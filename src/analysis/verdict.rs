@@ -351,5 +351,13 @@ pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
 mod tests;
 
 #[cfg(test)]
+#[path = "threshold_tests.rs"]
+mod thresholds;
+
+#[cfg(test)]
 #[path = "false_alarm_tests.rs"]
 mod false_alarms;
+
+#[cfg(test)]
+#[path = "clean_run_tests.rs"]
+mod clean_runs;

@@ -8,7 +8,7 @@ use crate::units::{Nanos, Share};
 const MS: u64 = 1_000_000;
 
 /// A closed run of exactly 1 000 requests in the window, and its facts.
-fn clean() -> (Vec<Record>, Facts) {
+pub(super) fn clean() -> (Vec<Record>, Facts) {
     let (mut records, facts) = Run { seconds: 11.0, ..Run::default() }.make();
     let mut kept = 0;
     records.retain(|record| {
@@ -21,7 +21,7 @@ fn clean() -> (Vec<Record>, Facts) {
 }
 
 /// The records of the window, to be spoiled one by one; spread out, so that halves stay alike.
-fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
+pub(super) fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
     let windows = facts.windows;
     let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));
     let mut inside: Vec<&mut Record> = inside.collect();
@@ -210,7 +210,7 @@ fn client_saturated() {
 }
 
 /// The server of a run whose second half is slower in every time by `factor`.
-fn slowing(factor: f64) -> (Vec<Record>, Facts) {
+pub(super) fn slowing(factor: f64) -> (Vec<Record>, Facts) {
     let fast = Run { seconds: 10.0, ..Run::default() };
     let slow = |nanos: u64| (nanos as f64 * factor) as u64;
     let (before, mut facts) = fast.make();

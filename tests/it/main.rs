@@ -17,6 +17,7 @@ mod dataset_commands;
 mod defaults;
 mod diff;
 mod editor;
+mod equal_servers;
 mod exact;
 mod explain;
 mod export;

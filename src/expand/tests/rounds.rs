@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::plan;
-use crate::expand::{Cell, PlannedRun, RunId, expand, rounds};
+use crate::expand::{Cell, PlannedRun, RunId, expand, order, rounds};
+use crate::units::Seed;
 
 #[test]
 fn what_is_compared_runs_in_rounds_that_turn() {
     let mut own = json!({
         "matrix": { "endpoint": ["vllm", "demo", "other"], "model": ["small"], "prompt_tokens": [50, 90], "batch_size": [1, 2] },
-        "repeats": 6,
+        "repeats": 8,
     });
     let alone = expand(&plan(json!({ "s": own.clone() }))).expect("expands");
     own["compare"] = json!({ "by": "endpoint", "baseline": "vllm" });
@@ -25,18 +26,46 @@ fn what_is_compared_runs_in_rounds_that_turn() {
     }
     assert_eq!(orders.len(), 4);
     for rounds in orders.values() {
-        assert_eq!(rounds.len(), 6);
-        for two in rounds.chunks(2) {
-            let turned: Vec<&String> = two[1].iter().rev().collect();
-            assert_eq!(two[0].iter().collect::<Vec<_>>(), turned, "the second round turns the first");
+        assert_eq!(rounds.len(), 8);
+        for four in rounds.chunks(4) {
+            let turned: Vec<String> = four[0].iter().rev().cloned().collect();
+            assert_eq!(four.iter().filter(|round| **round == four[0]).count(), 2, "{four:?}");
+            assert_eq!(four.iter().filter(|round| **round == turned).count(), 2, "{four:?}");
         }
     }
     // Which one begins is drawn: not always the same.
     let firsts: BTreeSet<&String> =
-        orders.values().flat_map(|rounds| rounds.iter().step_by(2)).map(|round| &round[0]).collect();
+        orders.values().flat_map(|rounds| rounds.iter().step_by(4)).map(|round| &round[0]).collect();
     assert!(firsts.len() > 1);
     let ids = |runs: &[PlannedRun]| runs.iter().map(|run| run.id).collect::<BTreeSet<RunId>>();
     assert_eq!(ids(&runs), ids(&alone.runs), "order is no part of identity");
+}
+
+/// Whether the second arm comes first, in rounds of two arms.
+fn turns(seed: u64, rounds: u32) -> Vec<bool> {
+    let turned = |repeat| order::rounds(Seed(seed), "s", repeat, &[vec![0, 1]]) == [1, 0];
+    (0..rounds).map(turned).collect()
+}
+
+#[test]
+fn either_arm_comes_first_in_half_of_the_rounds() {
+    let mut seen = BTreeMap::<Vec<bool>, usize>::new();
+    for seed in 0..600 {
+        let rounds = turns(seed, 20);
+        assert!(rounds.chunks(4).all(|four| four.iter().filter(|turned| **turned).count() == 2));
+        let ahead = |n: usize| rounds[..n].iter().map(|turned| if *turned { 1 } else { -1 }).sum::<i32>().abs();
+        assert!((1..=20).all(|n| ahead(n) <= 2) && ahead(3) == 1, "{rounds:?}");
+        *seen.entry(rounds[..4].to_vec()).or_default() += 1;
+    }
+    // All six ways to put two among four, each about as often: 100 ± 4 standard deviations of 9.1.
+    assert_eq!(seen.len(), 6);
+    assert!(seen.values().all(|count| (64..=136).contains(count)), "{seen:?}");
+}
+
+#[test]
+fn the_order_of_rounds_never_changes() {
+    let text: String = turns(1, 12).iter().map(|turned| if *turned { 'b' } else { 'a' }).collect();
+    assert_eq!(text, "aabbbaabbaba");
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! Both sides of thresholds that two facts decide together, and the plan's thresholds of each reason that takes one.
+
+use super::tests::{clean, slowing, spoil};
+use super::*;
+use crate::analysis::synthetic::{Run, fail, record, verdict};
+use crate::rows::{ProbePrompt, PromptCount, Record, Windows};
+use crate::units::{Nanos, Share};
+
+const MS: u64 = 1_000_000;
+/// Arrivals of an open loop: one every 100 ms for 10 s.
+const ARRIVALS: usize = 100;
+
+fn names(verdict: &Verdict) -> Vec<&'static str> {
+    verdict.reasons.iter().chain(&verdict.labels).map(|reason| reason.name).collect()
+}
+
+/// Whether an open loop whose requests take so many ms each is saturated; none where one fails at once.
+fn is_saturated(takes: impl Fn(usize) -> Option<u64>) -> bool {
+    let (every, window) = (100 * MS, 100 * MS * ARRIVALS as u64);
+    let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: window, end_ns: 2 * window };
+    let request = |at: usize| {
+        let scheduled = at as u64 * every;
+        let mut record = record(scheduled, scheduled, scheduled + takes(at).unwrap_or(100) * MS, vec![], windows);
+        if takes(at).is_none() {
+            fail(&mut record, Outcome::Http(503), 100 * MS);
+        }
+        record
+    };
+    let records: Vec<Record> = (0..ARRIVALS).map(request).collect();
+    let facts = Facts { windows, open_loop: true, qps: Some(10.0), stream: true, ..Facts::default() };
+    names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"saturated")
+}
+
+/// 3 √100 = 30. Those that end after the window are in flight in its last quarter, many more than in the first.
+#[test]
+fn saturated_needs_arrivals_without_completion() {
+    let ends_later = |last: usize| is_saturated(move |at| Some(if at < ARRIVALS - last { 100 } else { 10_000 }));
+    assert_eq!([ends_later(10), ends_later(30), ends_later(31)], [false, false, true]);
+}
+
+/// 40 fail in the middle, which leaves more arrivals than completions; whether they pile up is another matter.
+#[test]
+fn saturated_needs_a_backlog_that_grows() {
+    let last_quarter = |millis: u64| {
+        is_saturated(move |at| match at {
+            30..70 => None,
+            75.. => Some(millis),
+            _ => Some(100),
+        })
+    };
+    // 24 requests and the 100 ms of the last that lie in the window: 1.499 in flight, then 1.509, where it was 1.
+    assert_eq!([last_quarter(100), last_quarter(152), last_quarter(153)], [false, false, true]);
+    let fewer_fail = is_saturated(|at| match at {
+        40..65 => None,
+        75.. => Some(153),
+        _ => Some(100),
+    });
+    assert!(!fewer_fail, "26 of 30");
+}
+
+#[test]
+fn only_an_open_loop_is_saturated() {
+    let (records, facts) = Run::open(200.0).make();
+    let closed = Facts { open_loop: false, qps: None, batch_size: Some(8), ..facts.clone() };
+    let found = |facts: &Facts| names(&verdict(&records, facts, &Validity::default(), None)).contains(&"saturated");
+    assert_eq!([found(&facts), found(&closed)], [true, false]);
+}
+
+/// TTFT is 500 ms sharp, so 5 ms are allowed; of them the clean run uses 0.02.
+#[test]
+fn late_is_more_than_one_percent_of_ttft() {
+    let late = |by: u64| {
+        let shape = Run { ttft: 500 * MS, jitter: 0.0, seconds: 40.0, ..Run::default() };
+        let (mut records, facts) = shape.make();
+        spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + by));
+        names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"client_late")
+    };
+    assert_eq!([late(4_980_000), late(4_981_000)], [false, true]);
+}
+
+/// What a saturated run is excused, others are not.
+#[test]
+fn cuts_and_timeouts_are_errors_where_the_server_keeps_up() {
+    for outcome in [Outcome::CutAtDrain, Outcome::Timeout, Outcome::Stalled] {
+        let found = |count| {
+            let (mut records, facts) = clean();
+            spoil(&mut records, &facts, count, |record| fail(record, outcome, MS));
+            names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"errors")
+        };
+        assert_eq!([found(10), found(11)], [false, true], "{outcome}");
+        let (mut records, facts) = Run::open(200.0).make();
+        spoil(&mut records, &facts, 400, |record| fail(record, outcome, 9_000 * MS));
+        assert_eq!(names(&verdict(&records, &facts, &Validity::default(), None)), ["saturated"], "{outcome}");
+    }
+}
+
+#[test]
+fn a_loop_whose_users_think_misses_its_rate_too() {
+    let (records, facts) = clean();
+    let found = |thinks, never_sent| {
+        let facts = Facts { thinks, never_sent, ..facts.clone() };
+        names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"rate_missed")
+    };
+    assert_eq!([found(true, 0), found(true, 1), found(false, 1)], [false, true, false]);
+}
+
+/// The highest percentile of any latency asks for most.
+#[test]
+fn few_samples_for_any_latency_of_the_slo() {
+    let (records, facts) = Run { seconds: 2.0, ..Run::default() }.make();
+    let limits = |percentile| [(percentile, Nanos::from_millis(500))].into_iter().collect();
+    let found = |slo: Slo| names(&verdict(&records, &facts, &Validity::default(), Some(&slo))).contains(&"few_samples");
+    let inside = records.iter().filter(|record| window::contains(&facts.windows, record.row.scheduled_ns));
+    assert!((60..298).contains(&inside.count()));
+    for percentile in [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::P999] {
+        let slos = [
+            Slo { ttft: limits(percentile), ..Slo::default() },
+            Slo { itl: limits(percentile), ..Slo::default() },
+            Slo { tpot: limits(percentile), ..Slo::default() },
+            Slo { e2e: limits(percentile), ttft: limits(Percentile::P50), ..Slo::default() },
+        ];
+        assert_eq!(slos.map(found), [percentile > Percentile::P95; 4], "{percentile:?}");
+    }
+    assert!(!found(Slo::default()));
+}
+
+/// A clean run in which 3 % of something are wrong.
+type Spoilt = (&'static str, fn(&mut Validity) -> &mut Limits, fn(&mut Vec<Record>, &mut Facts));
+
+const SPOILT: [Spoilt; 6] = [
+    (
+        "client_late",
+        |validity| &mut validity.client_late,
+        |records, facts| {
+            spoil(records, facts, 30, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS));
+        },
+    ),
+    (
+        "errors",
+        |validity| &mut validity.errors,
+        |records, facts| {
+            spoil(records, facts, 30, |record| fail(record, Outcome::Reset, MS));
+        },
+    ),
+    (
+        "output_length",
+        |validity| &mut validity.output_length,
+        |records, facts| {
+            spoil(records, facts, 30, |record| record.row.output_tokens = Some(15));
+        },
+    ),
+    (
+        "prompt_length",
+        |validity| &mut validity.prompt_length,
+        |records, facts| {
+            (facts.prompt_count, facts.probe_prompt) =
+                (Some(PromptCount::Tokenizer), Some(ProbePrompt { ours: 12, server: 12 }));
+            for record in records {
+                (record.row.intended_prompt_tokens, record.row.prompt_tokens) = (1_000, Some(1_030));
+            }
+        },
+    ),
+    (
+        "warm_cache",
+        |validity| &mut validity.warm_cache,
+        |records, _| {
+            // Nothing is declared, and a template has 96 tokens at most.
+            for row in records.iter_mut().map(|record| &mut record.row) {
+                (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
+                (row.cached_tokens, row.reusable_tokens) = (Some(96 + 30), Some(0));
+            }
+        },
+    ),
+    ("unsteady", |validity| &mut validity.unsteady, |records, facts| (*records, *facts) = slowing(1.03)),
+];
+
+#[test]
+fn the_plan_sets_the_thresholds_of_each_reason() {
+    let percent = |value: i64| Some(Share::percent(value));
+    for (name, limits, spoilt) in SPOILT {
+        let (mut records, mut facts) = clean();
+        spoilt(&mut records, &mut facts);
+        let state = |suspect, invalid| {
+            let mut validity = Validity::default();
+            *limits(&mut validity) = Limits { suspect, invalid };
+            let verdict = verdict(&records, &facts, &validity, None);
+            verdict.reasons.into_iter().find(|reason| reason.name == name).map(|reason| reason.state)
+        };
+        let default = !["prompt_length", "unsteady"].contains(&name);
+        assert_eq!(state(None, None), default.then_some(State::Suspect), "{name} by default");
+        assert_eq!(state(percent(4), None), None, "{name} above 4 %");
+        assert_eq!(state(percent(2), None), Some(State::Suspect), "{name} above 2 %");
+        assert_eq!(state(percent(2), percent(4)), Some(State::Suspect), "{name}, invalid above 4 %");
+        assert_eq!(state(None, percent(2)), Some(State::Invalid), "{name}, invalid above 2 %");
+        assert_eq!(state(percent(4), percent(2)), Some(State::Invalid), "{name}, invalid before suspect");
+    }
+}
