@@ -14,7 +14,7 @@ use crate::analysis::{
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::value;
-use crate::report::{Line, results};
+use crate::report::{Line, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
@@ -153,6 +153,7 @@ pub struct Shown {
 pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
     let mut runs = in_plan_order(plan, runs);
+    let cells = cells(&runs);
     runs.retain(|run| seen.insert(run.id));
     let colour = colour.on(&std::io::stdout());
     let memory = Memory::of(store, plan, &runs, colour);
@@ -160,7 +161,7 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
         output::print(&remembered.text)?;
         return Ok(remembered.shown);
     }
-    let (text, shown, damaged) = table(store, plan, &runs, colour);
+    let (text, shown, damaged) = table(store, plan, (&runs, &cells), colour);
     output::print(&text)?;
     if let Some(error) = damaged {
         return Err(error.into());
@@ -171,8 +172,25 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
     Ok(shown)
 }
 
-/// The table of those of `runs` that are committed, what it holds, and the first error of a run that could not be read.
-fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (String, Shown, Option<StoreError>) {
+/// The ids of the runs of each cell, by repeat: a run that sweeps share belongs to a cell of each. Cells of the same runs are
+/// one. `runs` are in the order of the plan.
+fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
+    let mut cells: Vec<Vec<RunId>> = Vec::new();
+    let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
+    for of_cell in runs.chunk_by(|a, b| is_one(a, b)) {
+        let ids: Vec<RunId> = of_cell.iter().map(|run| run.id).collect();
+        if !cells.contains(&ids) {
+            cells.push(ids);
+        }
+    }
+    cells
+}
+
+type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
+
+/// The table of those of `runs` that are committed, with one over the runs of each cell; what it holds, and the first error of a
+/// run that could not be read.
+fn table(store: &Store, plan: &Plan, (runs, cells): Runs, colour: bool) -> (String, Shown, Option<StoreError>) {
     let (mut answers, mut loaded) = (Vec::new(), Vec::new());
     let mut damaged = None;
     for run in runs {
@@ -187,7 +205,13 @@ fn table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> (Str
         }
     }
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
-    let text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
+    let mut text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
+    let line = |id: &RunId| {
+        let answered = answers.iter().find(|answered| answered.labels.run_id == id.to_string())?;
+        answered.lines().next()
+    };
+    let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
+    text.extend(repeats(&cells).map(|table| format!("\n{table}")));
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
     let shown = Shown {

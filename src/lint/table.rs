@@ -84,7 +84,8 @@ sweeps:
 pub const FEW_REQUESTS: Words = Words {
     title: "too few requests for the percentile",
     when: "A load expects fewer requests in its window than the highest percentile of `slo` and `compare` needs for a 95 % \
-           interval (p99 where neither names one): 6 for p50, 13 for p75, 36 for p90, 72 for p95, 368 for p99, 3 688 for p99.9. \
+           interval (p99 where neither names one; of a metric without a percentile, and of the usual ones, `compare` reads p50 \
+           and p99): 6 for p50, 13 for p75, 36 for p90, 72 for p95, 368 for p99, 3 688 for p99.9. \
            Open loops: rate × window. Closed loops: batch size × window / (output tokens × 20 ms), an estimate. Where an SLO \
            cannot even be decided, M019 speaks.",
     reason: "Of 120 requests the 99th percentile lies between the third and the second largest, and its interval has no upper \

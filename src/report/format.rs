@@ -1,6 +1,7 @@
 //! Numbers and tables as people read them.
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::{Estimate, Value};
 
@@ -43,13 +44,18 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// Columns of a terminal that a text takes: a wide character takes two.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
 /// The words of `text` behind `first`, in lines of at most [`WIDTH`] columns, later ones indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
-    let (mut column, mut fresh) = (first.chars().count(), true);
+    let (mut column, mut fresh) = (width(first), true);
     let longest = usize::from(WIDTH) - indent;
     for word in text.split_whitespace().flat_map(|word| pieces(word, longest)) {
-        let width = word.chars().count();
+        let width = width(word);
         if !fresh && column + 1 + width > usize::from(WIDTH) {
             out.push('\n');
             out.push_str(&" ".repeat(indent));
@@ -66,11 +72,16 @@ pub fn fill(first: &str, indent: usize, text: &str) -> String {
     out
 }
 
-/// A word in pieces of at most `most` characters.
+/// A word in pieces of at most `most` columns.
 fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
-        let end = rest.char_indices().nth(most).map_or(rest.len(), |(at, _)| at);
+        let mut taken = 0;
+        let over = |(_, c): &(usize, char)| {
+            taken += c.width().unwrap_or(0);
+            taken > most
+        };
+        let end = rest.char_indices().find(over).map_or(rest.len(), |(at, _)| at);
         let (piece, after) = rest.split_at(end);
         rest = after;
         (!piece.is_empty()).then_some(piece)
@@ -106,6 +117,9 @@ mod tests {
         let lengths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert_eq!(lengths, [100, 100, 56, 100]);
         assert_eq!(text.matches('ß').count(), 250);
+        let wide = fill("模型: ", 6, &"模".repeat(120));
+        let widths: Vec<usize> = wide.lines().map(width).collect();
+        assert_eq!(widths, [100, 100, 58]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //!
 //! An open loop gets a second line where the latency from the schedule differs: what a user would have waited.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+use comfy_table::Cell;
 
 use crate::analysis::{RunMetrics, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::RunLabels;
 
-use super::format::{self, digits, estimate, plain};
+use super::format::{digits, estimate, plain};
+use super::rows::{self, Head, Row, right};
 
 /// One run of the table.
 #[derive(Debug, Clone, Copy)]
@@ -25,58 +26,79 @@ pub struct Line<'a> {
 }
 
 /// Which of the optional columns the runs need.
-struct Shape {
+pub(super) struct Shape {
     models: bool,
     repeats: bool,
-    tpot: bool,
+    /// TPOT, or E2E where some of the runs have none.
+    pub tpot: bool,
+}
+
+impl Shape {
+    pub(super) fn of(lines: &[Line]) -> Shape {
+        let differ = |other: fn(&RunLabels, &RunLabels) -> bool| {
+            lines.first().is_some_and(|first| lines.iter().any(|line| other(line.labels, first.labels)))
+        };
+        Shape {
+            models: differ(|a, b| a.model != b.model),
+            repeats: differ(|a, b| a.repeat != b.repeat),
+            tpot: lines.iter().filter(|line| line.class.is_none()).all(|line| line.metrics.tpot.n > 0),
+        }
+    }
+
+    /// The headings of names.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let names = [Some("endpoint"), Some("model").filter(|_| self.models), Some("scenario")];
+        names.into_iter().flatten().collect()
+    }
+
+    /// The names of a line.
+    pub(super) fn named(&self, Line { labels, class, .. }: &Line) -> Vec<String> {
+        let scenario = class.map_or_else(|| scenario(labels), |class| format!("└ {}", plain(class)));
+        let model = Some(plain(&labels.model)).filter(|_| self.models);
+        [Some(plain(&labels.endpoint)), model, Some(scenario)].into_iter().flatten().collect()
+    }
+
+    /// The heading of the pace.
+    pub(super) fn pace(&self) -> &'static str {
+        if self.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }
+    }
 }
 
 /// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
 pub fn results(lines: &[Line], colour: bool) -> String {
-    let shape = Shape {
-        models: lines.iter().any(|line| line.labels.model != lines[0].labels.model),
-        repeats: lines.iter().any(|line| line.labels.repeat != lines[0].labels.repeat),
-        tpot: lines.iter().filter(|line| line.class.is_none()).all(|line| line.metrics.tpot.n > 0),
-    };
-    let mut table = format::table();
-    table.set_header(header(&shape));
-    lines.iter().for_each(|line| {
-        table.add_row(cells(line, &shape));
-    });
-    let (scenario, verdict) = (1 + usize::from(shape.models), table.column_count() - 1);
+    let shape = Shape::of(lines);
     let longest = lines.iter().flat_map(|line| words(line.verdict)).max().unwrap_or(0);
-    for (index, least) in [(0, "endpoint".len()), (scenario, "scenario".len()), (verdict, longest)] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least as u16 + 1)));
-        }
-    }
-    let wrap = [0, 1, scenario, verdict];
-    let text = format::text(table, 1, &wrap);
-    let mut text = if colour { painted(&text) } else { text };
+    let head = Head {
+        names: shape.names(),
+        cells: header(&shape),
+        last: Some(longest),
+        paint: if colour { coloured } else { str::to_owned },
+    };
+    let rows: Vec<Row> =
+        lines.iter().map(|line| Row { names: shape.named(line), cells: cells(line, &shape) }).collect();
+    let mut text = rows::table(&head, &rows);
     if lines.iter().any(|line| from_schedule(line).is_some()) {
         text.push_str("\nfrom schedule: counted from the moment a request was due, as its user would\n");
     }
     if lines.iter().any(few_samples) {
-        text.push_str("\n* from few samples: the true value may lie well away from it\n");
+        text.push_str(FEW_SAMPLES);
     }
     text
 }
 
+/// What the mark says.
+pub(super) const FEW_SAMPLES: &str = "\n* from few samples: the true value may lie well away from it\n";
+
 fn header(shape: &Shape) -> Vec<Cell> {
-    let left = |text: &str| Some(Cell::new(text));
-    let right = |text: &str| Some(Cell::new(text).set_alignment(CellAlignment::Right));
     let cells = [
-        left("endpoint"),
-        left("model").filter(|_| shape.models),
-        left("scenario"),
-        left("load"),
-        right("rep").filter(|_| shape.repeats),
-        right("requests"),
-        right("TTFT p50\nms"),
-        right("TTFT tail\nms"),
-        right(if shape.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }),
-        right("output\ntok/s"),
-        left("verdict"),
+        Some(Cell::new("load")),
+        Some(right("rep")).filter(|_| shape.repeats),
+        Some(right("requests")),
+        Some(right("TTFT p50\nms")),
+        Some(right("TTFT tail\nms")),
+        Some(right(shape.pace())),
+        Some(right("output\ntok/s")),
+        Some(Cell::new("verdict")),
     ];
     cells.into_iter().flatten().collect()
 }
@@ -89,22 +111,17 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
         Some(below) => format!("{}\n{}", first.replace('\n', " "), below.replace('\n', " ")),
         None => first,
     };
-    let left = |text: String| Some(Cell::new(text));
-    let right = |text: String| Some(Cell::new(text).set_alignment(CellAlignment::Right));
     let pace = if shape.tpot { &metrics.tpot } else { &metrics.e2e };
     let cells = [
-        left(plain(&labels.endpoint)),
-        left(plain(&labels.model)).filter(|_| shape.models),
-        left(class.map_or_else(|| scenario(labels), |class| format!("└ {}", plain(class)))),
-        left(stacked(load(labels), second.map(|_| "from schedule".into()))),
-        right(labels.repeat.to_string()).filter(|_| shape.repeats),
-        right(metrics.counts.requests.to_string()),
-        right(stacked(median(&metrics.ttft), second.map(median))),
-        right(stacked(tail(&metrics.ttft), second.map(tail))),
-        right(median(pace)),
-        right(metrics.flow.output_throughput.map_or("n/a".into(), digits)),
+        Some(Cell::new(stacked(load(labels), second.map(|_| "from schedule".into())))),
+        Some(right(labels.repeat.to_string())).filter(|_| shape.repeats),
+        Some(right(metrics.counts.requests.to_string())),
+        Some(right(stacked(median(&metrics.ttft), second.map(median)))),
+        Some(right(stacked(tail(&metrics.ttft), second.map(tail)))),
+        Some(right(median(pace))),
+        Some(right(metrics.flow.output_throughput.map_or("n/a".into(), digits))),
         // It is the run that is judged.
-        left(if class.is_some() { String::new() } else { verdict.to_string() }),
+        Some(Cell::new(if class.is_some() { String::new() } else { verdict.to_string() })),
     ];
     cells.into_iter().flatten().collect()
 }
@@ -131,19 +148,24 @@ pub(super) fn load(labels: &RunLabels) -> String {
 }
 
 fn median(summary: &Summary) -> String {
-    estimate(summary.percentile(Percentile::P50))
+    with_n(estimate(summary.percentile(Percentile::P50)))
+}
+
+/// Of nothing, that it is nothing.
+fn with_n(text: String) -> String {
+    if text == "n/a" { "n/a\n(n=0)".to_owned() } else { text }
 }
 
 /// The highest percentile above the median that n supports: `p95 123`.
 fn tail(summary: &Summary) -> String {
     let highest = summary.highest().filter(|percentile| *percentile != Percentile::P50);
     let percentile = highest.unwrap_or(Percentile::P75);
-    let text = estimate(summary.percentile(percentile));
+    let text = with_n(estimate(summary.percentile(percentile)));
     if highest.is_some() { format!("{} {text}", quantile::name(percentile)) } else { text }
 }
 
 /// TTFT from the schedule, where an open loop's median or tail of it is over 5 % and 1 ms longer than from sending.
-fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
+pub(super) fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
     let metrics = line.metrics;
     let differs = |percentile: Percentile| {
         let of = |summary: &Summary| Some(summary.percentile(percentile).value()?.or_infinity());
@@ -156,21 +178,10 @@ fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
 }
 
 /// Whether the line carries the mark.
-fn few_samples(line: &Line) -> bool {
+pub(super) fn few_samples(line: &Line) -> bool {
     let metrics = line.metrics;
     let highest = metrics.ttft.highest();
     highest.is_some_and(|percentile| metrics.ttft.percentile(percentile).few_samples())
-}
-
-/// Colours for the first word of each verdict; the verdict is the last column.
-fn painted(text: &str) -> String {
-    let column = text.lines().next().and_then(|header| header.find("verdict")).unwrap_or(0);
-    let paint = |line: &str| {
-        let start = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
-        let (before, verdict) = line.split_at(start);
-        format!("{before}{}\n", coloured(verdict))
-    };
-    text.lines().map(paint).collect()
 }
 
 /// The text with its leading state in colour.
@@ -205,10 +216,12 @@ mod tests {
         (labels, measured(&records, &facts), verdict)
     }
 
+    fn line((labels, metrics, verdict): &Made) -> Line<'_> {
+        Line { labels, class: None, metrics, verdict }
+    }
+
     fn table(made: &[Made], colour: bool) -> String {
-        let line = |(labels, metrics, verdict)| Line { labels, class: None, metrics, verdict };
-        let lines: Vec<Line> = made.iter().map(|(a, b, c)| line((a, b, c))).collect();
-        results(&lines, colour)
+        results(&made.iter().map(line).collect::<Vec<_>>(), colour)
     }
 
     fn some() -> Vec<Made> {
@@ -260,22 +273,50 @@ mod tests {
         let text = table(&made, false);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         insta::assert_snapshot!(text, @r#"
-        endpoint model  scenario load          rep requests  TTFT p50  TTFT tail  TPOT p50 output verdict
-                                                                   ms         ms        ms  tok/s
-        mock     m      A1       batch 8         0     1200      20.1   p99 21.0      4.00   1599 valid
-        mock     llama- B1       20 qps          1      217      20.1   p95 20.9      4.00    349 valid
-                 3.1-70 output_t
-                 b-inst okens=12
-                 ruct   8
-        vllm-on- m      B1       200 qps ≤ 8     0     1988      20.0   p99 20.0      4.00   1600 valid,
-        node-a                   from schedule                   7520  p99 12495                  saturated
-        mock     m      C        batch 1         0        3       n/a        n/a       n/a    200 valid
-                                                            (n=3 < 6) (n=3 < 13) (n=3 < 6)
-        mock     m      D        batch 8         0     1200      20.2 p99 > 21.0      4.01   1421 invalid:
-                                                                                                  errors
+          load          rep requests  TTFT p50  TTFT tail  TPOT p50 output verdict
+                                            ms         ms        ms  tok/s
+        mock · m · A1
+          batch 8         0     1200      20.1   p99 21.0      4.00   1599 valid
+        mock · llama-3.1-70b-instruct · B1 · output_tokens=128
+          20 qps          1      217      20.1   p95 20.9      4.00    349 valid
+        vllm-on-node-a · m · B1
+          200 qps ≤ 8     0     1988      20.0   p99 20.0      4.00   1600 valid, saturated
+          from schedule                   7520  p99 12495
+        mock · m · C
+          batch 1         0        3       n/a        n/a       n/a    200 valid
+                                     (n=3 < 6) (n=3 < 13) (n=3 < 6)
+        mock · m · D
+          batch 8         0     1200      20.2 p99 > 21.0      4.01   1421 invalid: errors
 
         from schedule: counted from the moment a request was due, as its user would
         "#);
+    }
+
+    #[test]
+    fn names_of_any_length_fit() {
+        let mut all = some();
+        let reason = all[4].2.reasons[0].clone();
+        let long = |with: &str, at: usize| format!("{at}{}", with.repeat(79 / super::super::format::width(with)));
+        for (at, of) in ["x", "模", "モデル", "é", "🚀"].into_iter().enumerate() {
+            let labels = &mut all[at].0;
+            (labels.endpoint, labels.model, labels.scenario) = (long(of, at), long(of, at + 10), long(of, at + 20));
+            labels.axes = (0..6).map(|axis| (format!("{of}{axis}"), long(of, axis))).collect();
+            labels.repeat = 1_000_000;
+            all[at].2.reasons.extend(std::iter::repeat_n(reason.clone(), 3));
+        }
+        for only in 0..=all.len() {
+            let shown: Vec<Made> = if only < all.len() { vec![all[only].clone()] } else { all.clone() };
+            let cells: Vec<Vec<Line>> = shown.iter().map(|made| vec![line(made); 3]).collect();
+            for text in [table(&shown, false), super::super::repeats(&cells).expect("three runs of each")] {
+                assert!(text.lines().all(|line| super::super::format::width(line) <= 100), "{text}");
+                for (labels, ..) in &shown {
+                    let whole = |name: &String| text.contains(name.as_str());
+                    assert!(whole(&labels.endpoint) && whole(&labels.scenario), "no name is cut: {text}");
+                    assert!(labels.axes.values().all(whole), "{text}");
+                }
+            }
+        }
+        insta::assert_snapshot!(table(&all[1..3], true));
     }
 
     #[test]

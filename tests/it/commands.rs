@@ -234,6 +234,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("compare --include-invalid", "results_are_held_against_a_file_of_earlier_ones"),
     ("compare --see", "results_are_held_against_a_file_of_earlier_ones"),
     ("compare --results", "an_earlier_folder_is_matched_by_names_where_ids_have_changed"),
+    ("compare --only", "chosen_runs_are_compared"),
+    ("compare --skip", "chosen_runs_are_compared"),
     ("compare --set", "every_command_with_a_plan_takes_values"),
     ("compare --allow-outside", "every_command_with_a_plan_takes_values"),
     ("curves", "curves_say_where_servers_bend"),

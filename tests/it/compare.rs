@@ -119,6 +119,8 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     lab.ok(&["run", "plan.yaml", "-q"]);
     let written = lab.ok(&["compare", "plan.yaml", "--write-baseline", "baseline.json"]);
     assert!(written.stderr.contains("5 of 5 runs"), "{}", written.stderr);
+    let part = lab.ok(&["compare", "plan.yaml", "--write-baseline", "part.json", "--only", "repeat < 2"]);
+    assert!(part.stderr.contains("part.json: 2 of 2 runs"), "{}", part.stderr);
     let same = compared(&lab, &["--against", "baseline.json", "--gate"]);
     assert_eq!(same["families"][0]["by"], "time");
     assert_eq!(test(&same, "ttft_p50")["words"], "equal in every repeat");
@@ -191,6 +193,39 @@ fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
         (&json!("results"), &ttft["arm"]["value"])
     );
     assert!(notes.contains("sent different requests in repeat 0, 1, 2"), "another seed sends other texts: {notes}");
+}
+
+#[test]
+fn chosen_runs_are_compared() {
+    let lab = Lab::new();
+    let arm = "{ engine: mock, mock: { ttft: 15ms, itl: 2ms } }";
+    let plan = quick(3, "compare: { by: endpoint, baseline: a }\n")
+        .replace("{ a: ", &format!("{{ b: {arm}, c: {arm}, a: "))
+        .replace("endpoint: a,", "endpoint: [a, b, c],")
+        .replace("batch_size: 4", "batch_size: [4, 16]");
+    lab.write("plan.yaml", &plan);
+    // Nothing is measured: which runs are looked at shows in what is missing.
+    let looked = |flags: &[&str]| -> Vec<String> {
+        let answer = compared(&lab, flags);
+        let cell = |cell: &Value| {
+            let missing: Vec<String> =
+                cell["left_out"].as_array().unwrap().iter().map(|one| one["repeat"].to_string()).collect();
+            format!("{} at {}: {}", cell["arm"].as_str().unwrap(), cell["cell"]["batch_size"], missing.join(" "))
+        };
+        answer["families"][0]["cells"].as_array().unwrap().iter().map(cell).collect()
+    };
+    assert_eq!(looked(&[]).len(), 4);
+    assert_eq!(looked(&["--only", "batch_size == 4 and repeat > 0", "--skip", "endpoint == 'c'"]), ["b at 4: 1 2 1 2"]);
+    assert_eq!(looked(&["--skip", "endpoint == 'c' and batch_size == 16", "--only", "repeat == 0"]).len(), 3);
+    // Which cells stand against each other is a matter of the plan, not of what is left of it.
+    let crossed = "(endpoint == 'a' and batch_size == 4) or (endpoint == 'b' and batch_size == 16)";
+    for left in [&["--skip", "endpoint == 'a'"], &["--only", crossed]] {
+        let none = lab.run(&[&["compare", "plan.yaml"], &left[..]].concat());
+        assert_eq!(none.code, Some(2), "{}", none.stdout);
+        assert!(none.stderr.contains("nothing is left to compare: --only and --skip must leave"), "{}", none.stderr);
+    }
+    let wrong = lab.run(&["compare", "plan.yaml", "--only", "endpoint == b"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("put quotes around it"), "{}", wrong.stderr);
 }
 
 #[test]

@@ -184,3 +184,44 @@ fn the_quickstart_says_what_the_readme_quotes() {
     let again = lab.ok(&["run", "plans/quickstart.yaml"]);
     insta::assert_snapshot!(again.stderr.lines().next().unwrap(), @"quickstart: nothing to do; the results of all 12 runs are in results; no request was sent");
 }
+
+#[test]
+fn repeats_are_summed_up_over_runs() {
+    let lab = Lab::new();
+    // The second sweep shares the cell of the first; the third has too few repeats to sum up.
+    lab.write(
+        "plan.yaml",
+        "sweepline: 1
+name: repeats
+endpoints: { demo: { engine: mock, mock: { ttft: 5ms, itl: 1ms } } }
+models: { m: { id: tiny } }
+scenarios: { s: { base: B1, output_tokens: 4 } }
+phases: { fill: 20ms, stabilize: 20ms, measure: { for: 200ms, min_requests: 40, at_most: 20s }, drain: 2s }
+validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }
+sweeps:
+  a: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2] }, repeats: 3 }
+  b: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2, 3] }, repeats: 3 }
+  c: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [4] }, repeats: 2 }
+",
+    );
+    let shown = lab.ok(&["run", "plan.yaml"]).stdout;
+    let (runs, over) = shown.split_once("\nover runs: ").unwrap_or_else(|| panic!("no second table: {shown}"));
+    assert_eq!(runs.lines().filter(|line| line.starts_with("demo ")).count(), 3 + 3 + 2, "{shown}");
+    let rows: Vec<Vec<&str>> =
+        over.lines().filter(|line| line.starts_with("demo ")).map(|line| line.split_whitespace().collect()).collect();
+    let loads: Vec<[&str; 2]> = rows.iter().map(|row| [row[3], row[4]]).collect();
+    assert_eq!(loads, [["2", "3"], ["3", "3"]], "batch and runs of each cell: {shown}");
+
+    let exported = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
+    let runs: Vec<&serde_json::Value> =
+        exported.as_array().unwrap().iter().filter(|run| run["batch_size"] == 3).collect();
+    for (column, name) in [(5, "ttft_p50_ms"), (9, "output_throughput_tokens_per_s")] {
+        let logarithms = runs.iter().map(|run| run[name].as_f64().unwrap().ln());
+        let mean = (logarithms.sum::<f64>() / runs.len() as f64).exp();
+        let printed: f64 = rows[1].get(column).or(rows[1].last()).unwrap().parse().unwrap();
+        assert!((printed / mean - 1.0).abs() < 0.006, "{name}: {printed} printed, {mean} by hand\n{shown}");
+    }
+    assert_eq!(lab.ok(&["run", "plan.yaml"]).stdout, shown, "it is remembered with the table");
+    let few = lab.ok(&["run", "plan.yaml", "--only", "repeat < 2"]).stdout;
+    assert!(!few.contains("over runs"), "{few}");
+}

@@ -68,16 +68,20 @@ impl<'w> Results<'w> {
     }
 }
 
-/// The arms of a declaration, by sweep and in the order of the plan.
+/// All runs of a plan, and whether each is looked at.
+pub type Picked<'e> = (&'e Expansion, &'e [bool]);
+
+/// The arms of a declaration, by sweep and in the order of the plan. What stands against what is a matter of all cells; of these, the
+/// picked runs are looked at.
 pub fn arms(
     results: &mut Results,
-    expansion: &Expansion,
+    (expansion, picked): Picked,
     declared: &Declared,
     earlier: Option<&Earlier>,
 ) -> Result<Vec<Arms>, Failure> {
     let mut all = Vec::new();
     for sweep in &declared.sweeps {
-        let cells = cells(expansion, sweep);
+        let cells = cells((expansion, picked), sweep);
         match (&declared.by, earlier) {
             (Some(by), _) => all.extend(by_axis(results, &cells, by, &declared.baseline)?),
             (None, Some(earlier)) => all.extend(by_time(results, &cells, &declared.baseline, earlier)?),
@@ -87,11 +91,12 @@ pub fn arms(
     Ok(all)
 }
 
-/// The cells of a sweep in the order of the plan, each with its runs by repeat.
-fn cells<'e>(expansion: &'e Expansion, sweep: &str) -> Vec<(&'e Cell, Vec<&'e PlannedRun>)> {
+/// The cells of a sweep in the order of the plan, each with those of its runs that are picked, by repeat.
+fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec<&'e PlannedRun>)> {
     let mut cells: BTreeMap<Vec<u32>, (&Cell, Vec<&PlannedRun>)> = BTreeMap::new();
-    for run in expansion.runs.iter().filter(|run| *run.sweep == *sweep) {
-        cells.entry(run.cell.rank().to_vec()).or_insert_with(|| (&run.cell, Vec::new())).1.push(run);
+    for (run, picked) in expansion.runs.iter().zip(picked).filter(|(run, _)| *run.sweep == *sweep) {
+        let cell = cells.entry(run.cell.rank().to_vec()).or_insert_with(|| (&run.cell, Vec::new()));
+        cell.1.extend(picked.then_some(run));
     }
     cells.into_values().collect()
 }
@@ -105,9 +110,11 @@ fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) 
     let mut all = Vec::new();
     for group in &rounds.groups {
         let value = |at: &usize| alone[*at].get(by).map(Scalar::to_string);
-        let Some(first) = group.iter().find(|at| value(at).as_deref() == Some(baseline)) else { continue };
+        let has_runs = |at: &&usize| !cells[**at].1.is_empty();
+        let first = group.iter().find(|at| value(at).as_deref() == Some(baseline));
+        let Some(first) = first.filter(has_runs) else { continue };
         let from = runs(results, &cells[*first].1)?;
-        for other in group.iter().filter(|at| *at != first) {
+        for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
             all.push(Arms {
@@ -129,7 +136,7 @@ fn by_time(
     earlier: &Earlier,
 ) -> Result<Vec<Arms>, StoreError> {
     let mut all = Vec::new();
-    for cell in cells {
+    for cell in cells.iter().filter(|(_, runs)| !runs.is_empty()) {
         let now = runs(results, &cell.1)?;
         let mut then = BTreeMap::new();
         for run in &cell.1 {

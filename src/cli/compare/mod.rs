@@ -17,10 +17,11 @@ use crate::report::comparison as page;
 use crate::store::Store;
 
 use super::changes::Changes;
+use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, lints, output};
 
-use arms::{Arms, Declared, Results, arms};
+use arms::{Arms, Declared, Picked, Results, arms};
 use samples::{Earlier, Sample};
 
 /// The arguments of `compare`.
@@ -31,6 +32,8 @@ pub struct CompareArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
+    #[command(flatten)]
+    selection: Selection,
     /// The axis whose values are compared; without it what the plan's `compare` declares
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
@@ -81,9 +84,11 @@ fn percent(text: &str) -> Result<f64, String> {
 /// Compares.
 pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
-    let (plan, expansion) = (workspace.plan(), &workspace.expansion);
+    let plan = workspace.plan();
+    let picked = args.selection.pick(plan, &workspace.expansion.runs)?;
+    let picked: Picked = (&workspace.expansion, &picked);
     if let Some(path) = &args.write_baseline {
-        return write_baseline(path, &workspace);
+        return write_baseline(path, &workspace, picked);
     }
     let earlier = args.against.as_deref().map(Earlier::open).transpose()?;
     let declared = match (&args.by, &args.against) {
@@ -103,7 +108,11 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one
     });
     let asked = Asked { earlier: earlier.as_ref(), with_invalid: args.include_invalid, see: args.see / 100.0 };
-    let mut comparison = compare(plan, expansion, &workspace.store, (declared.collect(), asked))?;
+    let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked))?;
+    if !args.selection.is_everything() && comparison.families.iter().all(|family| family.cells.is_empty()) {
+        let text = "nothing is left to compare: --only and --skip must leave the baseline and what is held against it";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let lints = lints::of(&workspace.loaded, &args.folder);
     for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
         family.notes.extend(lints.iter().filter_map(unequal));
@@ -134,19 +143,20 @@ struct Asked<'a> {
 pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store) -> Result<Option<Comparison>, Failure> {
     let declared = of_plan(plan);
     let asked = Asked { earlier: None, with_invalid: false, see: 0.05 };
-    if declared.is_empty() { Ok(None) } else { compare(plan, expansion, store, (declared, asked)).map(Some) }
+    let every = vec![true; expansion.runs.len()];
+    if declared.is_empty() { Ok(None) } else { compare(plan, (expansion, &every), store, (declared, asked)).map(Some) }
 }
 
 fn compare(
     plan: &Plan,
-    expansion: &Expansion,
+    picked: Picked,
     store: &Store,
     (declared, asked): (Vec<Declared>, Asked),
 ) -> Result<Comparison, Failure> {
     let mut results = Results::new(store, plan);
     let mut families = Vec::new();
     for one in &declared {
-        let arms = arms(&mut results, expansion, one, asked.earlier)?;
+        let arms = arms(&mut results, picked, one, asked.earlier)?;
         families.push(family(one, arms, asked));
     }
     let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
@@ -234,11 +244,12 @@ fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> 
     Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps })
 }
 
-fn write_baseline(path: &std::path::Path, workspace: &Workspace) -> Result<Exit, Failure> {
+fn write_baseline(path: &std::path::Path, workspace: &Workspace, picked: Picked) -> Result<Exit, Failure> {
     let mut results = Results::new(&workspace.store, workspace.plan());
     let mut seen = std::collections::HashSet::new();
     let mut samples: Vec<Sample> = Vec::new();
-    for run in workspace.expansion.runs.iter().filter(|run| seen.insert(run.id)) {
+    let runs = picked.0.runs.iter().zip(picked.1).filter(|(_, is)| **is).map(|(run, _)| run);
+    for run in runs.filter(|run| seen.insert(run.id)) {
         samples.extend(results.of(run)?);
     }
     if samples.is_empty() {

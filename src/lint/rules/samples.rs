@@ -4,7 +4,7 @@ use super::super::expect::Expect;
 use super::super::view::{Rung, SweepView, View, steps};
 use super::super::{Finding, Scope};
 use super::{count, rate_above, time_for};
-use crate::analysis::quantile;
+use crate::analysis::{comparison, quantile};
 use crate::expand::Load;
 use crate::plan::{Percentile, Plan, Step};
 use crate::units::Nanos;
@@ -129,9 +129,12 @@ fn remedy(view: &View, sweep: &SweepView) -> String {
     format!("write phases: {{ measure: {time} }}, or qps of {} and more", rate_above(most / duration.secs()))
 }
 
-/// The highest percentile that the plan's `slo` and the sweep's `compare` ask for.
+/// The highest percentile that the plan's `slo` and the sweep's `compare` ask for: with those that it reads of a metric, or of
+/// what is usual, where none is named.
 fn percentile(view: &View, sweep: &SweepView) -> Percentile {
-    let compared = sweep.compare.iter().flat_map(|compare| &compare.metrics.0).filter_map(|metric| metric.percentile);
+    let is_open = sweep.rungs.iter().any(|rung| matches!(rung.load, Load::Open { .. }));
+    let compared = sweep.compare.iter().flat_map(|compare| comparison::expand(&compare.metrics.0, is_open));
+    let compared = compared.filter_map(|metric| metric.percentile);
     let promised = promised(view.plan);
     compared.chain(promised.iter().map(|(percentile, _)| *percentile)).max().unwrap_or(DEFAULT)
 }

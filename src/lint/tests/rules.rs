@@ -119,6 +119,16 @@ fn few_requests() {
     let compare = "compare: { by: qps, baseline: 1, metrics: [output_throughput, ttft_p999] }\n";
     assert!(words("M005", &format!("{compare}{}", at("1h"))).0.starts_with("p99.9 needs 3688 requests"));
     assert!(!said("M005", &format!("{compare}{}", at("3688s"))));
+    // Without a percentile `compare` reads p50 and p99, be there another that is named or promised.
+    let compared = |metrics: &str, slo: &str| {
+        let compare = format!("compare: {{ by: qps, baseline: 1{metrics} }}\n{slo}");
+        said("M005", &format!("{compare}{}", with_load("qps: [1, 2]", "measure: 100s")))
+    };
+    assert!(!compared(", metrics: [ttft_p50]", ""));
+    assert!(compared(", metrics: [ttft, tpot_p50]", ""));
+    assert!(compared(", metrics: ttft", "slo: { ttft: { p90: 1s } }\n"));
+    assert!(!compared(", metrics: output_throughput", "slo: { ttft: { p90: 1s } }\n"));
+    assert!(compared("", "slo: { ttft: { p90: 1s } }\n"));
     // One matter is told once: below 299 the SLO itself cannot be decided.
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
