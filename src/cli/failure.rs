@@ -37,7 +37,9 @@ impl Exit {
         match self {
             Exit::Done => "Done; no run failed or is invalid.",
             Exit::Unexpected => "Something unexpected.",
-            Exit::Usage => "A bad plan or usage, or too few open files or local ports for the runs.",
+            Exit::Usage => {
+                "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot test."
+            }
             Exit::Runs => "Some runs failed or are invalid, or a server is not ready.",
             Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
             Exit::Store => "The results folder is locked, full or unreadable.",

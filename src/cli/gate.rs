@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::analysis::comparison::Outcome;
+use crate::analysis::comparison::{Comparison, Outcome};
 use crate::analysis::slo::{self, Answer};
 use crate::analysis::verdict::State;
 use crate::expand::PlannedRun;
@@ -22,6 +22,8 @@ pub struct Gate {
     pub missed: Vec<String>,
     /// Limits of the SLO that too few requests decide.
     pub undecided: usize,
+    /// Why nothing of what the plan compares could be tested; none where something was, and where it compares nothing.
+    pub untested: Option<String>,
 }
 
 /// Refuses a gate that nothing can miss.
@@ -49,7 +51,9 @@ pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun]) -> Resu
             }
         }
     }
-    for family in compare::declared(plan, &workspace.expansion, store)?.iter().flat_map(|all| &all.families) {
+    let compared = compare::declared(plan, &workspace.expansion, store)?;
+    gate.untested = compared.as_ref().and_then(Comparison::untested);
+    for family in compared.iter().flat_map(|all| &all.families) {
         for cell in &family.cells {
             let worse = cell.tests.iter().filter(|test| test.outcome == Outcome::Worse);
             gate.missed.extend(worse.map(|test| {
@@ -93,6 +97,9 @@ impl Gate {
             count => format!("; {count} limits of the SLO are undecided"),
         };
         match self.missed.len() {
+            0 if self.untested.is_some() => {
+                format!("gate: no answer: {}{undecided}", self.untested.as_deref().unwrap_or_default())
+            }
             0 => format!("gate: nothing is missed{undecided}"),
             count => format!("gate: {count} missed{undecided}\n  {}", self.missed.join("\n  ")),
         }

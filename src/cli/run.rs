@@ -295,8 +295,10 @@ fn conclude(
     }
     Ok(if summary.failed + summary.skipped + summary.left > 0 || shown.invalid > 0 {
         Exit::Runs
-    } else if gate.is_some_and(|gate| !gate.missed.is_empty()) {
+    } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {
         Exit::Gate
+    } else if gate.is_some_and(|gate| gate.untested.is_some()) {
+        Exit::Usage
     } else {
         Exit::Done
     })

@@ -69,7 +69,11 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     }
     let left_out = few["families"][0]["cells"][0]["left_out"].as_array().unwrap();
     assert_eq!((left_out.len(), &left_out[0]["reason"]), (12, &json!("not measured")));
-    assert_eq!(lab.run(&["compare", "plan.yaml", "--gate"]).code, Some(0), "what is refused is no regression");
+    let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
+    assert_eq!(gate.code, Some(2), "what is refused is no regression, and no gate is passed");
+    assert!(
+        gate.stderr.contains("--gate: nothing could be tested (3 refused, 0 n/a), like ttft_p50: refused: 2 repeats")
+    );
 
     lab.ok(&["run", "plan.yaml", "-q"]);
     let answer = compared(&lab, &[]);
@@ -169,7 +173,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     let few = compared(&lab, &against);
     assert_eq!(test(&few, "ttft_p50")["rounds"], 2);
     assert!(few["families"][0]["cells"][0]["left_out"].to_string().contains("invalid: errors"));
-    assert_eq!(gate(&[]).code, Some(0));
+    assert_eq!(gate(&[]).code, Some(2));
     assert_eq!(gate(&["--include-invalid"]).code, Some(4));
 }
 
@@ -204,7 +208,12 @@ fn chosen_runs_are_compared() {
         .replace("endpoint: a,", "endpoint: [a, b, c],")
         .replace("batch_size: 4", "batch_size: [4, 16]");
     lab.write("plan.yaml", &plan);
-    // Nothing is measured: which runs are looked at shows in what is missing.
+    // All but one is not measured: which runs are looked at shows in what is missing.
+    let none = lab.run(&["compare", "plan.yaml"]);
+    assert!(none.code == Some(2) && none.stderr.contains("results has no result of this plan"), "{}", none.stderr);
+    lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
+    let same = lab.run(&["compare", "plan.yaml", "--against", "results"]);
+    assert!(same.code == Some(2) && same.stderr.contains("these are the results that are read now"), "{}", same.stderr);
     let looked = |flags: &[&str]| -> Vec<String> {
         let answer = compared(&lab, flags);
         let cell = |cell: &Value| {

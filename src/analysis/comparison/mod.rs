@@ -186,6 +186,21 @@ pub struct Comparison {
     pub families: Vec<Family>,
 }
 
+impl Comparison {
+    /// Why none of it could be tested, in a sentence; none where a test could. A gate that nothing can fail at is none.
+    pub fn untested(&self) -> Option<String> {
+        let tests = || self.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
+        let count = |outcome| tests().filter(|test| test.outcome == outcome).count();
+        let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));
+        if refused + unknown < tests().count() {
+            return None;
+        }
+        let first = tests().find(|test| test.outcome == Outcome::Refused).or_else(|| tests().next());
+        let first = first.map_or_else(String::new, |test| format!(", like {}: {}", test.metric, test.words));
+        Some(format!("nothing could be tested ({refused} refused, {unknown} n/a){first}"))
+    }
+}
+
 /// The values of one metric on both arms, by repeat.
 #[derive(Debug, Clone, Default)]
 pub struct Sides<'a> {

@@ -10,7 +10,7 @@ use crate::store::{Store, StoreError};
 
 use crate::cli::Failure;
 
-use super::samples::{Earlier, Sample};
+use super::samples::{Earlier, Names, Sample};
 
 /// One declaration: what is compared by what.
 #[derive(Debug, Clone)]
@@ -140,9 +140,7 @@ fn by_time(
         let now = runs(results, &cell.1)?;
         let mut then = BTreeMap::new();
         for run in &cell.1 {
-            let sample = now.get(&run.repeat).and_then(Option::as_ref);
-            let found = sample.map(|sample| earlier.find(&sample.id, &sample.names, results.plan)).transpose()?;
-            then.insert(run.repeat, found.flatten());
+            then.insert(run.repeat, earlier.find(&run.id.to_string(), &Names::from(*run), results.plan)?);
         }
         let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();
         let names = [baseline.to_owned(), "now".to_owned()];

@@ -90,7 +90,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.write_baseline {
         return write_baseline(path, &workspace, picked);
     }
-    let earlier = args.against.as_deref().map(Earlier::open).transpose()?;
+    let earlier = args.against.as_deref().map(|path| earlier(path, &args.folder)).transpose()?;
     let declared = match (&args.by, &args.against) {
         (Some(by), _) => vec![of_flags(plan, by, args.baseline.as_deref().unwrap_or_default())?],
         (None, Some(path)) => vec![of_earlier(plan, path.display().to_string())],
@@ -107,6 +107,11 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one.metrics = if args.metrics.is_empty() { one.metrics } else { args.metrics.clone() };
         one
     });
+    if !workspace.expansion.runs.iter().any(|run| workspace.disk.record(&run.id).is_some()) {
+        let (folder, plan) = (args.folder.results.display(), args.plan.display());
+        let text = format!("{folder} has no result of this plan: `sweepline run {plan} --results {folder}` makes them");
+        return Err(Failure::Usage(text));
+    }
     let asked = Asked { earlier: earlier.as_ref(), with_invalid: args.include_invalid, see: args.see / 100.0 };
     let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked))?;
     if !args.selection.is_everything() && comparison.families.iter().all(|family| family.cells.is_empty()) {
@@ -122,7 +127,24 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         Shape::Markdown => output::print(&page::markdown(&comparison))?,
         Shape::Json => output::json(&comparison)?,
     }
-    Ok(if args.gate && comparison.regressions > 0 { Exit::Gate } else { Exit::Done })
+    match comparison.untested() {
+        _ if !args.gate => Ok(Exit::Done),
+        _ if comparison.regressions > 0 => Ok(Exit::Gate),
+        Some(why) => Err(Failure::Usage(format!("--gate: {why}"))),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Earlier results, which are not those that are read now.
+fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> {
+    let same = |other: &std::path::Path| Some(path.canonicalize().ok()? == other.canonicalize().ok()?);
+    if same(&folder.results) == Some(true) {
+        let shown = path.display();
+        let text =
+            format!("--against {shown}: these are the results that are read now; name other ones, or --results NEW");
+        return Err(Failure::Usage(text));
+    }
+    Earlier::open(path)
 }
 
 /// What the lint says of endpoints that were not treated alike.
@@ -144,7 +166,10 @@ pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store) -> Result<Opt
     let declared = of_plan(plan);
     let asked = Asked { earlier: None, with_invalid: false, see: 0.05 };
     let every = vec![true; expansion.runs.len()];
-    if declared.is_empty() { Ok(None) } else { compare(plan, (expansion, &every), store, (declared, asked)).map(Some) }
+    if declared.is_empty() {
+        return Ok(None);
+    }
+    compare(plan, (expansion, &every), store, (declared, asked)).map(Some)
 }
 
 fn compare(
@@ -214,8 +239,10 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
+/// The metrics are those that the plan compares by, where it does.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
-    Declared { by: None, baseline, metrics: Vec::new(), sweeps: plan.sweeps.keys().cloned().collect() }
+    let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
+    Declared { by: None, baseline, metrics, sweeps: plan.sweeps.keys().cloned().collect() }
 }
 
 fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> {
@@ -239,7 +266,10 @@ fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> 
     let sweeps = with.filter(|(_, sweep)| sweep.values(by).len() > 1 && sweep.values(by).iter().any(is_baseline));
     let sweeps: Vec<String> = sweeps.map(|(name, _)| name.clone()).collect();
     if sweeps.is_empty() {
-        return Err(Failure::Usage(format!("--by {by}: there is nothing to hold against `{baseline}`")));
+        let text = format!(
+            "--by {by}: there is nothing to hold against `{baseline}`: give the axis another value in the same sweep"
+        );
+        return Err(Failure::Usage(text));
     }
     Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps })
 }

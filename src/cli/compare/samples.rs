@@ -43,6 +43,20 @@ impl Names {
     }
 }
 
+impl From<&PlannedRun> for Names {
+    fn from(run: &PlannedRun) -> Names {
+        Names {
+            endpoint: run.spec.endpoint.name.to_string(),
+            model: run.spec.labels.model.to_string(),
+            scenario: run.spec.labels.scenario.to_string(),
+            batch_size: run.spec.load.batch_size(),
+            qps: run.spec.load.qps().map(|qps| qps.to_f64()),
+            axes: run.spec.labels.axes.to_map(),
+            repeat: run.repeat,
+        }
+    }
+}
+
 /// One measured run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
