@@ -107,6 +107,10 @@ pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(Ru
     answered.labels.model = names.model.to_string();
     answered.labels.scenario = names.scenario.to_string();
     answered.labels.axes = names.axes.to_map();
+    // The classes of a mix are what they are in their order, whatever their names were then.
+    for (class, named) in answered.classes.iter_mut().zip(&run.spec.mix) {
+        class.class = named.name.to_string();
+    }
     Ok(Some((record, answered)))
 }
 

@@ -8,6 +8,7 @@ mod calibrate;
 mod capacity;
 mod changes;
 mod check;
+mod class;
 mod compare;
 mod completions;
 mod curves;

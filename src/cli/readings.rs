@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::analysis::PlanMetrics;
 use crate::analysis::curve::Run;
 use crate::plan::Plan;
 use crate::report::format::{fill, plain};
@@ -93,6 +94,28 @@ impl Readings {
     /// Its runs as points of curves.
     pub fn points(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
+    }
+
+    /// Its runs that have the class, each with the figures of the class's requests alone. Goodput and money are of whole runs, and
+    /// unknown here; verdict and objective stay those of the run.
+    pub fn points_of(&self, class: &str) -> Vec<Run<'_>> {
+        static UNKNOWN: PlanMetrics = PlanMetrics {
+            given: true,
+            goodput: None,
+            cost_per_million_output_tokens: None,
+            tokens_per_unit_of_money: None,
+        };
+        let mut points = Vec::new();
+        for reading in &self.runs {
+            let own = reading.answered.classes.iter().find(|own| own.class == class);
+            points.extend(own.map(|own| Run { metrics: &own.metrics, plan_metrics: &UNKNOWN, ..point(reading) }));
+        }
+        points
+    }
+
+    /// The classes of its runs.
+    pub fn classes(&self) -> impl Iterator<Item = &str> {
+        self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str())
     }
 
     /// Where runs without a result are counted for a name.

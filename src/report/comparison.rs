@@ -16,7 +16,8 @@ const LONG: usize = 12;
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
     for family in &comparison.families {
-        let head = format!("{}: {}\n", plain(&comparison.plan), title(family, |text| format!("`{}`", plain(text))));
+        let title = title(comparison, family, |text| format!("`{}`", plain(text)));
+        let head = format!("{}: {title}\n", plain(&comparison.plan));
         out.push_str(&fill("", 2, &head));
         family.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
         for cell in &family.cells {
@@ -48,7 +49,7 @@ fn hidden(comparison: &Comparison) -> Option<String> {
 }
 
 /// `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them (Holm)`.
-fn title(family: &Family, quoted: impl Fn(&str) -> String) -> String {
+fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> String) -> String {
     let what = match family.by.as_str() {
         "time" => format!("now against {}", quoted(&family.baseline)),
         by => format!("by {by}, against {}", quoted(&family.baseline)),
@@ -59,7 +60,8 @@ fn title(family: &Family, quoted: impl Fn(&str) -> String) -> String {
         1 => "1 test".to_owned(),
         tests => format!("{tests} tests, p adjusted for all of them (Holm)"),
     };
-    format!("{what}; {}, {tests}", count(family.cells.len(), "cell"))
+    let class = comparison.class.as_ref().map(|class| format!(", requests of class {} alone", quoted(class)));
+    format!("{what}{}; {}, {tests}", class.unwrap_or_default(), count(family.cells.len(), "cell"))
 }
 
 /// `load: m · B1 · batch 4: slow against base`.
@@ -188,7 +190,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("**{}**: {}\n", escaped(&comparison.plan), conclusion(comparison));
     hidden(comparison).iter().for_each(|hint| out.push_str(&format!("\n> {hint}\n")));
     for family in &comparison.families {
-        out.push_str(&format!("\n{}\n", title(family, |text| format!("**{}**", escaped(text)))));
+        out.push_str(&format!("\n{}\n", title(comparison, family, |text| format!("**{}**", escaped(text)))));
         family.notes.iter().for_each(|note| out.push_str(&format!("\n> {}\n", escaped(note))));
         for cell in &family.cells {
             out.push_str(&format!("\n**{}**\n", escaped(&heading(family, cell))));
@@ -281,7 +283,7 @@ mod tests {
             notes: vec!["`vllm` says max_num_seqs, and `sglang` does not (M014)".into()],
             cells: vec![cell],
         };
-        Comparison { plan: "engines".into(), see: 0.05, regressions: 3, families: vec![family] }
+        Comparison { plan: "engines".into(), class: None, see: 0.05, regressions: 3, families: vec![family] }
     }
 
     #[test]

@@ -231,7 +231,11 @@ fn chosen_runs_are_compared() {
     for left in [&["--skip", "endpoint == 'a'"], &["--only", crossed]] {
         let none = lab.run(&[&["compare", "plan.yaml"], &left[..]].concat());
         assert_eq!(none.code, Some(2), "{}", none.stdout);
-        assert!(none.stderr.contains("nothing is left to compare: --only and --skip must leave"), "{}", none.stderr);
+        assert!(
+            none.stderr.contains("nothing is left to compare: --only, --skip and --class must leave"),
+            "{}",
+            none.stderr
+        );
     }
     let wrong = lab.run(&["compare", "plan.yaml", "--only", "endpoint == b"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("put quotes around it"), "{}", wrong.stderr);

@@ -6,6 +6,7 @@ mod bad;
 mod broken;
 mod calibrate;
 mod capacity;
+mod classes;
 mod commands;
 mod compare;
 mod connections;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use family::settle;
-pub use reading::{Better, Reading, all_names, better, expand, read};
+pub use reading::{Better, Reading, all_names, better, expand, read, read_class};
 
 use std::collections::BTreeMap;
 
@@ -178,6 +178,8 @@ pub struct Family {
 pub struct Comparison {
     /// The plan's name.
     pub plan: String,
+    /// The class of mixes whose requests alone are compared; null: all requests.
+    pub class: Option<String>,
     /// The size of a difference that repeats are counted for: of a ratio what it is above 1.
     pub see: f64,
     /// Tests by which an arm is worse than its baseline.

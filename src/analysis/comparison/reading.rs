@@ -107,6 +107,16 @@ pub fn all_names() -> Vec<MetricName> {
     metric::METRICS.iter().flat_map(of).collect()
 }
 
+/// The value of a metric among the requests of one class of a run. What a plan's prices and thresholds say, and what follows from the
+/// batch size, is of whole runs.
+pub fn read_class(name: MetricName, class: &RunMetrics) -> Reading {
+    let is_of_run = metric::find(name.key).is_some_and(|metric| matches!(metric.get, Get::Plan(_)));
+    match is_of_run || name.key == "derived_server_throughput" {
+        true => Reading::Missing("not known of one class alone".to_owned()),
+        false => read(name, class, &PlanMetrics::default()),
+    }
+}
+
 /// The value of a metric in one run.
 pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
     let Some(metric) = metric::find(name.key) else { return Reading::Missing("there is no such metric".to_owned()) };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::analysis::comparison::{CellAnswer, Comparison, Family, Outcome, Sides, Test, expand, settle};
-use crate::expand::Expansion;
+use crate::expand::{Expansion, PlannedRun};
 use crate::lint::Lint;
 use crate::plan::compare::axis_name;
 use crate::plan::{Compare, MetricName, Plan, Scalar};
@@ -17,6 +17,7 @@ use crate::report::comparison as page;
 use crate::store::Store;
 
 use super::changes::Changes;
+use super::class::OneClass;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, lints, output};
@@ -34,6 +35,8 @@ pub struct CompareArgs {
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    class: OneClass,
     /// The axis whose values are compared; without it what the plan's `compare` declares
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
@@ -85,7 +88,11 @@ fn percent(text: &str) -> Result<f64, String> {
 pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let plan = workspace.plan();
-    let picked = args.selection.pick(plan, &workspace.expansion.runs)?;
+    let mut picked = args.selection.pick(plan, &workspace.expansion.runs)?;
+    args.class.check(workspace.expansion.runs.iter().flat_map(|run| &run.spec.mix).map(|class| &*class.name))?;
+    let class = args.class.name.as_deref();
+    let has_class = |run: &PlannedRun| class.is_none_or(|class| run.spec.mix.iter().any(|own| &*own.name == class));
+    picked.iter_mut().zip(&workspace.expansion.runs).for_each(|(picked, run)| *picked &= has_class(run));
     let picked: Picked = (&workspace.expansion, &picked);
     if let Some(path) = &args.write_baseline {
         return write_baseline(path, &workspace, picked);
@@ -112,10 +119,12 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         let text = format!("{folder} has no result of this plan: `sweepline run {plan} --results {folder}` makes them");
         return Err(Failure::Usage(text));
     }
-    let asked = Asked { earlier: earlier.as_ref(), with_invalid: args.include_invalid, see: args.see / 100.0 };
+    let asked = Asked { earlier: earlier.as_ref(), class, with_invalid: args.include_invalid, see: args.see / 100.0 };
     let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked))?;
-    if !args.selection.is_everything() && comparison.families.iter().all(|family| family.cells.is_empty()) {
-        let text = "nothing is left to compare: --only and --skip must leave the baseline and what is held against it";
+    if (class.is_some() || !args.selection.is_everything())
+        && comparison.families.iter().all(|family| family.cells.is_empty())
+    {
+        let text = "nothing is left to compare: --only, --skip and --class must leave the baseline and what is held against it";
         return Err(Failure::Usage(text.to_owned()));
     }
     let lints = lints::of(&workspace.loaded, &args.folder);
@@ -157,6 +166,7 @@ fn unequal(lint: &Lint) -> Option<String> {
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     earlier: Option<&'a Earlier>,
+    class: Option<&'a str>,
     with_invalid: bool,
     see: f64,
 }
@@ -164,7 +174,7 @@ struct Asked<'a> {
 /// What the plan declares, answered: for `run --gate`.
 pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store) -> Result<Option<Comparison>, Failure> {
     let declared = of_plan(plan);
-    let asked = Asked { earlier: None, with_invalid: false, see: 0.05 };
+    let asked = Asked { earlier: None, class: None, with_invalid: false, see: 0.05 };
     let every = vec![true; expansion.runs.len()];
     if declared.is_empty() {
         return Ok(None);
@@ -186,7 +196,8 @@ fn compare(
     }
     let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
     let regressions = tests.filter(|test| test.outcome == Outcome::Worse).count() as u32;
-    Ok(Comparison { plan: plan.name.clone(), see: asked.see, regressions, families })
+    let class = asked.class.map(str::to_owned);
+    Ok(Comparison { plan: plan.name.clone(), class, see: asked.see, regressions, families })
 }
 
 /// One declaration, answered.
@@ -211,7 +222,7 @@ fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
         let key = name.to_string();
         let side = |side: usize| {
             let readings = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref()?)));
-            readings.filter_map(|(repeat, run)| Some((repeat, run.readings.get(&key)?))).collect()
+            readings.filter_map(|(repeat, run)| Some((repeat, run.reading(asked.class, &key)?))).collect()
         };
         Test::new(name, &Sides { baseline: side(0), arm: side(1) })
     });

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::comparison::{Reading, all_names, read};
+use crate::analysis::comparison::{Reading, all_names, read, read_class};
 use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, RunSpec};
-use crate::plan::Plan;
+use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 
@@ -74,15 +74,19 @@ pub struct Sample {
     pub circumstances: BTreeMap<String, String>,
     /// Every metric of it, by name.
     pub readings: BTreeMap<String, Reading>,
+    /// The same of each class of a mix.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<String, BTreeMap<String, Reading>>,
 }
 
 impl Sample {
     fn of(record: &RunRecord, answered: &Answered) -> Sample {
         let verdict = &answered.verdict;
-        let readings = all_names()
-            .into_iter()
-            .map(|name| (name.to_string(), read(name, &answered.metrics, &answered.plan_metrics)))
-            .collect();
+        let every = |of: &dyn Fn(MetricName) -> Reading| -> BTreeMap<String, Reading> {
+            all_names().into_iter().map(|name| (name.to_string(), of(name))).collect()
+        };
+        let classes =
+            answered.classes.iter().map(|one| (one.class.clone(), every(&|name| read_class(name, &one.metrics))));
         Sample {
             id: record.id.clone(),
             names: Names::of(&answered.labels),
@@ -90,8 +94,14 @@ impl Sample {
             suspect: (verdict.state == State::Suspect).then(|| verdict.to_string()),
             sent: record.generator_digest.clone(),
             circumstances: circumstances(&record.spec, &record.environment),
-            readings,
+            readings: every(&|name| read(name, &answered.metrics, &answered.plan_metrics)),
+            classes: classes.collect(),
         }
+    }
+
+    /// A metric of it, or of one of its classes, by name; none for a class that it does not have.
+    pub fn reading(&self, class: Option<&str>, name: &str) -> Option<&Reading> {
+        class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
     /// The result of a planned run; none where it is not measured.

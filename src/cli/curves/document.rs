@@ -19,6 +19,9 @@ pub struct Document {
     plan: String,
     /// How many of the plan's runs that were asked about have no result yet.
     missing: usize,
+    /// The class of mixes whose requests alone the figures, knees and fronts are of; null: all requests. Saturation and objective are
+    /// of all requests in any case.
+    class: Option<String>,
     /// The curves, each where its first run stands in the plan.
     curves: Vec<OneCurve>,
 }
@@ -196,10 +199,15 @@ fn figure_name(reading: &curve::Reading) -> String {
 
 impl Document {
     /// The answer on what was read.
-    pub fn of(readings: &Readings, curves: &[Curve]) -> Document {
+    pub fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
         let fronts = on_fronts(curves);
         let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
-        Document { plan: readings.plan.name.clone(), missing: readings.missing, curves }
+        Document {
+            plan: readings.plan.name.clone(),
+            missing: readings.missing,
+            class: class.map(str::to_owned),
+            curves,
+        }
     }
 }
 

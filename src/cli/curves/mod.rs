@@ -5,8 +5,10 @@ mod document;
 use clap::Args;
 
 use crate::analysis::curve::{self, Curve};
+use crate::report::format::{fill, plain};
 use crate::report::{curves as page, fronts};
 
+use super::class::OneClass;
 use super::readings::{Asked, Readings};
 use super::{Exit, Failure, TextOrJson, output};
 use document::Document;
@@ -18,22 +20,43 @@ pub use document::{Bracket, Series, schema_text};
 pub struct CurvesArgs {
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    class: OneClass,
 }
 
 /// Shows the curves of a plan.
 pub fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
-    let points = readings.points();
+    args.class.check(readings.classes())?;
+    let class = args.class.name.as_deref();
+    let points = class.map_or_else(|| readings.points(), |class| readings.points_of(class));
     let curves = curve::curves(&points, args.asked.include_invalid);
     match args.asked.format {
-        TextOrJson::Text => text(&readings, &curves)?,
-        TextOrJson::Json => output::json(&Document::of(&readings, &curves))?,
+        TextOrJson::Text => {
+            text(&readings, &curves, class.map(|class| of_class(class, readings.runs.len() - points.len())))?
+        }
+        TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
     Ok(Exit::Done)
 }
 
-fn text(readings: &Readings, curves: &[Curve]) -> Result<(), Failure> {
-    let mut out = page(curves);
+/// What is said above the curves of one class; `without` runs do not have it.
+fn of_class(class: &str, without: usize) -> String {
+    let class = plain(class);
+    let without = match without {
+        0 => String::new(),
+        1 => format!(" 1 run has no class {class} and is left out."),
+        count => format!(" {count} runs have no class {class} and are left out."),
+    };
+    let text = format!(
+        "class {class}: the figures are of its requests alone, at loads of the whole mix; the objective is of all requests.{without}"
+    );
+    fill("", 0, &text)
+}
+
+fn text(readings: &Readings, curves: &[Curve], above: Option<String>) -> Result<(), Failure> {
+    let mut out = above.unwrap_or_default();
+    out.push_str(&page(curves));
     out.push_str(&fronts(curves));
     let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
     if let Some(said) = readings.said_of_missing(left_out) {

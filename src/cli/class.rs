@@ -1,0 +1,34 @@
+//! `--class NAME`: one class of mixes alone, in the runs of the whole mix.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+
+use super::Failure;
+
+/// Which class.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OneClass {
+    /// Only the requests of this class of mixes, in the same runs: the name of one of their scenarios
+    #[arg(long = "class", value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+impl OneClass {
+    /// Refuses a class that none of `classes`, those of all runs, is.
+    pub fn check<'a>(&self, classes: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+        let Some(name) = &self.name else { return Ok(()) };
+        let known: BTreeSet<&str> = classes.collect();
+        if known.contains(name.as_str()) {
+            return Ok(());
+        }
+        let quoted: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
+        Err(Failure::Usage(match known.is_empty() {
+            true => format!(
+                "--class {name}: there are no classes, for no run is of a mix; write a scenario like mixed: {{ mix: [{{ scenario: \
+                 chat, share: 0.8 }}, {{ scenario: code, share: 0.2 }}] }}"
+            ),
+            false => format!("--class {name}: there is no such class; there are {}", quoted.join(", ")),
+        }))
+    }
+}
