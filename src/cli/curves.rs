@@ -66,7 +66,7 @@ fn rung(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> Value {
                 Some(Value::Array(parts)) => [parts[0].clone(), parts[1].clone(), parts[2].clone()],
                 _ => [Value::Null, Value::Null, Value::Null],
             };
-            json!({ "value": figure.value, "low": low, "high": high, "interval": kind })
+            json!({ "value": figure.value, "low": low, "high": high, "interval": kind, "few_samples": figure.few_samples })
         });
         (format!("{}{unit}", reading.name), value.unwrap_or(Value::Null))
     };

@@ -2,10 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Curve, FRONTS, Front, Rung, groups, on_fronts};
+use crate::analysis::curve::{Curve, FRONTS, Front, Reading, Rung, groups, on_fronts};
 
-use super::curves::{differ, title};
-use super::format::{self, digits};
+use super::curves::{FEW, differ, marked, title};
+use super::format;
 
 /// The fronts as tables, for each model and scenario that has two rungs or more.
 pub fn fronts(curves: &[Curve]) -> String {
@@ -40,18 +40,22 @@ fn one(curves: &[Curve], group: &[usize], on: &[Vec<[bool; 2]>], (which, front):
         .collect();
     lines.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
     let beaten = known - lines.len();
-    for ([first, second], at, rung) in lines {
+    let figures = |rung: &Rung| front.of.map(|name| rung.figure(Reading::named(name)?));
+    let few = lines.iter().flat_map(|(_, _, rung)| figures(rung)).flatten().any(|figure| figure.few_samples);
+    for (_, at, rung) in lines {
         let curve = &curves[at];
         let load = format!("{} {}", curve.axis.name(), rung.load);
         let name = title(&curve.series, models, sweeps);
-        table.add_row([Cell::new(name), Cell::new(load), right(digits(first)), right(digits(second))]);
+        let [first, second] = figures(rung).map(|figure| figure.as_ref().map_or("n/a".to_owned(), marked));
+        table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
     let absent = all().count() - known;
     let note = match absent {
         0 => format!("{beaten} beaten in both"),
         absent => format!("{beaten} beaten in both; {absent} without one of the figures"),
     };
-    format!("\nPareto front: {} ({note})\n\n{}\n", front.title, format::text(table, 2, &[0]))
+    let mark = if few { format!("{FEW}\n") } else { String::new() };
+    format!("\nPareto front: {} ({note})\n\n{}{mark}\n", front.title, format::text(table, 2, &[0]))
 }
 
 /// The heading of a figure.
