@@ -220,6 +220,16 @@ pub enum Scope {
     Plan,
 }
 
+impl Column {
+    /// The metric's key and the percentile, where the column holds one.
+    pub fn percentile(&self) -> Option<(&'static str, Percentile)> {
+        match self.field {
+            Field::Of(percentile) => Some((METRICS[self.metric].key, percentile)),
+            _ => None,
+        }
+    }
+}
+
 /// The columns of every metric, in the table's order.
 pub fn columns(scope: Scope) -> Vec<Column> {
     let mut columns = Vec::new();

@@ -134,9 +134,10 @@ pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
 fn latency(name: &str, summary: &Summary) -> Option<String> {
     let median = value(summary.percentile(Percentile::P50).value()?);
     let highest = summary.highest().filter(|highest| *highest != Percentile::P50);
-    let tail = highest.and_then(|highest| Some((quantile::name(highest), summary.percentile(highest).value()?)));
-    let tail = tail.map(|(name, tail)| format!(", {name} {}", value(tail))).unwrap_or_default();
-    Some(format!("{name} p50 {median}{tail} ms"))
+    let tail = highest.map(|highest| (quantile::name(highest), summary.percentile(highest)));
+    let few = if tail.is_some_and(|(_, tail)| tail.few_samples()) { " (few samples)" } else { "" };
+    let tail = tail.and_then(|(name, tail)| Some(format!(", {name} {}", value(tail.value()?)))).unwrap_or_default();
+    Some(format!("{name} p50 {median}{tail} ms{few}"))
 }
 
 /// What a table of results holds.
@@ -248,4 +249,18 @@ pub fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a Planne
     let mut sorted = runs.to_vec();
     sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
     sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_of_few_requests_says_so() {
+        let line = |n: u32| latency("TTFT", &Summary::of((1..=n).map(f64::from).collect(), 0, None));
+        assert_eq!(line(5), None);
+        assert_eq!(line(367).as_deref(), Some("TTFT p50 184, p95 349 ms"));
+        assert_eq!(line(999).as_deref(), Some("TTFT p50 500, p99 989 ms (few samples)"));
+        assert_eq!(line(1_000).as_deref(), Some("TTFT p50 500, p99 990 ms"));
+    }
 }

@@ -6,7 +6,7 @@ use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet};
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 14] = [
+pub const BRIEF: [&str; 15] = [
     "sweep",
     "endpoint",
     "model",
@@ -21,6 +21,7 @@ pub const BRIEF: [&str; 14] = [
     "tpot_p50_ms",
     "e2e_p99_ms",
     "objective",
+    "few_samples",
 ];
 
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
@@ -53,6 +54,11 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+        ),
+        text(
+            "few_samples",
+            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 values), separated \
+             by spaces. Null: none.",
         ),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
@@ -107,6 +113,8 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         let value = series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
         Cell::from(value)
     }));
+    let is_few = |reading: &&Reading| rung.figure(reading).is_some_and(|figure| figure.few_samples);
+    let few: Vec<&str> = FIGURES.iter().filter(is_few).map(|reading| reading.name).collect();
     cells.extend([
         Cell::from(curve.axis.name()),
         Cell::from(rung.load),
@@ -116,6 +124,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         rung.answer().map(|answer| answer.name().to_owned()).into(),
         Cell::Bool(on[0]),
         Cell::Bool(on[1]),
+        (!few.is_empty()).then(|| few.join(" ")).into(),
     ]);
     for reading in &FIGURES {
         let figure = rung.figure(reading);

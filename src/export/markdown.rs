@@ -2,7 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::{Cell, Format, Sheet};
+use crate::analysis::metric::{self, Scope};
+use crate::analysis::quantile;
+use crate::plan::Percentile;
+
+use super::{Cell, Format, Kind, Sheet};
 
 /// A table that reads well as text too.
 pub struct Markdown;
@@ -11,7 +15,9 @@ impl Format for Markdown {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let header: Vec<String> = sheet.columns.iter().map(|column| escaped(&column.name)).collect();
         let cells: Vec<Vec<Cell>> = sheet.rows.collect();
-        let numeric = |index: usize| !cells.iter().any(|row| matches!(row[index], Cell::Text(_)));
+        let is_number = |kind: Kind| matches!(kind, Kind::Int | Kind::Float);
+        let texts = |index: usize| cells.iter().any(|row| matches!(row[index], Cell::Text(_)));
+        let numeric = |index: usize| is_number(sheet.columns[index].kind) || !texts(index);
         let numeric: Vec<bool> = (0..header.len()).map(|index| numeric(index) && !cells.is_empty()).collect();
         let rows: Vec<Vec<String>> = cells.iter().map(|row| row.iter().map(text).collect()).collect();
         let lengths =
@@ -22,8 +28,43 @@ impl Format for Markdown {
             if *numeric { format!("{}:", "-".repeat(width - 1)) } else { "-".repeat(*width) }
         };
         line(out, &widths.iter().zip(&numeric).map(rule).collect::<Vec<_>>(), &widths, &numeric)?;
-        rows.iter().try_for_each(|row| line(out, row, &widths, &numeric))
+        rows.iter().try_for_each(|row| line(out, row, &widths, &numeric))?;
+        let is_marked =
+            |row: &Vec<String>| row.iter().zip(&numeric).any(|(cell, numeric)| *numeric && cell.ends_with(MARK));
+        if rows.iter().any(is_marked) { writeln!(out, "\n{LEGEND}") } else { Ok(()) }
     }
+}
+
+/// Behind a percentile of few samples. A space or the end follows, so it begins no emphasis.
+const MARK: char = '*';
+const LEGEND: &str = r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)";
+
+/// The table with what its columns `…_n` say of its percentiles: a mark where samples are few, n where there are too few.
+pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {
+    let place = |name: &str| sheet.columns.iter().position(|column| column.name == name);
+    let of_metrics = metric::columns(Scope::Plan);
+    let percentiles: Vec<(usize, usize, Percentile)> = of_metrics
+        .iter()
+        .filter_map(|column| {
+            let (key, percentile) = column.percentile()?;
+            Some((place(&column.name)?, place(&format!("{key}_n"))?, percentile))
+        })
+        .collect();
+    let mark = move |mut row: Vec<Cell>| {
+        for (at, n, percentile) in &percentiles {
+            let Cell::Int(n) = row[*n] else { continue };
+            let need = quantile::need(*percentile) as i64;
+            row[*at] = match &row[*at] {
+                Cell::Float(value) if n < quantile::unmarked_from(*percentile) as i64 => {
+                    Cell::from(format!("{}{MARK}", rounded(*value)))
+                }
+                Cell::Null if 0 < n && n < need => Cell::from(format!("n/a (n={n} of {need})")),
+                other => other.clone(),
+            };
+        }
+        row
+    };
+    Sheet { columns: sheet.columns, rows: Box::new(sheet.rows.map(mark)) }
 }
 
 fn line(out: &mut (dyn Write + Send), cells: &[String], widths: &[usize], numeric: &[bool]) -> io::Result<()> {

@@ -17,7 +17,7 @@ mod xlsx;
 
 pub use csv::Csv;
 pub use json::Json;
-pub use markdown::Markdown;
+pub use markdown::{Markdown, marked};
 pub use parquet::Parquet;
 pub use sheet::{Cell, Column, Format, Kind, Sheet, Text, fits, matching};
 pub use wide::{NoPivot, wide};

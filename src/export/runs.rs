@@ -154,7 +154,7 @@ pub(super) mod tests {
     use super::*;
     use crate::analysis::synthetic::{Run, measured, verdict};
     use crate::export::sheet::tests::written;
-    use crate::export::{Csv, Markdown};
+    use crate::export::{Csv, Markdown, marked};
     use crate::plan::Validity;
 
     /// A closed and an open run, the second with an axis of its own.
@@ -212,11 +212,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_brief_table_is_for_people() {
-        insta::assert_snapshot!(written(&Markdown, all(&runs()).select(&BRIEF)), @r#"
-        | sweep | endpoint | model | scenario | batch_size |   qps | repeat | requests | ttft_p50_ms | ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
-        | ----- | -------- | ----- | -------- | ---------: | ----: | -----: | -------: | ----------: | ----------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
-        | load  | mock     | m     | B1       |          8 |   n/a |      0 |      999 |       20.08 |       20.96 |       4.001 |      80.06 |                           1600 |           n/a | valid   |
-        | load  | mock     | m     | B1       |        n/a | 20.00 |      0 |      215 |       20.04 |         n/a |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
+        insta::assert_snapshot!(written(&Markdown, marked(all(&runs())).select(&BRIEF)), @r#"
+        | sweep | endpoint | model | scenario | batch_size |   qps | repeat | requests | ttft_p50_ms |        ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
+        | ----- | -------- | ----- | -------- | ---------: | ----: | -----: | -------: | ----------: | -----------------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
+        | load  | mock     | m     | B1       |          8 |   n/a |      0 |      999 |       20.08 |             20.96* |       4.001 |      80.06 |                           1600 |           n/a | valid   |
+        | load  | mock     | m     | B1       |        n/a | 20.00 |      0 |      215 |       20.04 | n/a (n=215 of 368) |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
+
+        \* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)
         "#);
     }
 

@@ -3,8 +3,9 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
+use crate::analysis::quantile;
 use crate::expand::LoadEngine;
-use crate::plan::Connections;
+use crate::plan::{Connections, Percentile};
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Loaded, Measured, Searched};
 use crate::sweep::event::load_name;
 
@@ -38,7 +39,7 @@ pub fn text(calibration: &Calibration) -> String {
 const LEGEND: &str = "
 errors: what the rows say − what the mock's log says; mean with its sign, the others its size
 late: how long after it was due a request reached the mock; mock late: how much later than told it
-wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368)
+wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368); *: p99 of fewer than 1000
 
 ";
 
@@ -59,11 +60,18 @@ fn figures(loads: &[Measured]) -> String {
             column(&|spread| spread.n.to_string()),
             column(&|spread| number(spread.mean_ms)),
             column(&|spread| number(spread.p50_ms)),
-            column(&|spread| number(spread.p99_ms)),
+            column(&|spread| {
+                spread.p99_ms.map_or("n/a".to_owned(), |p99| format!("{}{}", digits(p99), few(spread, "*")))
+            }),
             column(&|spread| number(spread.max_ms)),
         ]);
     }
     format::text(table, 1, &[])
+}
+
+/// The mark of a p99 of few samples, where it is one.
+fn few<'m>(spread: &Spread, mark: &'m str) -> &'m str {
+    if spread.n < quantile::unmarked_from(Percentile::P99) { mark } else { "" }
 }
 
 /// The load, how hard it was, what it cost, who stamped, whether it held.
@@ -203,7 +211,7 @@ fn covered_by(run: &Loaded) -> String {
 fn quote(calibration: &Calibration, measured: &Measured) -> String {
     let spread = &measured.errors.ttft;
     let error = match (spread.p99_ms, spread.max_ms) {
-        (Some(p99), _) => format!("TTFT error p99 {} ms", digits(p99)),
+        (Some(p99), _) => format!("TTFT error p99 {} ms{}", digits(p99), few(spread, " (few samples)")),
         (None, Some(max)) => format!("TTFT error at most {} ms (n={})", digits(max), spread.n),
         (None, None) => "TTFT error not measured".to_owned(),
     };

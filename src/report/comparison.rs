@@ -2,11 +2,12 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 
-use crate::analysis::comparison::{CellAnswer, Change, Comparison, Family, LeftOut, Outcome, Test};
+use crate::analysis::comparison::{CellAnswer, Change, Comparison, Family, LeftOut, Mean, Outcome, Test};
 use crate::analysis::paired::power;
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
 
+use super::curves::FEW;
 use super::format::{self, digits, fill, plain};
 
 /// Names of arms up to this length stand in one line.
@@ -27,6 +28,9 @@ pub fn text(comparison: &Comparison) -> String {
             out.push_str(&table(family, cell));
         }
     }
+    if few_samples(comparison) {
+        out.push_str(&format!("\n{FEW}\n"));
+    }
     out.push_str(&format!("\n{}\n", conclusion(comparison)));
     hidden(comparison).iter().for_each(|hint| out.push_str(&fill("", 2, hint)));
     out
@@ -46,6 +50,13 @@ fn hidden(comparison: &Comparison) -> Option<String> {
             power::LEVEL * 100.0
         )
     })
+}
+
+/// Whether a mean carries the mark.
+fn few_samples(comparison: &Comparison) -> bool {
+    let cells = comparison.families.iter().flat_map(|family| &family.cells);
+    let means = cells.flat_map(|cell| &cell.tests).flat_map(|test| [&test.baseline, &test.arm]);
+    means.flatten().any(|mean| mean.few_samples)
 }
 
 /// `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them (Holm)`.
@@ -138,8 +149,8 @@ fn named(test: &Test) -> String {
 
 /// Both means, the change with its interval, p and adjusted p.
 fn numbers(test: &Test) -> [String; 5] {
-    let mean =
-        |mean: &Option<crate::analysis::comparison::Mean>| mean.as_ref().map_or("n/a".to_owned(), |m| digits(m.value));
+    let of = |mean: &Mean| format!("{}{}", digits(mean.value), if mean.few_samples { "*" } else { "" });
+    let mean = |mean: &Option<Mean>| mean.as_ref().map_or("n/a".to_owned(), of);
     let change = test.change.as_ref().map_or("n/a".to_owned(), changed);
     [mean(&test.baseline), mean(&test.arm), change, chance(test.p), chance(test.p_adjusted)]
 }
@@ -210,6 +221,9 @@ pub fn markdown(comparison: &Comparison) -> String {
                 out.push_str(&format!("| {} | {cells} | {mark}{words}{mark} |\n", escaped(&named(test))));
             }
         }
+    }
+    if few_samples(comparison) {
+        out.push_str(&format!("\n\\{FEW}\n"));
     }
     out
 }
@@ -291,6 +305,17 @@ mod tests {
         let text = text(&some());
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn means_of_few_samples_are_marked() {
+        let mut some = some();
+        assert!(!text(&some).contains('*') && !markdown(&some).contains("few samples"));
+        some.families[0].cells[0].tests[0].arm.as_mut().expect("a mean").few_samples = true;
+        for shown in [text(&some), markdown(&some)] {
+            assert!(shown.contains("788*") && shown.contains("* from few samples"), "{shown}");
+            assert!(!shown.contains("812*"), "{shown}");
+        }
     }
 
     #[test]

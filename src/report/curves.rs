@@ -3,7 +3,9 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Knee, Reading, Rung, Series};
+use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
+use crate::plan::Percentile;
 
 use super::format::{self, digits, plain};
 
@@ -31,6 +33,7 @@ pub fn curves(curves: &[Curve]) -> String {
     }
     if !curves.is_empty() {
         out.push_str(&legend(curves));
+        out.push_str(&of_few(curves));
     }
     out
 }
@@ -73,15 +76,41 @@ fn count(rung: &Rung) -> String {
 }
 
 fn figure(rung: &Rung, name: &str) -> String {
-    let found = Reading::named(name).and_then(|reading| rung.figure(reading));
-    match found {
-        None => "n/a".to_owned(),
-        Some(Figure { value, ends: None }) => digits(value),
-        Some(Figure { value, ends: Some(ends) }) => {
-            format!("{}\n{}–{}", digits(value), digits(ends.low), digits(ends.high))
+    let Some(reading) = Reading::named(name) else { return "n/a".to_owned() };
+    match rung.figure(reading) {
+        None => rung.too_few(reading).map_or("n/a".to_owned(), |n| format!("n/a\nn={n}")),
+        Some(figure) => {
+            let ends = figure.ends.map(|ends| format!("\n{}–{}", digits(ends.low), digits(ends.high)));
+            format!("{}{}", marked(&figure), ends.unwrap_or_default())
         }
     }
 }
+
+/// The value, with `*` where samples are few.
+pub(super) fn marked(figure: &Figure) -> String {
+    format!("{}{}", digits(figure.value), if figure.few_samples { "*" } else { "" })
+}
+
+/// What is to be known of percentiles of few requests, where there are any.
+fn of_few(curves: &[Curve]) -> String {
+    let shown = || {
+        curves
+            .iter()
+            .flat_map(|curve| &curve.rungs)
+            .flat_map(|rung| SHOWN.iter().filter_map(move |(name, _)| Some((rung, Reading::named(name)?))))
+    };
+    let few = shown().any(|(rung, reading)| rung.figure(reading).is_some_and(|figure| figure.few_samples));
+    let none = shown().any(|(rung, reading)| rung.figure(reading).is_none() && rung.too_few(reading).is_some());
+    let [p50, p99] = [Percentile::P50, Percentile::P99].map(quantile::need);
+    let notes = [
+        few.then(|| FEW.to_owned()),
+        none.then(|| format!("n/a with n: so few requests in a run; p50 takes {p50}, p99 {p99}")),
+    ];
+    notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
+}
+
+/// What the mark says.
+pub(super) const FEW: &str = "* from few samples: the true value may lie well away from it";
 
 fn objective(rung: &Rung) -> String {
     let answer = rung.answer().map(Answer::name);
@@ -199,3 +228,7 @@ pub fn differ<'a>(all: impl Iterator<Item = &'a Series> + Clone) -> (bool, bool)
     let any = |other: fn(&Series, &Series) -> bool| first.is_some_and(|first| all.clone().any(|one| other(first, one)));
     (any(|a, b| a.model != b.model), any(|a, b| a.sweep != b.sweep))
 }
+
+#[cfg(test)]
+#[path = "curves_tests.rs"]
+mod tests;

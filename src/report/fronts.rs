@@ -2,10 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Curve, FRONTS, Front, Rung, alike, on_fronts};
+use crate::analysis::curve::{Curve, FRONTS, Front, Reading, Rung, alike, on_fronts};
 
-use super::curves::{differ, title};
-use super::format::{self, digits, plain};
+use super::curves::{FEW, differ, marked, title};
+use super::format::{self, plain};
 
 /// The fronts as tables, for each model and scenario that has two rungs or more.
 pub fn fronts(curves: &[Curve]) -> String {
@@ -57,11 +57,14 @@ fn one(
         .collect();
     lines.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
     let beaten = known - lines.len();
-    for ([first, second], at, rung) in lines {
+    let figures = |rung: &Rung| front.of.map(|name| rung.figure(Reading::named(name)?));
+    let few = lines.iter().flat_map(|(_, _, rung)| figures(rung)).flatten().any(|figure| figure.few_samples);
+    for (_, at, rung) in lines {
         let curve = &curves[at];
         let load = format!("{} {}", curve.axis.name(), rung.load);
         let name = title(&curve.series, models, sweeps);
-        table.add_row([Cell::new(name), Cell::new(load), right(digits(first)), right(digits(second))]);
+        let [first, second] = figures(rung).map(|figure| figure.as_ref().map_or("n/a".to_owned(), marked));
+        table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
     let saturated = all().filter(|(_, _, rung)| rung.is_saturated()).count();
     let absent = all().count() - known - saturated;
@@ -72,7 +75,8 @@ fn one(
         }
     }
     let head = format::fill("", 2, &format!("Pareto front: {of}{} ({note})", front.title));
-    format!("\n{head}\n{}\n", format::text(table, 2, &[0]))
+    let mark = if few { format!("{FEW}\n") } else { String::new() };
+    format!("\n{head}\n{}{mark}\n", format::text(table, 2, &[0]))
 }
 
 /// The heading of a figure.

@@ -1,5 +1,7 @@
 //! What a run saw of its own generator, in a few lines.
 
+use crate::analysis::quantile;
+use crate::plan::Percentile;
 use crate::rows::{Facts, MachineTime, Observed, Spread, ThreadTime};
 
 use super::format::{digits, fill, plain};
@@ -56,8 +58,17 @@ fn held(observed: &Observed, others: u64, machine: MachineTime) -> String {
 }
 
 fn spread(spread: &Spread) -> String {
-    let [p50, p99, max] = [spread.p50_ns, spread.p99_ns, spread.max_ns].map(|nanos| digits(nanos as f64 / 1e6));
-    format!("p50 {p50}, p99 {p99}, max {max} ms")
+    let at = |percentile: Percentile, nanos: u64| {
+        let (n, need) = (spread.count, quantile::need(percentile));
+        let few = if n < quantile::unmarked_from(percentile) { " (few samples)" } else { "" };
+        if n < need { format!("n/a (n={n} < {need})") } else { format!("{}{few}", millis(nanos)) }
+    };
+    let (p50, p99) = (at(Percentile::P50, spread.p50_ns), at(Percentile::P99, spread.p99_ns));
+    format!("p50 {p50}, p99 {p99}, max {} ms", millis(spread.max_ns))
+}
+
+fn millis(nanos: u64) -> String {
+    digits(nanos as f64 / 1e6)
 }
 
 fn writer(observed: &Observed) -> String {
@@ -89,6 +100,15 @@ mod tests {
           writer      at most 2 of 1024 batches waited
         ");
         assert_eq!(block(&Facts { observed: None, ..facts }), "");
+    }
+
+    #[test]
+    fn percentiles_of_few_delays_say_so() {
+        let of = |count| super::spread(&Spread { count, p50_ns: 1_000_000, p99_ns: 2_000_000, max_ns: 3_000_000 });
+        assert_eq!(of(5), "p50 n/a (n=5 < 6), p99 n/a (n=5 < 368), max 3.00 ms");
+        assert_eq!(of(367), "p50 1.00, p99 n/a (n=367 < 368), max 3.00 ms");
+        assert_eq!([of(368), of(999)], ["p50 1.00, p99 2.00 (few samples), max 3.00 ms"; 2]);
+        assert_eq!(of(1_000), "p50 1.00, p99 2.00, max 3.00 ms");
     }
 
     #[test]

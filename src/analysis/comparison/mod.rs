@@ -56,6 +56,8 @@ pub struct Mean {
     pub high: Option<f64>,
     /// What the interval rests on; null from one run.
     pub kind: Option<&'static str>,
+    /// Whether it is of a percentile that any of the runs has from few samples (p99 below 1 000 values, p99.9 below 100 000).
+    pub few_samples: bool,
 }
 
 /// The arm against the baseline.
@@ -224,15 +226,18 @@ impl Test {
             _ => None,
         };
         let spread = test.and_then(|_| bootstrap::interval(&pairs.differences));
-        let mean = |values: &[f64]| (!values.is_empty()).then(|| Mean::of(&over_runs(values, scale))).flatten();
+        let mean = |at: usize| {
+            let values = &pairs.values[at];
+            (!values.is_empty()).then(|| Mean::of(&over_runs(values, scale), pairs.few[at])).flatten()
+        };
         let ratio = scale == Scale::Log;
         Test {
             metric: name.to_string(),
             unit: metric.unit.symbol(),
             better: better(name.key),
             rounds: pairs.differences.len() as u32,
-            baseline: mean(&pairs.values[0]),
-            arm: mean(&pairs.values[1]),
+            baseline: mean(0),
+            arm: mean(1),
             change: test.map(|test| Change {
                 of: if ratio { "ratio" } else { "difference" },
                 value: scale.leave(test.mean),
@@ -256,13 +261,14 @@ impl Test {
 }
 
 impl Mean {
-    fn of(runs: &OverRuns) -> Option<Mean> {
+    fn of(runs: &OverRuns, few_samples: bool) -> Option<Mean> {
         let end = |of: fn(&Ends) -> f64| runs.ends.as_ref().map(of);
         Some(Mean {
             value: runs.mean?,
             low: end(|ends| ends.low),
             high: end(|ends| ends.high),
             kind: runs.ends.map(|ends| ends.kind.name()),
+            few_samples,
         })
     }
 }
@@ -270,6 +276,8 @@ impl Mean {
 /// The rounds of which both arms have a value.
 struct Pairs {
     values: [Vec<f64>; 2],
+    /// Whether any of an arm's values is a percentile of few samples.
+    few: [bool; 2],
     /// Differences on the scale.
     differences: Vec<f64>,
     /// How many others there are that have none, and the first reason. They are not left out, nor are those below: a slow
@@ -281,7 +289,8 @@ struct Pairs {
 
 impl Pairs {
     fn of(sides: &Sides, scale: Scale) -> Pairs {
-        let mut pairs = Pairs { values: Default::default(), differences: Vec::new(), missing: None, failed: 0 };
+        let mut pairs =
+            Pairs { values: Default::default(), few: [false; 2], differences: Vec::new(), missing: None, failed: 0 };
         for (repeat, baseline) in &sides.baseline {
             let Some(arm) = sides.arm.get(repeat) else { continue };
             pairs.take(baseline, arm, scale);
@@ -290,17 +299,21 @@ impl Pairs {
     }
 
     fn take(&mut self, baseline: &Reading, arm: &Reading, scale: Scale) {
+        if let Some((a, b)) = baseline.number().zip(arm.number()) {
+            let Some((from, to)) = scale.enter(a).zip(scale.enter(b)) else {
+                return self.lacks("of a value of 0 there is no ratio");
+            };
+            self.differences.push(to - from);
+            for (side, (value, reading)) in [(a, baseline), (b, arm)].into_iter().enumerate() {
+                self.values[side].push(value);
+                self.few[side] |= matches!(reading, Reading::Few(_));
+            }
+            return;
+        }
         match (baseline, arm) {
-            (Reading::Known(a), Reading::Known(b)) => match scale.enter(*a).zip(scale.enter(*b)) {
-                Some((from, to)) => {
-                    self.values[0].push(*a);
-                    self.values[1].push(*b);
-                    self.differences.push(to - from);
-                }
-                None => self.lacks("of a value of 0 there is no ratio"),
-            },
             (Reading::Failed, _) | (_, Reading::Failed) => self.failed += 1,
             (Reading::Missing(why), _) | (_, Reading::Missing(why)) => self.lacks(why),
+            _ => {}
         }
     }
 

@@ -14,10 +14,22 @@ use crate::plan::{MetricName, Percentile};
 pub enum Reading {
     /// A number, in the metric's unit.
     Known(f64),
+    /// A number that is a percentile of few samples.
+    Few(f64),
     /// Its rank falls among failures: it is above all that was observed.
     Failed,
     /// There is none, for this reason.
     Missing(String),
+}
+
+impl Reading {
+    /// The number; none where it lies among failures or is missing.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Reading::Known(value) | Reading::Few(value) => Some(*value),
+            Reading::Failed | Reading::Missing(_) => None,
+        }
+    }
 }
 
 /// Which of two values of a metric is better.
@@ -128,6 +140,7 @@ pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
         Get::Scalar(get) => known(get(run)),
         Get::Plan(get) => known(get(plan)),
         Get::Summary(get) => match get(run).percentile(name.percentile.unwrap_or(Percentile::P50)) {
+            Estimate::Is { value: Value::Exact(value), few_samples: true, .. } => Reading::Few(value),
             Estimate::Is { value: Value::Exact(value), .. } => Reading::Known(value),
             Estimate::Is { .. } => Reading::Failed,
             Estimate::NotEnough { n: 0, .. } => Reading::Missing(format!("not known: {}", metric.null_when)),

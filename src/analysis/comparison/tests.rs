@@ -159,6 +159,43 @@ fn the_usual_metrics_of_open_loops_are_from_the_schedule() {
 }
 
 #[test]
+fn percentiles_of_few_requests_are_marked() {
+    let of = |requests: usize| {
+        let (mut records, facts) = crate::analysis::synthetic::Run { seconds: 12.0, ..Default::default() }.make();
+        let inside = |at: u64| (facts.windows.measure_start_ns..facts.windows.measure_end_ns).contains(&at);
+        records.retain(|record| inside(record.row.scheduled_ns));
+        records.truncate(requests);
+        let metrics = crate::analysis::synthetic::measured(&records, &facts);
+        let named = |name: &str| name.parse::<MetricName>().expect("a metric");
+        ["ttft_p50", "ttft_p99"].map(|name| read(named(name), &metrics, &crate::analysis::PlanMetrics::default()))
+    };
+    assert!(matches!(of(367), [Reading::Known(_), Reading::Missing(why)] if why == "n=367 < 368 requests"));
+    assert!(matches!(of(368), [Reading::Known(_), Reading::Few(_)]));
+    assert!(matches!(of(999), [Reading::Known(_), Reading::Few(_)]));
+    assert!(matches!(of(1_000), [Reading::Known(_), Reading::Known(_)]));
+}
+
+#[test]
+fn a_mean_of_few_samples_anywhere_is_marked() {
+    let baseline = [10.0, 10.1, 10.2].map(Reading::Known);
+    let mut arm = [10.3, 10.5, 10.4].map(Reading::Known);
+    let of = |arm: &[Reading]| {
+        let numbered = |side: &'_ [Reading]| -> BTreeMap<u32, Reading> { (0..).zip(side.iter().cloned()).collect() };
+        let (from, to) = (numbered(&baseline), numbered(arm));
+        let sides = Sides {
+            baseline: from.iter().map(|(at, one)| (*at, one)).collect(),
+            arm: to.iter().map(|(at, one)| (*at, one)).collect(),
+        };
+        let test = Test::new("ttft_p99".parse().expect("a metric"), &sides);
+        assert_eq!(test.rounds, 3);
+        [test.baseline, test.arm].map(|mean| mean.expect("a mean").few_samples)
+    };
+    assert_eq!(of(&arm), [false, false]);
+    arm[1] = Reading::Few(10.5);
+    assert_eq!(of(&arm), [false, true]);
+}
+
+#[test]
 fn every_metric_can_be_read_and_has_its_direction() {
     let (run, facts) = crate::analysis::synthetic::Run::default().make();
     let metrics = crate::analysis::synthetic::measured(&run, &facts);

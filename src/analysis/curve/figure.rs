@@ -4,6 +4,7 @@
 
 use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, Scale, over_runs};
+use crate::analysis::stats::Estimate;
 use crate::plan::Percentile;
 
 use super::Run;
@@ -65,6 +66,8 @@ pub struct Figure {
     pub value: f64,
     /// Its 95 % interval; none where there is none to be had.
     pub ends: Option<Ends>,
+    /// Whether it is a percentile of few samples, in any of the runs.
+    pub few_samples: bool,
 }
 
 impl Reading {
@@ -79,15 +82,16 @@ impl Reading {
     }
 
     /// Its value in one run and the interval within it.
-    fn read(&self, run: &Run) -> Option<(f64, Option<Ends>)> {
+    fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
+        let bare = |value| Figure { value, ends: None, few_samples: false };
         let summary = match metric.get {
-            Get::Scalar(get) => return Some((get(run.metrics)?, None)),
-            Get::Plan(get) => return Some((get(run.plan_metrics)?, None)),
-            Get::Count(get) => return Some((get(run.metrics) as f64, None)),
+            Get::Scalar(get) => return get(run.metrics).map(bare),
+            Get::Plan(get) => return get(run.plan_metrics).map(bare),
+            Get::Count(get) => return Some(bare(get(run.metrics) as f64)),
             Get::Summary(get) => get(run.metrics),
         };
-        let Some(percentile) = self.percentile else { return Some((summary.mean?, None)) };
+        let Some(percentile) = self.percentile else { return summary.mean.map(bare) };
         let estimate = summary.percentile(percentile);
         let kind = match metric.key {
             "itl" => IntervalKind::BootstrapOverRequests,
@@ -96,19 +100,34 @@ impl Reading {
         let ends = estimate
             .interval()
             .and_then(|interval| Some(Ends { low: interval.low.exact()?, high: interval.high.exact()?, kind }));
-        Some((estimate.exact()?, ends))
+        Some(Figure { value: estimate.exact()?, ends, few_samples: estimate.few_samples() })
+    }
+
+    /// How many values a run has, where they are too few for the percentile.
+    fn too_few(&self, run: &Run) -> Option<u64> {
+        let Get::Summary(get) = self.metric(run.labels.qps.is_some()).get else { return None };
+        match get(run.metrics).percentile(self.percentile?) {
+            Estimate::NotEnough { n, .. } => Some(n),
+            Estimate::Is { .. } => None,
+        }
     }
 }
 
 /// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have
 /// it would be of the better ones.
 pub(super) fn over(runs: &[Run], reading: &Reading) -> Option<Figure> {
-    let read: Vec<(f64, Option<Ends>)> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
-    if let [(value, ends)] = read[..] {
-        return Some(Figure { value, ends });
+    let read: Vec<Figure> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
+    if let [figure] = read[..] {
+        return Some(figure);
     }
     let metric = reading.metric(runs.first()?.labels.qps.is_some());
-    let values: Vec<f64> = read.iter().map(|(value, _)| *value).collect();
+    let values: Vec<f64> = read.iter().map(|figure| figure.value).collect();
     let over = over_runs(&values, Scale::of(metric));
-    Some(Figure { value: over.mean?, ends: over.ends })
+    let few_samples = read.iter().any(|figure| figure.few_samples);
+    Some(Figure { value: over.mean?, ends: over.ends, few_samples })
+}
+
+/// The fewest values that a run has, where they are too few for the percentile.
+pub(super) fn too_few(runs: &[Run], reading: &Reading) -> Option<u64> {
+    runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

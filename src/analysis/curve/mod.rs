@@ -196,6 +196,11 @@ impl<'a> Rung<'a> {
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 
+    /// How many values the run with the fewest has, where they are too few for a percentile.
+    pub fn too_few(&self, reading: &Reading) -> Option<u64> {
+        figure::too_few(&self.runs, reading)
+    }
+
     fn step(&self) -> Option<Step> {
         let mean = |of: fn(&Run) -> Option<f64>| -> Option<f64> {
             let values: Vec<f64> = self.runs.iter().map(of).collect::<Option<_>>()?;

@@ -200,8 +200,12 @@ fn ttft_tail_spikes(evident: &Evident) -> Finding {
             looked += 1;
             let spiked = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail);
             if let (Some((rung, m, t)), Some(before)) = (spiked, first.runs.first()) {
+                let is_few = |rung: &Rung| {
+                    Reading::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
+                };
+                let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
                 let text = format!(
-                    "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms",
+                    "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms{few}",
                     before.labels.endpoint,
                     at(curve, first),
                     at(curve, rung)

@@ -111,6 +111,8 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     spiked[1].metrics.ttft.percentiles[4] = raised.metrics.ttft.percentiles[4];
     let evidence = seen(among("ttft_tail_spikes", &spiked));
     assert!(evidence[0].text.contains("p99 from"), "{}", evidence[0].text);
+    // 750 requests at the lightest load.
+    assert!(evidence[0].text.ends_with("ms (few samples)"), "{}", evidence[0].text);
 }
 
 #[test]

@@ -93,6 +93,8 @@ struct Figure {
     /// What the interval rests on, like `order statistics of requests` (within one run) or `t over runs, log scale`; null
     /// where there is none.
     interval: Option<&'static str>,
+    /// Whether a percentile comes from few samples in one of the runs: p99 from fewer than 1 000, p99.9 from fewer than 100 000.
+    few_samples: bool,
 }
 
 /// The fronts of docs/CAPACITY.md.
@@ -249,9 +251,9 @@ impl OneRung {
 }
 
 impl From<curve::Figure> for Figure {
-    fn from(curve::Figure { value, ends }: curve::Figure) -> Figure {
+    fn from(curve::Figure { value, ends, few_samples }: curve::Figure) -> Figure {
         let [low, high] = [ends.map(|ends| ends.low), ends.map(|ends| ends.high)];
-        Figure { value, low, high, interval: ends.map(|ends| ends.kind.name()) }
+        Figure { value, low, high, interval: ends.map(|ends| ends.kind.name()), few_samples }
     }
 }
 

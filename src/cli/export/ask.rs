@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, curves, fits, matching, parts, wide};
+use crate::export::{Column, NoPivot, Sheet, curves, fits, marked, matching, parts, wide};
 
 use super::super::Failure;
 use super::source::Source;
@@ -64,6 +64,7 @@ impl Columns<'_> {
             return wide(source.rows(rows), self.patterns).map_err(|why| no_pivot(source, rows, why));
         }
         let table = source.table(rows);
+        let table = if self.brief { marked(table) } else { table };
         match (self.patterns, rows) {
             ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
             ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),

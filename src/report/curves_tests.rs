@@ -1,0 +1,64 @@
+//! Percentiles of few requests in curves and fronts: marked, or n/a with n.
+
+use super::super::fronts::fronts;
+use super::*;
+use crate::analysis::curve::{self, Run};
+use crate::analysis::synthetic::{Run as Server, measured, verdict};
+use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::plan::Validity;
+use crate::rows::RunLabels;
+
+/// A run of so many clients for so long, with its labels; 12.5 requests a second of each client.
+fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
+    let server = Server { batch_size: Some(batch), seconds, ..Server::default() };
+    let (records, facts) = server.make();
+    let labels = RunLabels {
+        run_id: format!("{batch:064}"),
+        endpoint: "demo".into(),
+        model: "m".into(),
+        scenario: "B1".into(),
+        batch_size: Some(batch),
+        ..RunLabels::default()
+    };
+    (labels, measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None))
+}
+
+/// The curve and its fronts as text.
+fn shown(loads: &[(u32, f64)]) -> [String; 2] {
+    let made: Vec<_> = loads.iter().map(|(batch, seconds)| made(*batch, *seconds)).collect();
+    let none = PlanMetrics::default();
+    let run = |(labels, metrics, verdict)| Run {
+        sweep: "s",
+        labels,
+        metrics,
+        plan_metrics: &none,
+        verdict,
+        slo: &[],
+        cost: None,
+        tokens: MeanTokens::default(),
+    };
+    let runs: Vec<Run> = made.iter().map(|(labels, metrics, verdict)| run((labels, metrics, verdict))).collect();
+    let found = curve::curves(&runs, false);
+    [curves(&found), fronts(&found)]
+}
+
+#[test]
+fn percentiles_of_few_requests_are_marked() {
+    // 200 requests, 600 and 1 200.
+    let [curve, front] = shown(&[(2, 8.0), (4, 12.0), (8, 12.0)]);
+    let line = |load: &str| curve.lines().position(|line| line.trim_start().starts_with(load)).expect(&curve);
+    let lines: Vec<&str> = curve.lines().collect();
+    assert!(lines[line("2 ")].contains("n/a") && lines[line("2 ") + 1].contains("n=2"), "{curve}");
+    assert_eq!(lines[line("4 ")].matches('*').count(), 2, "p99 of TTFT and of E2E: {curve}");
+    assert!(!lines[line("8 ")].contains('*'), "{curve}");
+    assert!(curve.contains("* from few samples") && curve.contains("p50 takes 6, p99 368"), "{curve}");
+    assert!(curve.lines().all(|line| line.chars().count() <= 100), "{curve}");
+    assert!(front.contains('*') && front.contains("* from few samples"), "{front}");
+}
+
+#[test]
+fn percentiles_of_many_requests_are_bare() {
+    let [curve, front] = shown(&[(4, 22.0), (8, 12.0)]);
+    assert!(!curve.contains('*') && !curve.contains("n="), "{curve}");
+    assert!(!front.contains('*'), "{front}");
+}
