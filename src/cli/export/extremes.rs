@@ -223,7 +223,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     let pulse = Pulse::of(run.rows(), facts);
     let detail = Detail { definitions: true, colour: false };
     let page = page(&line, facts, &row.plan_metrics, pulse.as_ref(), detail);
-    let wide = page.lines().find(|line| line.chars().count() > 100);
+    let wide = page.lines().find(|line| crate::report::format::width(line) > 100);
     prop_assert_eq!(wide, None);
     for text in [results(&lines, false), page] {
         prop_assert!(!text.contains("NaN") && !text.contains("inf "), "{}", text);
