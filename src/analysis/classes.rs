@@ -3,6 +3,7 @@
 use crate::rows::{Facts, Only, Replay};
 
 use super::gaps::{Events, Gaps};
+use super::goodput::{GoodputMetrics, Thresholds, goodput};
 use super::measure::{RunMetrics, measure};
 
 /// One class of a mix.
@@ -13,12 +14,15 @@ pub struct OfClass {
     /// Its metrics, each by the definition of the run's over the requests of the class. What follows from the batch size
     /// is absent: how many of its places a class has changes from moment to moment.
     pub metrics: RunMetrics,
+    /// The goodput of its requests under the thresholds; null without any.
+    pub goodput: Option<GoodputMetrics>,
 }
 
-/// Measures each of `names` in a run.
+/// Measures each of `names` in a run, under `thresholds` of single requests.
 pub fn classes<R: Replay + ?Sized>(
     run: &R,
     facts: &Facts,
+    thresholds: &Thresholds,
     names: impl IntoIterator<Item = String>,
 ) -> Result<Vec<OfClass>, R::Error> {
     let facts = Facts { batch_size: None, ..facts.clone() };
@@ -28,7 +32,8 @@ pub fn classes<R: Replay + ?Sized>(
         let events = Events::of(&own, &facts, &[])?;
         let gaps = Gaps::of(&own, &facts, &events)?;
         let metrics = measure(own.rows(), (&events, &gaps), &facts);
-        Ok(OfClass { class, metrics })
+        let goodput = goodput(own.rows(), &facts, thresholds);
+        Ok(OfClass { class, metrics, goodput })
     });
     measured.collect()
 }

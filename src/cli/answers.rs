@@ -69,21 +69,25 @@ pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<An
     let limit = slo.and_then(|slo| slo.cost_per_million);
     let cost = limit.map(|limit| slo::cost(plan_metrics.cost_per_million_output_tokens, limit.to_f64()));
     let slo = slo.map_or_else(Vec::new, |slo| slo::test(rows, (&events, &gaps), facts, slo));
-    let classes = classes(&run, facts, record.spec.mix.iter().map(|class| class.name.to_string()))?;
+    let thresholds = plan.map_or_else(Thresholds::default, thresholds);
+    let classes = classes(&run, facts, &thresholds, record.spec.mix.iter().map(|class| class.name.to_string()))?;
     let tokens = MeanTokens::of(rows, facts);
     let pulse = Pulse::of(rows, facts);
     let labels = record.labels();
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
+fn thresholds(plan: &Plan) -> Thresholds {
+    Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref())
+}
+
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
-    let thresholds = Thresholds::of(plan.goodput.as_ref(), plan.slo.as_ref());
     let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
     let price = hardware.and_then(Hardware::cost_per_hour);
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,
-        goodput: goodput(rows, &record.facts, &thresholds),
+        goodput: goodput(rows, &record.facts, &thresholds(plan)),
         cost_per_million_output_tokens: price.and_then(|price| cost_per_million_output_tokens(throughput, price)),
         tokens_per_unit_of_money: price.and_then(|price| tokens_per_unit_of_money(throughput, price)),
     }

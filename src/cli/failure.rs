@@ -1,10 +1,12 @@
 //! Errors of every stage as text and exit code. The one list of exit codes.
 
+use std::path::Path;
+
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
-use crate::store::StoreError;
+use crate::store::{State, Store, StoreError};
 
-use super::{Colour, output};
+use super::{Colour, output, typed_results};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +84,9 @@ impl Failure {
         output::complain(&match self {
             Failure::Plan(errors) => errors.render(colour.on(&std::io::stderr())),
             Failure::Usage(text) => format!("error: {text}"),
-            Failure::Store(error) => format!("error: {}", chain(error)),
+            Failure::Store(error) => {
+                format!("error: {}{}", chain(error), error.damaged_file().map(mended_by).unwrap_or_default())
+            }
             Failure::Unexpected(error) => format!("error: {error:#}"),
         });
         self.exit()
@@ -96,6 +100,23 @@ impl Failure {
             Failure::Unexpected(_) => Exit::Unexpected,
         }
     }
+}
+
+/// What mends the run that a damaged file belongs to. A sweep looks at `run.json` and sizes only, so other damage needs to be
+/// forced, and only for that run.
+fn mended_by(file: &Path) -> String {
+    let run = file.parent().and_then(|dir| Some((dir.file_name()?.to_str()?, dir.parent()?)));
+    let Some((id, runs)) = run.filter(|(_, runs)| runs.file_name().is_some_and(|name| name == "runs")) else {
+        return String::new();
+    };
+    let results = runs.parent().unwrap_or(Path::new(""));
+    let folder = typed_results(results);
+    let is_hidden = matches!(Store::open(results).run(id), Ok(Some(listed)) if listed.state == State::Whole);
+    let forced = if is_hidden { format!(" --force --only \"id[:16] == '{id}'\"") } else { String::new() };
+    format!(
+        ": `sweepline run PLAN{folder}{forced}` measures this run again and no other that is whole; `sweepline \
+         verify{folder}` names every damaged file"
+    )
 }
 
 /// An error with its causes, where they are not in its own text already.

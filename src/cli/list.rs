@@ -1,5 +1,7 @@
 //! `sweepline list`: all runs of a results folder, and the attempts that became none.
 
+use std::io::IsTerminal;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::expand::RunSpec;
 
+use crate::report::format::{self, plain};
 use crate::report::grid::{grid, lines};
 use crate::store::{AttemptState, Listed, Moment, State, Store};
 use crate::sweep::event::load_name;
@@ -80,6 +83,7 @@ pub fn schema_text() -> String {
 
 /// Lists the results folder.
 pub fn run(args: ListArgs) -> Result<Exit, Failure> {
+    args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let runs = store.list()?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };
@@ -98,7 +102,11 @@ pub fn run(args: ListArgs) -> Result<Exit, Failure> {
             let attempts = failed.iter().map(|(attempt, reason)| Attempt { attempt, reason }).collect();
             output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts })?;
         }
-        TextOrJson::Text => output::print(&text(&args, &runs, &failed))?,
+        TextOrJson::Text => {
+            // What a program reads has a line for each run.
+            let fits = std::io::stdout().is_terminal();
+            output::print(&text(&args, &runs, &failed, fits))?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -126,34 +134,74 @@ fn said(state: &State) -> String {
     }
 }
 
-fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)]) -> String {
+/// What it shows; `fits` makes the table no wider than a terminal.
+fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)], fits: bool) -> String {
     if runs.is_empty() && failed.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
-    let mut table = grid(["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"]);
-    for run in runs {
-        let (id, state) = (run.id.clone(), said(&run.state));
-        table.add_row(match &run.record {
-            None => {
-                let mut cells: [String; 9] = Default::default();
-                (cells[0], cells[8]) = (id, state);
-                cells
-            }
-            Some(record) => [
-                id,
-                record.spec.endpoint.name.clone(),
-                record.spec.labels.model.to_string(),
-                record.spec.labels.scenario.to_string(),
-                load_name(&record.spec.load),
-                record.spec.connections.name().to_owned(),
-                record.spec.repeat.to_string(),
-                format!("{:.19}Z", record.ended.to_string()),
-                state,
-            ],
-        });
-    }
     // A header with nothing below it says nothing.
-    let mut lines = if runs.is_empty() { Vec::new() } else { lines(table) };
-    lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {reason}")));
+    let mut lines = if runs.is_empty() { Vec::new() } else { table(&runs.iter().map(row).collect::<Vec<_>>(), fits) };
+    lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {}", plain(reason))));
     lines.join("\n")
+}
+
+/// The cells of a run.
+fn row(run: &Listed) -> [String; 9] {
+    let (id, state) = (run.id.clone(), said(&run.state));
+    match &run.record {
+        None => {
+            let mut cells: [String; 9] = Default::default();
+            (cells[0], cells[8]) = (id, state);
+            cells
+        }
+        Some(record) => [
+            id,
+            plain(&record.spec.endpoint.name),
+            plain(&record.spec.labels.model),
+            plain(&record.spec.labels.scenario),
+            load_name(&record.spec.load),
+            record.spec.connections.name().to_owned(),
+            record.spec.repeat.to_string(),
+            format!("{:.19}Z", record.ended.to_string()),
+            state,
+        ],
+    }
+}
+
+/// The table's lines. Where it has to fit, long names take several.
+fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
+    const HEADER: [&str; 9] =
+        ["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"];
+    if !fits {
+        let mut table = grid(HEADER);
+        table.add_rows(rows);
+        return lines(table);
+    }
+    let mut table = format::table();
+    table.set_header(HEADER);
+    table.add_rows(rows);
+    format::text(table, 2, &[1, 2, 3, 4, 8]).lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str) -> [String; 9] {
+        let cells =
+            ["0ac56fc9ffa212c5", name, name, name, "20 qps (at most 8 in flight)", "per_request", "12", "", "whole"];
+        let mut row = cells.map(str::to_owned);
+        row[7] = "2026-11-22T10:42:24Z".to_owned();
+        row
+    }
+
+    #[test]
+    fn a_table_for_a_terminal_is_no_wider_than_others() {
+        let rows = [of("short"), of(&"a-very-long-name-".repeat(8))];
+        let fitting = table(&rows, true);
+        assert!(fitting.iter().all(|line| line.chars().count() <= 100), "{fitting:#?}");
+        assert!(fitting.iter().filter(|line| line.starts_with("0ac56fc9ffa212c5")).count() == 2, "{fitting:#?}");
+        // In a pipe a run is a line.
+        assert_eq!(table(&rows, false).len(), 3);
+    }
 }

@@ -136,6 +136,33 @@ pub struct Folder {
     pub results: PathBuf,
 }
 
+impl Folder {
+    /// Refuses a folder that is not there: nothing can be said of its runs.
+    pub fn must_exist(&self) -> Result<(), Failure> {
+        match self.results.try_exists() {
+            Ok(false) => {
+                let folder = self.results.display();
+                Err(Failure::Usage(format!("there is no results folder {folder}; --results DIR names another")))
+            }
+            // What may not be looked at is told when it is read.
+            Ok(true) | Err(_) => Ok(()),
+        }
+    }
+
+    /// It as one types it, with a blank before it; nothing where it is the default.
+    pub fn typed(&self) -> String {
+        typed_results(&self.results)
+    }
+}
+
+/// A results folder as one types it, with a blank before it; nothing where it is the default.
+fn typed_results(results: &std::path::Path) -> String {
+    match results.to_str() {
+        Some("results") => String::new(),
+        _ => format!(" --results {}", run::quoted(&results.to_string_lossy())),
+    }
+}
+
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Loudness {

@@ -339,11 +339,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
 /// Program, plan, and what is said of plan and results folder, as one types them.
 fn as_typed(args: &RunArgs) -> (String, String, String) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
-    let folder = match args.folder.results.to_str() {
-        Some("results") => String::new(),
-        _ => format!(" --results {}", quoted(&args.folder.results.to_string_lossy())),
-    };
-    (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &folder)
+    (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &args.folder.typed())
 }
 
 /// What the commands to type next depend on.

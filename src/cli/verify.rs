@@ -60,6 +60,7 @@ impl<'a> OneRun<'a> {
 
 /// Reads every file, says what is wrong, and exits 5 where anything is.
 pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
+    args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let reports = store.verify(|_| {})?;
     let bad = reports.iter().filter(|report| !report.is_whole()).count();
@@ -74,7 +75,7 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
             }
             let rest = if bad == 0 { "all whole".to_owned() } else { format!("{bad} damaged") };
             output::print(&format!("{} runs in {}: {rest}", reports.len(), args.folder.results.display()))?;
-            for line in remedies(&store, &reports)? {
+            for line in remedies(&store, &reports, &args.folder.typed())? {
                 output::print(&line)?;
             }
         }
@@ -84,7 +85,7 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
 }
 
 /// What to do about the damage: a sweep looks at `run.json` and sizes only, so other damage needs to be forced.
-fn remedies(store: &Store, reports: &[RunReport]) -> Result<Vec<String>, Failure> {
+fn remedies(store: &Store, reports: &[RunReport], folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
     let mut plain = 0;
@@ -95,11 +96,15 @@ fn remedies(store: &Store, reports: &[RunReport]) -> Result<Vec<String>, Failure
         }
     }
     if plain > 0 {
-        lines.push(format!("`sweepline run PLAN` does {plain} of them again, as their run.json or sizes are wrong"));
+        lines.push(format!(
+            "`sweepline run PLAN{folder}` does {plain} of them again, as their run.json or sizes are wrong"
+        ));
     }
     if !hidden.is_empty() {
         let (count, ids) = (hidden.len(), hidden.join(", "));
-        lines.push(format!("`sweepline run PLAN --force --only \"id[:16] in [{ids}]\"` does {count} of them again"));
+        lines.push(format!(
+            "`sweepline run PLAN{folder} --force --only \"id[:16] in [{ids}]\"` does {count} of them again"
+        ));
     }
     Ok(lines)
 }

@@ -1,6 +1,8 @@
 //! The table of curves: a row for each load of each curve, its figures over its repeats.
 
-use crate::analysis::curve::{Curve, FIGURES, Figure, Reading, Rung, on_fronts};
+use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Reading, Rung, on_fronts};
+use crate::analysis::metric::Get;
+use crate::analysis::quantile;
 
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet};
@@ -37,9 +39,9 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     ];
     let mut others = vec![
         text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
-        Column::new("load", Kind::Float, "The load."),
-        Column::new("runs", Kind::Int, "Runs that count."),
-        Column::new("left_out", Kind::Int, "Invalid runs, which do not."),
+        Column::new("load", Kind::Float, "The load.").label(),
+        Column::new("runs", Kind::Int, "Runs that the figures are of."),
+        Column::new("left_out", Kind::Int, "Invalid runs of the load: left out, not counted in any figure."),
         Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
         text(
             "objective",
@@ -48,12 +50,14 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
-            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator.",
+            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator. Null: \
+             the load lacks one of the two.",
         ),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
-            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E. Null: \
+             the load lacks one of the two.",
         ),
         text(
             "few_samples",
@@ -70,20 +74,41 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
 /// The four columns of a figure.
 fn of_figure(reading: &Reading) -> [Column; 4] {
     let metric = reading.metric(true);
-    let unit = metric.unit.suffix();
+    let suffix = metric.unit.suffix();
     let name = reading.name;
     let doc = format!(
-        "{}: of one run, or the mean over several (geometric for times, rates and money). Null: a run of the load does not \
-         have it.",
-        metric.definition
+        "{}. Of one run, or the mean over several (geometric for times, rates and money). Null: no run counts, or one of them \
+         does not have it.",
+        meaning(reading)
     );
-    let end = |end: &str, doc: &str| Column::new(format!("{name}_{end}{unit}"), Kind::Float, doc);
+    let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
+    let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
     [
-        Column::new(format!("{name}{unit}"), Kind::Float, doc),
+        number(format!("{name}{suffix}"), &doc),
         end("low", "Lower end of its 95 % interval. Null: it has none."),
         end("high", "Upper end of its 95 % interval. Null: it has none."),
         Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on. Null: it has none."),
     ]
+}
+
+/// What a figure is, and for latencies from when they are counted: a column of the same name in `runs` is always from the
+/// send.
+fn meaning(reading: &Reading) -> String {
+    let (open, closed) = (reading.metric(true), reading.metric(false));
+    let of = match (reading.percentile, open.get) {
+        (Some(percentile), _) => format!("{} of {}: ", quantile::name(percentile), closed.title),
+        (None, Get::Summary(_)) => format!("Mean {} of completed requests: ", closed.title),
+        (None, _) => return open.definition.to_owned(),
+    };
+    match closed.key {
+        key if key != open.key => format!(
+            "{of}in open loops from the schedule, {}; in closed loops {}. Beware: in `runs` the column of this name is from \
+             the send in both",
+            open.definition, closed.definition
+        ),
+        "user_throughput" => format!("{of}{}; the latency is from the send, in open loops too", open.definition),
+        _ => format!("{of}{}", open.definition),
+    }
 }
 
 /// All loads of all curves. `axes` are the further axes of any of the runs (`runs::axes`).
@@ -122,8 +147,9 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         Cell::from(rung.left_out.len() as u64),
         Cell::Bool(rung.is_saturated()),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        Cell::Bool(on[0]),
-        Cell::Bool(on[1]),
+        // What lacks a figure is neither on a front nor off it.
+        FRONTS[0].values(rung).map_or(Cell::Null, |_| Cell::Bool(on[0])),
+        FRONTS[1].values(rung).map_or(Cell::Null, |_| Cell::Bool(on[1])),
         (!few.is_empty()).then(|| few.join(" ")).into(),
     ]);
     for reading in &FIGURES {

@@ -1,13 +1,16 @@
 //! The table of token events: a row for each, with the gap before it.
 
-use crate::rows::{EventRow, RunLabels};
+use crate::rows::EventRow;
 
+use super::parts::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. Labels are those of the table of requests, which has a row for each `run_id` and `request`.
+/// The columns. Labels are those of the table of requests, which has a row for each
+/// `sweep`, `run_id` and `request`.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![
+        Column::new("sweep", Kind::Text, "Name of the sweep. Null: exported without a plan."),
         Column::new("run_id", Kind::Text, "The full RunId."),
         int("attempt", "Which attempt at the run this is, from 1."),
         int("request", "Number of the request in its run, from 0."),
@@ -19,18 +22,18 @@ pub fn columns() -> Vec<Column> {
 }
 
 /// All token events of runs, in the order given; requests without one have no row.
-pub fn sheet<'a, R>(runs: impl Iterator<Item = (RunLabels, R)> + 'a) -> Sheet<'a>
+pub fn sheet<'a, R>(runs: impl Iterator<Item = (Named, R)> + 'a) -> Sheet<'a>
 where
     R: Iterator<Item = EventRow> + 'a,
 {
-    let rows = runs.flat_map(|(labels, events)| {
-        let labels = [labels.run_id.into(), labels.attempt.into()];
+    let rows = runs.flat_map(|((sweep, labels), events)| {
+        let labels = [sweep.into(), labels.run_id.into(), labels.attempt.into()];
         events.flat_map(move |row| of_request(labels.clone(), row))
     });
     Sheet { columns: columns(), rows: Box::new(rows) }
 }
 
-fn of_request(labels: [Cell; 2], row: EventRow) -> impl Iterator<Item = Vec<Cell>> {
+fn of_request(labels: [Cell; 3], row: EventRow) -> impl Iterator<Item = Vec<Cell>> {
     let EventRow { request, first_token_ns, gaps_ns } = row;
     let mut offset = 0u64;
     let gaps = std::iter::once(None).chain(gaps_ns.into_iter().map(Some));
@@ -47,6 +50,7 @@ mod tests {
     use super::*;
     use crate::export::Csv;
     use crate::export::sheet::tests::written;
+    use crate::rows::RunLabels;
 
     #[test]
     fn each_event_has_the_gap_before_it() {
@@ -57,16 +61,16 @@ mod tests {
             EventRow { request: 2, first_token_ns: Some(200), gaps_ns: vec![] },
             EventRow { request: 3, first_token_ns: Some(u64::MAX), gaps_ns: vec![u64::MAX] },
         ];
-        let text = written(&Csv, sheet([(labels, rows.into_iter())].into_iter()));
+        let text = written(&Csv, sheet([((Some("s".to_owned()), labels), rows.into_iter())].into_iter()));
         insta::assert_snapshot!(text, @r#"
-        run_id,attempt,request,event,gap_ns,offset_ns,at_ns
-        ab,1,0,0,,0,100
-        ab,1,0,1,10,10,110
-        ab,1,0,2,0,10,110
-        ab,1,0,3,5,15,115
-        ab,1,2,0,,0,200
-        ab,1,3,0,,0,18446744073709552000
-        ab,1,3,1,18446744073709552000,18446744073709552000,18446744073709552000
+        sweep,run_id,attempt,request,event,gap_ns,offset_ns,at_ns
+        s,ab,1,0,0,,0,100
+        s,ab,1,0,1,10,10,110
+        s,ab,1,0,2,0,10,110
+        s,ab,1,0,3,5,15,115
+        s,ab,1,2,0,,0,200
+        s,ab,1,3,0,,0,18446744073709552000
+        s,ab,1,3,1,18446744073709552000,18446744073709552000,18446744073709552000
         "#);
     }
 }

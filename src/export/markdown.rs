@@ -6,7 +6,7 @@ use crate::analysis::metric::{self, Scope};
 use crate::analysis::quantile;
 use crate::plan::Percentile;
 
-use super::{Cell, Format, Kind, Sheet};
+use super::{Cell, Column, Format, Kind, Sheet};
 
 /// A table that reads well as text too.
 pub struct Markdown;
@@ -19,7 +19,9 @@ impl Format for Markdown {
         let texts = |index: usize| cells.iter().any(|row| matches!(row[index], Cell::Text(_)));
         let numeric = |index: usize| is_number(sheet.columns[index].kind) || !texts(index);
         let numeric: Vec<bool> = (0..header.len()).map(|index| numeric(index) && !cells.is_empty()).collect();
-        let rows: Vec<Vec<String>> = cells.iter().map(|row| row.iter().map(text).collect()).collect();
+        let shown = |(cell, column): (&Cell, &Column)| text(cell, column.is_label);
+        let rows: Vec<Vec<String>> =
+            cells.iter().map(|row| row.iter().zip(&sheet.columns).map(shown).collect()).collect();
         let lengths =
             |index: usize| rows.iter().chain([&header]).map(|row| row[index].chars().count()).fold(3, usize::max);
         let widths: Vec<usize> = (0..header.len()).map(lengths).collect();
@@ -74,11 +76,13 @@ fn line(out: &mut (dyn Write + Send), cells: &[String], widths: &[usize], numeri
     writeln!(out, "|")
 }
 
-fn text(cell: &Cell) -> String {
+fn text(cell: &Cell, is_label: bool) -> String {
     match cell {
         Cell::Null => "n/a".into(),
         Cell::Bool(value) => value.to_string(),
         Cell::Int(value) => value.to_string(),
+        // A value of an axis is a name: 40 is not 40.00.
+        Cell::Float(value) if is_label => value.to_string(),
         Cell::Float(value) => rounded(*value),
         Cell::Text(text) => escaped(text),
     }

@@ -5,7 +5,7 @@ use crate::analysis::metric::{self, Scope};
 use crate::analysis::{PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
 
-use super::runs::{label_cells, label_columns};
+use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part};
 use super::{Cell, Column, Kind, Sheet};
 
 /// Columns that a person reads: what Markdown shows.
@@ -71,27 +71,36 @@ impl Part for Turn {
     }
 }
 
-/// A run's labels and its parts, measured.
-pub type PartsOfRun<P> = (RunLabels, Vec<(P, RunMetrics)>);
+/// A run: the plan's sweep that it is of (none without a plan), and its labels.
+pub type Named = (Option<String>, RunLabels);
+
+/// A run and its parts, measured.
+pub type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
 pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
-    others.extend(metric::columns(Scope::Rows).iter().map(Column::of));
-    let mut columns = label_columns(axes, &others);
+    others.extend(metric::columns(Scope::Rows).iter().map(of_part));
+    let mut columns = name_columns();
+    columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
 }
 
-/// All parts of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
-pub fn sheet<'a, P: Part>(axes: &[String], runs: impl Iterator<Item = PartsOfRun<P>> + 'a) -> Sheet<'a> {
+pub fn sheet<'a, P: Part>(
+    axes: &[String],
+    plan: Option<&'a str>,
+    runs: impl Iterator<Item = PartsOfRun<P>> + 'a,
+) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Rows);
     let (columns, axes) = (columns::<P>(axes), axes.to_vec());
-    let rows = runs.flat_map(move |(labels, parts)| {
-        let labels = label_cells(&labels, &axes);
+    let rows = runs.flat_map(move |((sweep, labels), parts)| {
+        let mut names = name_cells(plan, sweep.as_deref()).to_vec();
+        names.extend(label_cells(&labels, &axes));
         let row = |(part, measured): (P, RunMetrics)| {
-            let mut cells = labels.clone();
+            let mut cells = names.clone();
             cells.extend(part.cells());
             let none = PlanMetrics::default();
             cells.extend(metrics.iter().map(|column| Cell::from(column.read(&measured, &none))));

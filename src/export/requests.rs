@@ -2,10 +2,11 @@
 
 use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
-use crate::rows::{Facts, Measured, RequestRow, RunLabels};
+use crate::rows::{Facts, Measured, RequestRow};
 
 use super::Kind::{Bool, Float, Int, Text};
-use super::runs::{label_cells, label_columns};
+use super::parts::Named;
+use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet};
 
 /// The metrics of one request with their column names and METRICS' definitions.
@@ -76,21 +77,27 @@ const ROW: [RowColumn; 37] = [
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let mut others: Vec<Column> = ROW.iter().map(|(name, kind, doc, _)| Column::new(*name, *kind, *doc)).collect();
     others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, Float, *doc)));
-    let mut columns = label_columns(axes, &others);
+    let mut columns = name_columns();
+    columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
 }
 
-/// All requests of runs, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each row as it is asked for, so that only a few are in memory.
-pub fn sheet<'a, R>(axes: &[String], runs: impl Iterator<Item = (RunLabels, Facts, R)> + 'a) -> Sheet<'a>
+pub fn sheet<'a, R>(
+    axes: &[String],
+    plan: Option<&'a str>,
+    runs: impl Iterator<Item = (Named, Facts, R)> + 'a,
+) -> Sheet<'a>
 where
     R: Iterator<Item = RequestRow> + 'a,
 {
     let (columns, axes) = (columns(axes), axes.to_vec());
-    let rows = runs.flat_map(move |(labels, facts, rows)| {
-        let labels = label_cells(&labels, &axes);
-        rows.map(move |row| cells(&labels, &row, &facts))
+    let rows = runs.flat_map(move |((sweep, labels), facts, rows)| {
+        let mut names = name_cells(plan, sweep.as_deref()).to_vec();
+        names.extend(label_cells(&labels, &axes));
+        rows.map(move |row| cells(&names, &row, &facts))
     });
     Sheet { columns, rows: Box::new(rows) }
 }
@@ -112,7 +119,7 @@ mod tests {
     use crate::analysis::synthetic::{Run, fail};
     use crate::export::Csv;
     use crate::export::sheet::tests::written;
-    use crate::rows::Outcome;
+    use crate::rows::{Outcome, RunLabels};
 
     #[test]
     fn a_request_has_its_columns_and_its_metrics() {
@@ -122,10 +129,10 @@ mod tests {
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
         let axes = super::super::runs::axes([&labels].into_iter());
-        let text = written(&Csv, sheet(&axes, [(labels, facts, rows)].into_iter()));
+        let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
-        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,0,1000,,false,,,,,,,0.02,,0,,"#);
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,0,1000,,false,,,,,,,0.02,,0,,"#);
     }
 }

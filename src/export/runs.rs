@@ -63,11 +63,9 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
         text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
         text("labels", "What describes a valid run, like saturated. Null: nothing."),
     ];
-    others.extend(metric::columns(Scope::Plan).iter().map(Column::of));
-    let mut columns = vec![
-        text("plan", "Name of the plan. Null: exported without one."),
-        text("sweep", "Name of the sweep. Null: exported without a plan."),
-    ];
+    let metrics = metric::columns(Scope::Plan);
+    others.extend(metrics.iter().map(if by_class { of_part } else { Column::of }));
+    let mut columns = name_columns();
     if by_class {
         columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
     }
@@ -76,12 +74,25 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
     columns
 }
 
+/// The column of a metric of a part of a run: some metrics no part has.
+pub(super) fn of_part(metric: &metric::Column) -> Column {
+    let column = Column::of(metric);
+    let null = match column.name.as_str() {
+        "derived_server_throughput_tokens_per_s" => "always: it needs all requests of the run",
+        "cost_per_million_output_tokens" | "tokens_per_unit_of_money" => {
+            "always: the endpoint's price is for all requests together"
+        }
+        _ => return column,
+    };
+    Column { null: null.to_owned(), ..column }
+}
+
 /// All runs, in the order given, or all their classes. `axes` are the further axes of any of the runs (`axes`).
 pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Plan);
     let (columns, axes) = (columns(axes, by_class), axes.to_vec());
     let row = move |run: &RunRow| {
-        let mut cells = vec![run.plan.clone().into(), run.sweep.clone().into()];
+        let mut cells = name_cells(run.plan.as_deref(), run.sweep.as_deref()).to_vec();
         cells.extend(by_class.then(|| run.class.clone().into()));
         cells.extend(label_cells(&run.labels, &axes));
         cells.push(run.started.clone().into());
@@ -113,6 +124,20 @@ pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     Column { unit: "", ..Column::new(name, Kind::Text, doc) }
 }
 
+/// Columns of where a plan has the run: a run that two sweeps share is a row of each.
+pub(super) fn name_columns() -> Vec<Column> {
+    let text = |name, doc| Column::new(name, Kind::Text, doc);
+    vec![
+        text("plan", "Name of the plan. Null: exported without one."),
+        text("sweep", "Name of the sweep. Null: exported without a plan."),
+    ]
+}
+
+/// Their cells.
+pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
+    [plan.map(str::to_owned).into(), sweep.map(str::to_owned).into()]
+}
+
 /// Columns of what names a run; an axis whose name another column has gets `axis_` before it.
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
@@ -125,7 +150,7 @@ pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
             Kind::Int,
             "Requests in flight of a closed loop, or the cap of an open one. Null: an open loop without a cap.",
         ),
-        Column::new("qps", Kind::Float, "Declared arrivals per second. Null: a closed loop."),
+        Column::new("qps", Kind::Float, "Declared arrivals per second. Null: a closed loop.").label(),
     ];
     columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
     columns.push(Column::new("repeat", Kind::Int, "Which repeat of its cell this is, from 0."));
@@ -213,10 +238,10 @@ pub(super) mod tests {
     #[test]
     fn a_brief_table_is_for_people() {
         insta::assert_snapshot!(written(&Markdown, marked(all(&runs())).select(&BRIEF)), @r#"
-        | sweep | endpoint | model | scenario | batch_size |   qps | repeat | requests | ttft_p50_ms |        ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
-        | ----- | -------- | ----- | -------- | ---------: | ----: | -----: | -------: | ----------: | -----------------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
-        | load  | mock     | m     | B1       |          8 |   n/a |      0 |      999 |       20.08 |             20.96* |       4.001 |      80.06 |                           1600 |           n/a | valid   |
-        | load  | mock     | m     | B1       |        n/a | 20.00 |      0 |      215 |       20.04 | n/a (n=215 of 368) |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
+        | sweep | endpoint | model | scenario | batch_size | qps | repeat | requests | ttft_p50_ms |        ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
+        | ----- | -------- | ----- | -------- | ---------: | --: | -----: | -------: | ----------: | -----------------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
+        | load  | mock     | m     | B1       |          8 | n/a |      0 |      999 |       20.08 |             20.96* |       4.001 |      80.06 |                           1600 |           n/a | valid   |
+        | load  | mock     | m     | B1       |        n/a |  20 |      0 |      215 |       20.04 | n/a (n=215 of 368) |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
 
         \* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)
         "#);

@@ -77,6 +77,8 @@ pub struct Column {
     pub doc: String,
     /// When it is null; empty where never.
     pub null: String,
+    /// Whether its numbers name what was asked for, and are shown as they were written.
+    pub is_label: bool,
 }
 
 impl Column {
@@ -86,7 +88,12 @@ impl Column {
         let (name, text) = (name.into(), text.into());
         let (doc, null) = text.split_once(" Null: ").unwrap_or((&text, ""));
         let (doc, null) = (doc.to_owned(), null.trim_end_matches('.').to_owned());
-        Column { unit: unit_of(&name), name, kind, doc, null }
+        Column { unit: unit_of(&name), name, kind, doc, null, is_label: false }
+    }
+
+    /// The same column as one of labels.
+    pub fn label(self) -> Column {
+        Column { is_label: true, ..self }
     }
 
     /// The column of a metric.

@@ -117,6 +117,9 @@ pub(super) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
     {
         return remedy;
     }
+    if matches!(path.last(), Some(Step::Key(key)) if key == "memory_bandwidth") {
+        return "write it with its unit, like 3.35TB/s".to_owned();
+    }
     match (&node.value, expected) {
         (Value::Float(share), _) if expected.starts_with("a share") && (0.0..1.0).contains(share) => {
             let percent = (share * 1e8).round() / 1e6;

@@ -79,6 +79,9 @@ fn plain_message(error: &serde_yaml::Error) -> String {
     let first = first.split(" at line ").next().unwrap_or(first);
     let first = first.split(" at byte ").next().unwrap_or(first).trim();
     match first {
+        first if first.starts_with("non-finite float") => first
+            .replace("non-finite float", "the number")
+            .replace("rejected by the configured policy", "is not finite"),
         "invalid type: map, expected a text as key" => "a key is a table, and must be a text".to_owned(),
         "invalid type: sequence, expected a text as key" => "a key is a list, and must be a text".to_owned(),
         "simple key expected ':'" => "a key without a `:`".to_owned(),
@@ -95,7 +98,9 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     let key_end =
         line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '{' | '[' | ','))).unwrap_or(0);
     let indented_by_tab = line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
-    if message.contains("unclosed") {
+    if message.ends_with("is not finite") {
+        "write a number of digits; a limit that is not meant is left out".to_owned()
+    } else if message.contains("unclosed") {
         "close it, or take it away".to_owned()
     } else if message.contains("quoted scalar") {
         "close the quote that is open on a line above".to_owned()

@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
+use crate::rows::RunLabels;
 
 use super::format::{self, digits, plain};
 use super::table::load;
@@ -54,11 +55,12 @@ fn table(predicted: &[Predicted]) -> String {
         right("and KV\nallow".into()),
         right("measured ÷\nallowed".into()),
     ]);
+    let has_models = predicted.iter().any(|one| one.run.labels.model != predicted[0].run.labels.model);
     for one in predicted {
         let labels = one.run.labels;
         table.add_row([
             Cell::new(plain(&labels.endpoint)),
-            Cell::new(plain(&labels.scenario)),
+            Cell::new(plain(&what(labels, has_models))),
             Cell::new(load(labels)),
             Cell::new(labels.run_id.get(..8).unwrap_or(&labels.run_id)),
             number(one.run.metrics.flow.achieved_concurrency),
@@ -69,6 +71,13 @@ fn table(predicted: &[Predicted]) -> String {
         ]);
     }
     format::text(table, 1, &[0, 1])
+}
+
+/// What a run sent: its model where there are several, scenario and further axes.
+fn what(labels: &RunLabels, has_models: bool) -> String {
+    let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
+    let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));
+    format!("{model}{}{}", labels.scenario, axes.collect::<String>())
 }
 
 fn symptom(diagnosis: &Diagnosis) -> String {

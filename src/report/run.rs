@@ -28,7 +28,7 @@ pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, pulse: Option<&Pulse>
         verdict(line.verdict, detail.colour),
         prompts(facts),
         distributions(line),
-        scalars(line, plan),
+        scalars(line, facts, plan),
         generator::block(facts),
         pulse.map_or_else(String::new, spark::load),
         if detail.definitions { definitions() } else { String::new() },
@@ -143,7 +143,7 @@ fn ends(interval: Interval) -> String {
     if interval.low.exact().is_none() { low } else { format!("{low}{between}{high}") }
 }
 
-fn scalars(line: &Line, plan: &PlanMetrics) -> String {
+fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     let mut table = format::table();
     for metric in &METRICS {
         let found = match metric.get {
@@ -152,11 +152,35 @@ fn scalars(line: &Line, plan: &PlanMetrics) -> String {
             Get::Summary(_) | Get::Count(_) => continue,
         };
         let planless = matches!(metric.get, Get::Plan(_)) && !plan.given;
-        let why = if planless { "no plan given" } else { metric.null_when };
-        let text = found.map_or_else(|| format!("n/a ({why})"), |value| scalar(metric.unit, value));
+        let why = || if planless { "no plan given".to_owned() } else { why_absent(metric, line, facts) };
+        let text = found.map_or_else(|| format!("n/a ({})", why()), |value| scalar(metric.unit, value));
         table.add_row([metric.title.to_string(), text]);
     }
     format::text(table, 2, &[1])
+}
+
+/// Why the run has no such figure: of several reasons that there may be, those that are true of it.
+fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
+    let measured = line.metrics;
+    let why = match metric.key {
+        "output_throughput_per_gpu" if facts.gpus.is_none_or(|gpus| gpus == 0) => "none declared",
+        "derived_server_throughput" if facts.open_loop => "open loop",
+        "tokens_per_event" if !facts.stream => "not streaming",
+        key if key.starts_with("idle_start") => metric.null_when,
+        _ if measured.counts.requests == 0 => "no request in the window",
+        key if key.starts_with("jitter_ratio") && measured.jitter_ratio.is_none() => return no_jitter(&measured.itl),
+        _ => metric.null_when,
+    };
+    why.to_owned()
+}
+
+fn no_jitter(itl: &Summary) -> String {
+    let need = quantile::need(Percentile::P99);
+    match itl.n {
+        0 => "no gaps: not streaming, or fewer than 2 events".to_owned(),
+        n if n < need => format!("too few gaps: {n}, and p99 takes {need}"),
+        _ => "p50 is 0".to_owned(),
+    }
 }
 
 fn scalar(unit: Unit, value: f64) -> String {

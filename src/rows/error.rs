@@ -23,10 +23,7 @@ pub enum RowsError {
         source: io::Error,
     },
     /// Not Parquet, cut, or damaged.
-    #[error(
-        "{path} is not a whole Parquet file ({reason}): `sweepline verify` names every damaged run, and `run --force` \
-         repeats it"
-    )]
+    #[error("{path} is not a whole Parquet file ({reason})")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -34,7 +31,7 @@ pub enum RowsError {
         reason: String,
     },
     /// A column that is not what it should be.
-    #[error("{path}: column `{column}` {problem}: `sweepline verify` checks the run, and `run --force` repeats it")]
+    #[error("{path}: column `{column}` {problem}")]
     Column {
         /// The file.
         path: PathBuf,
@@ -54,9 +51,7 @@ pub enum RowsError {
         known: u32,
     },
     /// Two files of a run that do not fit together.
-    #[error(
-        "{path} does not hold the same requests as {other}: `sweepline verify` checks the run, and `run --force` repeats it"
-    )]
+    #[error("{path} does not hold the same requests as {other}")]
     Mismatch {
         /// The file.
         path: PathBuf,
@@ -74,6 +69,16 @@ pub enum RowsError {
 }
 
 impl RowsError {
+    /// The file that does not hold what it should, where that is the error.
+    pub fn damaged_file(&self) -> Option<&Path> {
+        match self {
+            RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {
+                Some(path)
+            }
+            RowsError::Io { .. } | RowsError::Newer { .. } | RowsError::Unfinished { .. } => None,
+        }
+    }
+
     /// An operating system's refusal to read `path`.
     pub(crate) fn read(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "read", path: path.to_owned(), source }

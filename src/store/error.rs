@@ -59,7 +59,7 @@ pub enum StoreError {
         pid: Option<u32>,
     },
     /// A file that does not hold what it should.
-    #[error("{path} is damaged ({reason}): `sweepline verify` names every damaged run, and `run --force` repeats it")]
+    #[error("{path} is damaged ({reason})")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -142,6 +142,15 @@ impl StoreError {
     /// The operating system's refusal to write a file that others than the store put into the results folder.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
+    }
+
+    /// The file that does not hold what it should, where that is the error.
+    pub fn damaged_file(&self) -> Option<&Path> {
+        match self {
+            StoreError::Damaged { path, .. } => Some(path),
+            StoreError::Rows(error) => error.damaged_file(),
+            _ => None,
+        }
     }
 
     /// A mapper of refusals to do something with `path`.

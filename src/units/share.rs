@@ -30,15 +30,22 @@ impl Share {
 impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let number = text
-            .trim()
-            .strip_suffix('%')
-            .ok_or_else(|| UnitError(format!("`{text}` is not a share: write it in percent, like 1% or 0.5%")))?;
+        let number = text.trim().strip_suffix('%').ok_or_else(|| UnitError(unsigned(text)))?;
         let share = number.parse::<Decimal>()?.percent();
         if share < Decimal::default() || share > Decimal::new(1, 0) {
             return Err(UnitError(format!("`{text}` is outside 0% to 100%: write a share between them")));
         }
         Ok(Share(share))
+    }
+}
+
+/// What is wrong with a text that does not end with a percent sign.
+fn unsigned(text: &str) -> String {
+    match text.trim().parse::<Decimal>() {
+        Ok(number) if number >= Decimal::new(1, 0) => {
+            format!("`{text}` is not a share: write {number}%, with its sign")
+        }
+        _ => format!("`{text}` is not a share: write it in percent, like 1% or 0.5%"),
     }
 }
 

@@ -61,6 +61,7 @@ mod terminal;
 mod texts;
 mod threads;
 mod tokens;
+mod told;
 mod traces;
 mod traffic;
 mod truth;

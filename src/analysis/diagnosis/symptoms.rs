@@ -27,7 +27,7 @@ pub(super) static ALL: [(Symptom, Look); 6] = [
         key: "tpot_high_alone",
         title: "TPOT is high at concurrency one",
         regime: "decode bound by memory bandwidth (weights read for each token) or by the overhead of each step",
-        confirm: "measured ÷ predicted: near 1 it is bandwidth, far below it is overhead",
+        confirm: "measured ÷ predicted: near 1 it is bandwidth, far below it is overhead; above 1 what is declared is not what runs",
         response: "near 1: fewer bytes per weight, more bandwidth, speculative decoding; far below: CUDA graphs, a newer engine",
     }, tpot_high_alone),
     (Symptom {
@@ -62,6 +62,8 @@ pub(super) static ALL: [(Symptom, Look); 6] = [
 
 /// Requests in flight up to which a run is one of low concurrency.
 const FEW: f64 = 2.0;
+/// Requests in flight from which on a load is beside one of a single request, and how many times as many it has.
+const HEAVIER: f64 = 2.0;
 /// From this factor between two figures on one has grown.
 const GROWN: f64 = 1.5;
 /// Up to this factor two figures are about equal.
@@ -87,6 +89,12 @@ fn short<'a>(run: &'a Run<'a>) -> &'a str {
 
 fn median(latency: &Summary) -> Option<f64> {
     latency.percentile(Percentile::P50).exact().filter(|value| *value > 0.0)
+}
+
+/// Endpoint, scenario and the values of further axes: what tells a run from others of one load.
+fn name(run: &Run) -> String {
+    let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
+    format!("{} · {}{}", run.labels.endpoint, run.labels.scenario, axes.collect::<String>())
 }
 
 fn ttft(run: &Run) -> Option<f64> {
@@ -161,27 +169,42 @@ fn tpot_high_alone(evident: &Evident) -> Finding {
         let Some(run) = first.runs.first().filter(|run| in_flight(run) <= 1.5) else { continue };
         let (limit, against) = match evident.token_limit_ms {
             Some(limit) => (limit, format!("the objective's {limit} ms")),
-            None if last.load > first.load => (most / 2.0, format!("half of the {most:.2} ms at {}", at(curve, last))),
+            None if is_heavier(last, run) => (most / 2.0, format!("half of the {most:.2} ms at {}", at(curve, last))),
             None => continue,
         };
         looked += 1;
         if *alone > limit {
             let predicted = evident.predicted.iter().find(|one| one.run.labels.run_id == run.labels.run_id);
-            let share = predicted.and_then(super::Predicted::ratio).map_or_else(
-                || "; how far from the bound of bandwidth is not known".to_owned(),
-                |ratio| format!("; decoding at {:.0} % of what bandwidth allows", ratio * 100.0),
-            );
+            let share = predicted
+                .and_then(super::Predicted::ratio)
+                .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
             let text = format!(
                 "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
-                run.labels.endpoint,
+                name(run),
                 in_flight(run),
                 short(run)
             );
             seen.push(evidence(&[run], text));
         }
     }
-    let missing = "no run with one request in flight beside one with more, and no limit on TPOT or ITL in `slo`";
+    let missing = "no run with one request in flight beside a load with 2 or more, twice as many, and no limit on TPOT or ITL in `slo`";
     found(seen, looked, missing, || "TPOT at concurrency one is within its limit".to_owned())
+}
+
+/// Whether a rung's requests are many enough beside the one of `light` to say that TPOT is there already alone.
+fn is_heavier(rung: &Rung, light: &Run) -> bool {
+    let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);
+    crowd.is_finite() && crowd >= HEAVIER && crowd >= HEAVIER * in_flight(light)
+}
+
+/// How far decoding is from the bound.
+fn share_of_bound(ratio: f64) -> String {
+    let above = if ratio > 1.0 {
+        ": the declared figures are not those of what runs, or a step makes several tokens; correct them first"
+    } else {
+        ""
+    };
+    format!("; decoding at {:.0} % of what bandwidth allows{above}", ratio * 100.0)
 }
 
 fn ttft_tail_spikes(evident: &Evident) -> Finding {
@@ -206,7 +229,7 @@ fn ttft_tail_spikes(evident: &Evident) -> Finding {
                 let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
                 let text = format!(
                     "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms{few}",
-                    before.labels.endpoint,
+                    name(before),
                     at(curve, first),
                     at(curve, rung)
                 );
@@ -239,7 +262,7 @@ fn throughput_for_tpot(evident: &Evident) -> Finding {
         let text = format!(
             "{}: from {} to {} output throughput goes from {rate:.0} to {more:.0} tok/s, p50 TPOT from {tpot:.2} to \
              {slower:.2} ms",
-            run.labels.endpoint,
+            name(run),
             at(curve, low),
             at(curve, high)
         );
@@ -267,7 +290,7 @@ fn warm_equals_cold(evident: &Evident) -> Finding {
             let text = format!(
                 "{}: p50 TTFT is {fast:.1} ms warm (run {}) and {slow:.1} ms cold (run {}), although {:.0} % of the prompt \
                  tokens could be reused; the server {cached} from its cache",
-                warm.labels.endpoint,
+                name(warm),
                 short(warm),
                 short(cold),
                 declared * 100.0
@@ -288,7 +311,7 @@ fn far_below_prediction(evident: &Evident) -> Finding {
             let run = &predicted.run;
             let text = format!(
                 "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
-                run.labels.endpoint,
+                name(run),
                 in_flight(run),
                 short(run),
                 predicted.prediction.best(),

@@ -23,10 +23,10 @@ pub struct CapacityArgs {
     #[command(flatten)]
     asked: Asked,
     /// Requests per second to be served by all instances together; without it, what one instance bears
-    #[arg(long, value_name = "QPS", value_parser = above_zero)]
+    #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
     /// Share that is to be spare on top of it, like 20%
-    #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps")]
+    #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps", allow_hyphen_values = true)]
     headroom: Share,
 }
 

@@ -59,7 +59,7 @@ pub struct CompareArgs {
     #[arg(long)]
     include_invalid: bool,
     /// The size of a difference, in percent, that repeats are counted for
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_negative_numbers = true)]
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
     #[arg(long, value_enum, default_value = "text")]

@@ -71,8 +71,8 @@ impl Columns<'_> {
             ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &parts::BRIEF)),
             ([], _) => Ok(table),
             (patterns, _) => {
-                let kept =
-                    matching(&names(&table.columns), patterns).map_err(|wrong| unknown(wrong, &table.columns))?;
+                let kept = matching(&names(&table.columns), patterns)
+                    .map_err(|wrong| unknown(wrong, &[rows], &table.columns))?;
                 Ok(table.keep(kept))
             }
         }
@@ -97,7 +97,7 @@ impl Columns<'_> {
             return Ok(());
         }
         let columns: Vec<Column> = kinds.iter().flat_map(|rows| source.table(*rows).columns).collect();
-        matching(&names(&columns), self.patterns).map(drop).map_err(|wrong| unknown(wrong, &columns))
+        matching(&names(&columns), self.patterns).map(drop).map_err(|wrong| unknown(wrong, kinds, &columns))
     }
 }
 
@@ -113,21 +113,24 @@ fn brief<'a>(sheet: Sheet<'a>, axes: &[String], main: &[&str]) -> Sheet<'a> {
     sheet.keep(kept)
 }
 
-/// No column is named like this.
-fn unknown(wrong: &str, columns: &[Column]) -> Failure {
+/// None of these kinds of rows has a column that is named like this.
+fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));
     let near = near.filter(|name| strsim::damerau_levenshtein(wrong, name) <= 1 + wrong.len() / 3);
-    let remedy = match near {
+    // Of a curve the load has a column, whatever it is counted in.
+    let load = (kinds == [Rows::Curves] && ["qps", "batch_size"].contains(&wrong)).then_some("load");
+    let remedy = match load.or(near) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`sweepline schema export` lists them; `*` stands for any characters".to_owned(),
     };
-    Failure::Usage(format!("no column is named `{wrong}`: {remedy}"))
+    let kinds: Vec<&str> = kinds.iter().map(|rows| rows.name()).collect();
+    Failure::Usage(format!("no column of {} is named `{wrong}`: {remedy}", kinds.join(", ")))
 }
 
 fn no_pivot(source: &Source, rows: Rows, why: NoPivot) -> Failure {
     match why {
-        NoPivot::NoMetric(wrong) => unknown(&wrong, &source.table(rows).columns),
+        NoPivot::NoMetric(wrong) => unknown(&wrong, &[rows], &source.table(rows).columns),
         NoPivot::Alike([a, b]) => Failure::Usage(format!(
             "runs {} and {} have the same names, load and repeat, and would be one value of the pivot: name the PLAN \
              whose runs are meant",

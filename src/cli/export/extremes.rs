@@ -136,7 +136,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         tokens: MeanTokens::of(run.rows(), facts),
         plan_metrics: PlanMetrics { goodput: goodput(run.rows(), facts, &thresholds), ..PlanMetrics::default() },
     };
-    let Ok(classes) = classes(run, facts, ["=1+1\u{1b}[2J|\n".to_owned(), "never".to_owned()]);
+    let Ok(classes) = classes(run, facts, &Thresholds::default(), ["=1+1\u{1b}[2J|\n".to_owned(), "never".to_owned()]);
     let of_class = |one: crate::analysis::OfClass| RunRow {
         class: Some(one.class),
         metrics: one.metrics,
@@ -187,21 +187,25 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     written(&|| runs::sheet(&classes, &axes, true))?;
     written(&|| wide(&one, &[]).unwrap())?;
     written(&|| {
-        requests::sheet(&axes, [(labels.clone(), facts.clone(), rows_of_run.clone().into_iter())].into_iter())
+        requests::sheet(
+            &axes,
+            None,
+            [((None, labels.clone()), facts.clone(), rows_of_run.clone().into_iter())].into_iter(),
+        )
     })?;
-    written(&|| events::sheet([(labels.clone(), events_of.clone().into_iter())].into_iter()))?;
+    written(&|| events::sheet([((None, labels.clone()), events_of.clone().into_iter())].into_iter()))?;
     let measured = buckets(run.rows(), facts).into_iter().map(|bucket| {
         let Ok(metrics) = measure_bucket(&run, bucket, facts);
         (bucket, metrics)
     });
     let measured: Vec<_> = measured.collect();
-    written(&|| parts::sheet::<Bucket>(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
+    written(&|| parts::sheet::<Bucket>(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
     let measured = turns(run.rows(), facts).into_iter().map(|turn| {
         let Ok(metrics) = measure_turn(&run, turn, facts);
         (Turn(turn), metrics)
     });
     let measured: Vec<_> = measured.collect();
-    written(&|| parts::sheet(&axes, [(labels.clone(), measured.clone())].into_iter()))?;
+    written(&|| parts::sheet(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
     let point = curve::Run {
         sweep: "s",
         labels,

@@ -5,9 +5,11 @@ mod ask;
 mod extremes;
 mod source;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
@@ -16,8 +18,9 @@ use crate::store::{Store, StoreError};
 
 use super::changes::Changes;
 use super::replace::{cannot_write, replace};
+use super::run::quoted;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder};
+use super::{Exit, Failure, Folder, output};
 use ask::{Columns, Rows};
 use source::Source;
 
@@ -66,17 +69,38 @@ enum Written {
 }
 
 impl Written {
-    /// As the call says, or as the name of the file ends.
-    fn of(args: &ExportArgs) -> Written {
-        let ending = args.output.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
-        let by_name = || match ending?.to_ascii_lowercase().as_str() {
-            "xlsx" => Some(Written::Xlsx),
-            "json" => Some(Written::Json),
-            "md" => Some(Written::Markdown),
-            "parquet" => Some(Written::Parquet),
-            _ => None,
-        };
-        args.format.or_else(by_name).unwrap_or(Written::Csv)
+    /// The formats that the end of a file's name says.
+    const ENDINGS: [(&str, Written); 6] = [
+        ("csv", Written::Csv),
+        ("xlsx", Written::Xlsx),
+        ("json", Written::Json),
+        ("md", Written::Markdown),
+        ("markdown", Written::Markdown),
+        ("parquet", Written::Parquet),
+    ];
+
+    /// As the call says, or as the name of the file ends; CSV where neither says anything. A name that says another format
+    /// than the call, or one that nobody knows, is refused.
+    fn of(args: &ExportArgs) -> Result<Written, Failure> {
+        let Some(path) = args.output.as_deref() else { return Ok(args.format.unwrap_or(Written::Csv)) };
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        let by_name =
+            Self::ENDINGS.iter().find(|(known, _)| Some(*known) == ending.as_deref()).map(|(_, format)| *format);
+        match (args.format, by_name, &ending) {
+            (Some(format), Some(named), _) if format != named => Err(Failure::Usage(format!(
+                "{} would hold {} by its name and {} by --format {}: name it otherwise, or leave --format out",
+                path.display(),
+                named.name(),
+                format.name(),
+                format.name().to_lowercase()
+            ))),
+            (None, None, Some(ending)) => Err(Failure::Usage(format!(
+                "no format is known by the end of {}, `.{ending}`: known are .csv, .xlsx, .json, .md and .parquet; or say \
+                 which one it is with --format",
+                path.display()
+            ))),
+            (format, named, _) => Ok(format.or(named).unwrap_or(Written::Csv)),
+        }
     }
 
     fn name(self) -> &'static str {
@@ -93,23 +117,69 @@ impl Written {
 /// Writes a table.
 pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
-    let written = Written::of(&args);
+    let written = Written::of(&args)?;
     check(&args, written)?;
     let store = Store::open(&args.folder.results);
     let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
     let source = Source::of(&store, workspace.as_ref(), &args.folder)?;
+    if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
+        say_missing(plan, workspace, &args);
+    }
     let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
     let path = args.output.as_deref();
     let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
     let exit = match written {
         Written::Xlsx => workbook(&args, &source, columns)?,
         Written::Parquet if rows == Rows::Runs => return runs_as_parquet(&args, &source),
-        Written::Parquet => write(path, &Parquet, columns.table(&source, rows)?)?,
-        Written::Csv => write(path, &Csv, columns.table(&source, rows)?)?,
-        Written::Json => write(path, &Json, columns.table(&source, rows)?)?,
-        Written::Markdown => write(path, &Markdown, columns.table(&source, rows)?)?,
+        Written::Parquet => one_kind(path, &Parquet, &source, rows, columns)?,
+        Written::Csv => one_kind(path, &Csv, &source, rows, columns)?,
+        Written::Json => one_kind(path, &Json, &source, rows, columns)?,
+        Written::Markdown => one_kind(path, &Markdown, &source, rows, columns)?,
     };
     source.failed().map_or(Ok(exit), |error| Err(error.into()))
+}
+
+/// Says how many runs of the plan have no result yet.
+fn say_missing(plan: &Path, workspace: &Workspace, args: &ExportArgs) {
+    let runs = &workspace.expansion.runs;
+    let missing = runs.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count();
+    if missing > 0 {
+        let plan = quoted(&plan.to_string_lossy());
+        let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());
+        output::complain(&format!(
+            "note: {missing} of the plan's {} runs have no result yet: `sweepline run {plan}{changes}{folder}` makes them",
+            runs.len()
+        ));
+    }
+}
+
+/// Writes the table of one kind of rows; says why, where it has none.
+fn one_kind(
+    path: Option<&Path>,
+    format: &dyn Format,
+    source: &Source,
+    rows: Rows,
+    columns: Columns,
+) -> Result<Exit, Failure> {
+    let (sheet, has_rows) = watched(columns.table(source, rows)?);
+    let exit = write(path, format, sheet)?;
+    say_none(source, rows, &has_rows);
+    Ok(exit)
+}
+
+/// The table, and whether a row of it was written.
+fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<bool>>) {
+    let has_rows = Rc::new(Cell::new(false));
+    let seen = Rc::clone(&has_rows);
+    let rows = sheet.rows.inspect(move |_| seen.set(true));
+    (Sheet { columns: sheet.columns, rows: Box::new(rows) }, has_rows)
+}
+
+fn say_none(source: &Source, rows: Rows, has_rows: &Cell<bool>) {
+    let why = if has_rows.get() { None } else { source.why_none(rows) };
+    if let Some(why) = why {
+        output::complain(&why);
+    }
 }
 
 /// Refuses what cannot be written so, before anything is read.
@@ -148,7 +218,9 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     for rows in kinds {
         // The patterns fit one of the sheets; one that has none of the columns is left out.
         if let Some(table) = columns.table_of_several(source, rows)? {
+            let (table, has_rows) = watched(table);
             book.add(rows.name(), table).map_err(|error| cannot_write(path, &error))?;
+            say_none(source, rows, &has_rows);
         }
     }
     let about = [

@@ -7,7 +7,7 @@ use crate::analysis::curve::{self, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
-use crate::export::parts::{self, PartsOfRun, Turn};
+use crate::export::parts::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
 use crate::export::{Sheet, curves, events, requests};
@@ -17,7 +17,7 @@ use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
 use super::super::workspace::Workspace;
-use super::super::{Failure, Folder};
+use super::super::{Failure, Folder, output};
 use super::ask::Rows;
 
 /// Requests that a workbook has without being asked for them: what one sheet holds.
@@ -28,6 +28,12 @@ struct Chosen {
     sweep: Option<String>,
     record: RunRecord,
     labels: RunLabels,
+}
+
+impl Chosen {
+    fn named(&self) -> Named {
+        (self.sweep.clone(), self.labels.clone())
+    }
 }
 
 /// The runs of an export.
@@ -45,15 +51,10 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// The runs of a plan in the order in which it names them, or all of the folder.
     pub fn of(store: &'a Store, workspace: Option<&'a Workspace>, folder: &Folder) -> Result<Source<'a>, Failure> {
+        folder.must_exist()?;
         let chosen = match workspace {
-            Some(workspace) => of_plan(workspace),
-            None if !folder.results.exists() => {
-                let folder = folder.results.display();
-                return Err(Failure::Usage(format!(
-                    "there is no results folder {folder}; --results DIR names another"
-                )));
-            }
-            None => of_folder(&store.list()?),
+            Some(workspace) => of_plan(workspace, folder),
+            None => of_folder(&store.list()?, folder),
         };
         let axes = runs::axes(chosen.iter().map(|run| &run.labels));
         let plan = workspace.map(Workspace::plan);
@@ -73,6 +74,18 @@ impl<'a> Source<'a> {
     /// How many runs there are.
     pub fn runs(&self) -> usize {
         self.chosen.len()
+    }
+
+    /// What is said where a kind of rows turned out to have none; nothing of kinds that every run has.
+    pub fn why_none(&self, rows: Rows) -> Option<String> {
+        let why = match (rows, self.runs()) {
+            (_, 0) => return None,
+            (Rows::Classes, n) => format!("none of the {n} runs is over a mix"),
+            (Rows::Lengths, n) => format!("in each of the {n} runs all requests have one length"),
+            (Rows::Turns, n) => format!("none of the {n} runs is of conversations"),
+            _ => return None,
+        };
+        Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
     /// The first run that could not be read.
@@ -133,20 +146,25 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
             Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
-            Rows::Lengths => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_length))),
-            Rows::Turns => parts::sheet(&self.axes, self.until_failure(|run| self.parts(run, by_turn))),
+            Rows::Lengths => self.in_parts(by_length),
+            Rows::Turns => self.in_parts(by_turn),
             Rows::Requests => requests::sheet(
                 &self.axes,
+                self.plan_name(),
                 self.until_failure(|run| {
                     let rows = self.store.stream_requests(&run.record)?;
-                    Ok((run.labels.clone(), run.record.facts.clone(), rows.map_while(|row| self.kept(row))))
+                    Ok((run.named(), run.record.facts.clone(), rows.map_while(|row| self.kept(row))))
                 }),
             ),
             Rows::Events => events::sheet(self.until_failure(|run| {
                 let rows = self.store.stream_events(&run.record)?;
-                Ok((run.labels.clone(), rows.map_while(|row| self.kept(row))))
+                Ok((run.named(), rows.map_while(|row| self.kept(row))))
             })),
         }
+    }
+
+    fn in_parts<'s, P: Part + 's>(&'s self, measure: Measure<P>) -> Sheet<'s> {
+        parts::sheet(&self.axes, self.plan_name(), self.until_failure(move |run| self.parts(run, measure)))
     }
 
     /// What `read` makes of each run, up to the first that cannot be read: what is behind it is not written as if it were
@@ -162,7 +180,7 @@ impl<'a> Source<'a> {
     /// A run in parts, measured.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
         let read = self.store.read(&run.record)?;
-        Ok((run.labels.clone(), measure(&read, &run.record.facts)?))
+        Ok((run.named(), measure(&read, &run.record.facts)?))
     }
 
     /// What was read; of the errors the first is kept.
@@ -201,9 +219,9 @@ fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, Ro
     turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
-fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
+fn of_plan(workspace: &Workspace, folder: &Folder) -> Vec<Chosen> {
     let named = |run: &crate::expand::PlannedRun| {
-        let record = usable(workspace.disk.get(&run.id)?)?.clone();
+        let record = usable(workspace.disk.get(&run.id)?, folder)?.clone();
         let names = &run.spec.labels;
         let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
         let labels = RunLabels { model, scenario, axes: names.axes.to_map(), ..record.labels() };
@@ -213,15 +231,20 @@ fn of_plan(workspace: &Workspace) -> Vec<Chosen> {
     in_plan_order(workspace.plan(), &runs).into_iter().filter_map(named).collect()
 }
 
-fn of_folder(listed: &[Listed]) -> Vec<Chosen> {
-    let records = listed.iter().filter_map(usable).cloned();
+fn of_folder(listed: &[Listed], folder: &Folder) -> Vec<Chosen> {
+    let records = listed.iter().filter_map(|listed| usable(listed, folder)).cloned();
     records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
 }
 
 /// The record of a run that can be exported. One that cannot is left out, and never silently.
-fn usable(listed: &Listed) -> Option<&RunRecord> {
+fn usable<'l>(listed: &'l Listed, folder: &Folder) -> Option<&'l RunRecord> {
     if let State::Corrupt(reason) = &listed.state {
-        eprintln!("run {} is left out: {reason} (`sweepline verify` names every damaged file)", listed.id);
+        let folder = folder.typed();
+        output::complain(&format!(
+            "run {} is left out: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` names \
+             every damaged file)",
+            listed.id
+        ));
         return None;
     }
     listed.record.as_ref()
@@ -237,7 +260,7 @@ pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecor
         started: record.started.to_string(),
         verdict: answered.verdict.clone(),
         metrics: one.metrics.clone(),
-        plan_metrics: PlanMetrics::default(),
+        plan_metrics: PlanMetrics { given: plan.is_some(), goodput: one.goodput, ..PlanMetrics::default() },
         slo: Vec::new(),
         cost: None,
         tokens: MeanTokens::default(),

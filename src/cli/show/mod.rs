@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::analysis::slo::{self, SloTest};
+use crate::expand::expand;
 use crate::plan::Plan;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
@@ -44,6 +45,7 @@ pub struct ShowArgs {
 /// Shows a run.
 pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
+    args.folder.must_exist()?;
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
     let store = Store::open(&args.folder.results);
@@ -54,6 +56,15 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
         None => RunRecord::read(&listed.dir)?,
     };
     let answered = answers::read(&store, &record, plan)?;
+    if let (Some(path), Some(plan)) = (&args.plan, plan)
+        && !holds(plan, &record)
+    {
+        output::complain(&format!(
+            "note: {} is no run of {}: it is judged by that plan's thresholds, objective and prices all the same",
+            &record.id[..record.id.len().min(16)],
+            path.display()
+        ));
+    }
     match args.format {
         TextOrJson::Text => {
             let lines: Vec<Line> = answered.lines().collect();
@@ -72,6 +83,11 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => output::json(&Document::of(&record, answered))?,
     }
     Ok(Exit::Done)
+}
+
+/// Whether a run is one of a plan's.
+fn holds(plan: &Plan, record: &RunRecord) -> bool {
+    expand(plan).is_ok_and(|expansion| expansion.runs.iter().any(|run| run.id.to_string() == record.id))
 }
 
 /// One limit of the objective and what the test says.
