@@ -298,7 +298,7 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
         talk()
     };
     let said = with(&|_| ());
-    let line = "\ngenerator: TTFT error p99 0.040 ms, late 0.250 ms at batch 2 (calibrated 2026-11-21 on this host)\n";
+    let line = "\ngenerator: TTFT error p99 0.040 ms (few samples), late 0.250 ms at batch 2 (calibrated 2026-11-21 on this host)\n";
     assert!(said.contains(line) && !hint(&said), "{said}");
 
     let searched = with(&|changed| {
