@@ -45,9 +45,9 @@ pub struct ShowArgs {
 /// Shows a run.
 pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
-    args.folder.must_exist()?;
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
+    args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let listed = store.find(&args.run)?;
     let record = match listed.record {
