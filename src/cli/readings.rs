@@ -1,6 +1,6 @@
 //! The committed runs of a plan, each read once: what the answers over several runs are made of.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -8,10 +8,11 @@ use crate::analysis::PlanMetrics;
 use crate::analysis::curve::Run;
 use crate::plan::Plan;
 use crate::report::format::{fill, plain};
-use crate::store::RunRecord;
+use crate::store::{RunRecord, Store};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::run::quoted;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Failure, Folder, TextOrJson};
@@ -81,13 +82,23 @@ impl Asked {
             }
         }
         if readings.runs.is_empty() {
-            let folder = self.folder.results.display();
-            let plan = self.plan.display();
-            let text = format!("{folder} has no result of this plan: `sweepline run {plan}` makes them");
-            return Err(Failure::Usage(text));
+            return Err(no_results(&self.plan, &self.changes, &self.folder));
         }
         Ok(readings)
     }
+}
+
+/// That a plan has no result in a folder, what makes them, and where there are others, what tells why they are not its.
+pub fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
+    let asked = format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed());
+    let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
+    let why = if others {
+        format!("; `sweepline preview {asked}` says by which edits they differ from what is there")
+    } else {
+        String::new()
+    };
+    let shown = folder.results.display();
+    Failure::Usage(format!("{shown} has no result of this plan: `sweepline run {asked}` makes them{why}"))
 }
 
 impl Readings {

@@ -28,7 +28,7 @@ sweeps:
 ";
 
 /// LibreOffice; none, with a message, where there is none.
-fn office() -> Option<&'static str> {
+pub fn office() -> Option<&'static str> {
     let found = ["soffice", "libreoffice"]
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
@@ -39,7 +39,7 @@ fn office() -> Option<&'static str> {
 }
 
 /// Opens the workbook, computes whatever there is to compute, and saves it as a workbook again.
-fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
+pub fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
     let profile = format!("-env:UserInstallation=file://{}", lab.path().join("office").display());
     let out = lab.path().join("recalculated");
     let convert = ["--headless", "--norestore", "--convert-to", "xlsx:Calc MS Excel 2007 XML", "--outdir"];

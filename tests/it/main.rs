@@ -45,6 +45,7 @@ mod plans;
 mod prefixes;
 mod preview;
 mod profiles;
+mod questions;
 mod readers;
 mod readme;
 mod realserver;

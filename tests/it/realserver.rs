@@ -14,6 +14,12 @@ use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::wire::{Exchange, Proxy};
 
+/// The script that starts it, with a port; it need not be there.
+pub fn up() -> PathBuf {
+    let named = std::env::var_os("SWEEPLINE_REALSERVER").map(PathBuf::from);
+    named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/realserver/up.sh"))
+}
+
 /// The real server. It and all that it started are killed when this goes.
 pub struct RealServer {
     child: Child,
@@ -23,17 +29,22 @@ pub struct RealServer {
 impl RealServer {
     /// None, said aloud, where the server is not at hand.
     pub fn start(folder: &Path) -> Option<RealServer> {
-        let named = std::env::var_os("SWEEPLINE_REALSERVER").map(PathBuf::from);
-        let up = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/realserver/up.sh"));
+        let up = up();
         if !up.is_file() {
             let required = std::env::var("SWEEPLINE_REQUIRE_REALSERVER").is_ok_and(|value| value == "1");
             assert!(!required, "SWEEPLINE_REQUIRE_REALSERVER is set and there is no {}", up.display());
             eprintln!("skipped: there is no {}", up.display());
             return None;
         }
+        Some(RealServer::start_with(&up, folder))
+    }
+
+    /// Started by a script that takes a port.
+    pub fn start_with(up: &Path, folder: &Path) -> RealServer {
         let complaints = folder.join("realserver.stderr");
         // Somebody else may take the free port before the server does; then it ends, and another one is tried.
-        (0..5).find_map(|_| RealServer::try_start(&up, &complaints)).or_else(|| {
+        let started = (0..5).find_map(|_| RealServer::try_start(up, &complaints));
+        started.unwrap_or_else(|| {
             panic!("the real server did not start: {}", std::fs::read_to_string(&complaints).unwrap_or_default())
         })
     }

@@ -18,6 +18,7 @@ use crate::store::Store;
 
 use super::changes::Changes;
 use super::class::OneClass;
+use super::readings::no_results;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, lints, output};
@@ -115,9 +116,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one
     });
     if !workspace.expansion.runs.iter().any(|run| workspace.disk.record(&run.id).is_some()) {
-        let (folder, plan) = (args.folder.results.display(), args.plan.display());
-        let text = format!("{folder} has no result of this plan: `sweepline run {plan} --results {folder}` makes them");
-        return Err(Failure::Usage(text));
+        return Err(no_results(&args.plan, &args.changes, &args.folder));
     }
     let asked = Asked { earlier: earlier.as_ref(), class, with_invalid: args.include_invalid, see: args.see / 100.0 };
     let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked))?;
