@@ -43,10 +43,13 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     let hidden: usize = comparison.families.iter().map(of).sum();
     let tests: u32 = comparison.families.iter().filter(|family| of(family) > 0).map(|family| family.tests).sum();
     (hidden > 0).then(|| {
-        let what = if hidden == 1 { "1 difference is" } else { &format!("{hidden} differences are") };
+        let what = match hidden {
+            1 => "1 difference would be shown by itself",
+            count => &format!("{count} differences would be shown, each by itself"),
+        };
         format!(
-            "{what} below {} % by itself, but not among {tests} tests: more repeats would tell, or fewer metrics and loads that are \
-             declared before the next measurement",
+            "{what} (p below {} %), but not among {tests} tests: more repeats would tell, or fewer metrics and loads that are declared \
+             before the next measurement",
             power::LEVEL * 100.0
         )
     })

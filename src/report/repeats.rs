@@ -18,7 +18,7 @@ use super::table::{FEW_SAMPLES, Line, Shape, from_schedule, load};
 /// From so many repeats on a cell is summed up.
 pub const FEWEST: usize = 3;
 
-/// A table with a row for each cell of at least [`FEWEST`] runs, at most 100 columns wide; none without such a cell. `cells` are
+/// A table with a row for each cell of at least three runs, at most 100 columns wide; none without such a cell. `cells` are
 /// the runs of each cell, without classes.
 pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
     let cells: Vec<Cells> = cells.iter().filter(|runs| runs.len() >= FEWEST).map(|runs| Cells::of(runs)).collect();
