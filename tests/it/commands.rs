@@ -138,6 +138,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("export --format", "exports_have_a_row_for_each_run_or_request"),
     ("export --rows", "exports_have_a_row_for_each_run_or_request"),
     ("export --columns", "columns_are_chosen_by_name_and_pattern"),
+    ("export --only", "chosen_runs_are_exported"),
+    ("export --skip", "chosen_runs_are_exported"),
     ("export --wide", "a_pivot_has_loads_across_and_metrics_down"),
     ("export --output", "exports_have_a_row_for_each_run_or_request"),
     ("export --results", "results_go_where_they_are_told_to"),

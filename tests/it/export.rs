@@ -190,3 +190,26 @@ fn token_events_are_those_of_the_rows() {
     }
     assert!(rows.next().is_none());
 }
+
+#[test]
+fn chosen_runs_are_exported() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    let rows = |flags: &[&str]| {
+        let rows = lab.ok(&[&["export", "plan.yaml", "--format", "json"], flags].concat()).json();
+        rows.as_array().unwrap().iter().map(|row| row["batch_size"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let all = rows(&["--only", "batch_size < 3"]);
+    assert!(all.contains(&1) && all.contains(&2), "{all:?}");
+    let ones = rows(&["--only", "batch_size == 1"]);
+    assert!(!ones.is_empty() && ones.iter().all(|batch| *batch == 1) && ones.len() < all.len(), "{ones:?}");
+    assert_eq!(rows(&["--only", "batch_size < 3", "--skip", "batch_size == 2"]), ones);
+    for (flags, told) in [
+        (&["--only", "batch_size == 1"] as &[&str], "name the PLAN"),
+        (&["plan.yaml", "--format", "parquet", "--skip", "batch_size == 1"], "holds every run"),
+        (&["plan.yaml", "--only", "batch_size == 77"], "--only"),
+    ] {
+        let wrong = lab.run(&[&["export"], flags].concat());
+        assert!(wrong.code == Some(2) && wrong.stderr.contains(told), "{flags:?}: {}", wrong.stderr);
+    }
+}

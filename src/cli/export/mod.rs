@@ -13,12 +13,14 @@ use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
+use crate::expand::PlannedRun;
 use crate::export::{COLUMNS_VERSION, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, runs_parquet};
 use crate::store::{Store, StoreError};
 
 use super::changes::Changes;
 use super::replace::{cannot_write, replace};
 use super::run::quoted;
+use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, output};
 use ask::{Columns, Rows};
@@ -34,6 +36,8 @@ pub struct ExportArgs {
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
+    #[command(flatten)]
+    selection: Selection,
     /// How the table is written; by default as the file's name ends, else CSV
     #[arg(long, value_enum)]
     format: Option<Written>,
@@ -121,9 +125,11 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     check(&args, written)?;
     let store = Store::open(&args.folder.results);
     let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
-    let source = Source::of(&store, workspace.as_ref(), &args.folder)?;
+    let picked =
+        workspace.as_ref().map(|workspace| picked(workspace, &args.selection)).transpose()?.unwrap_or_default();
+    let source = Source::of(&store, workspace.as_ref().map(|workspace| (workspace, &picked[..])), &args.folder)?;
     if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
-        say_missing(plan, workspace, &args);
+        say_missing((plan, workspace), &picked, &args);
     }
     let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
     let path = args.output.as_deref();
@@ -139,16 +145,23 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     source.failed().map_or(Ok(exit), |error| Err(error.into()))
 }
 
-/// Says how many runs of the plan have no result yet.
-fn say_missing(plan: &Path, workspace: &Workspace, args: &ExportArgs) {
+/// The runs of the plan that are asked for.
+fn picked<'w>(workspace: &'w Workspace, selection: &Selection) -> Result<Vec<&'w PlannedRun>, Failure> {
     let runs = &workspace.expansion.runs;
-    let missing = runs.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count();
+    let picked = selection.pick(workspace.plan(), runs)?;
+    Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
+}
+
+/// Says how many of the runs have no result yet.
+fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs) {
+    let missing = picked.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count();
     if missing > 0 {
         let plan = quoted(&plan.to_string_lossy());
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());
+        let selection = args.selection.typed(quoted);
         output::complain(&format!(
-            "note: {missing} of the plan's {} runs have no result yet: `sweepline run {plan}{changes}{folder}` makes them",
-            runs.len()
+            "note: {missing} of the plan's {} runs have no result yet: `sweepline run {plan}{changes}{selection}{folder}` makes them",
+            picked.len()
         ));
     }
 }
@@ -187,6 +200,14 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
     let kinds: BTreeSet<Rows> = args.rows.iter().copied().collect();
     let of_runs = kinds.is_empty() || kinds == BTreeSet::from([Rows::Runs]);
+    if !args.selection.is_everything() && args.plan.is_none() {
+        return usage("--only and --skip choose among the runs of a plan: name the PLAN".to_owned());
+    }
+    if !args.selection.is_everything() && written == Written::Parquet && of_runs && args.output.is_none() {
+        return usage(
+            "runs.parquet in the results folder holds every run: name a file for the chosen ones, -o FILE".into(),
+        );
+    }
     if kinds.len() > 1 && written != Written::Xlsx {
         return usage(format!("{} holds one kind of row: name one in --rows, or say --format xlsx", written.name()));
     }

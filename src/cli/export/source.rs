@@ -7,6 +7,7 @@ use crate::analysis::curve::{self, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
+use crate::expand::PlannedRun;
 use crate::export::parts::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::StoredRun;
@@ -49,15 +50,19 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The runs of a plan in the order in which it names them, or all of the folder.
-    pub fn of(store: &'a Store, workspace: Option<&'a Workspace>, folder: &Folder) -> Result<Source<'a>, Failure> {
+    /// Those runs of a plan that are picked, in the order in which it names them, or all of the folder.
+    pub fn of(
+        store: &'a Store,
+        planned: Option<(&'a Workspace, &[&PlannedRun])>,
+        folder: &Folder,
+    ) -> Result<Source<'a>, Failure> {
         folder.must_exist()?;
-        let chosen = match workspace {
-            Some(workspace) => of_plan(workspace, folder),
+        let chosen = match planned {
+            Some((workspace, picked)) => of_plan(workspace, picked, folder),
             None => of_folder(&store.list()?, folder),
         };
         let axes = runs::axes(chosen.iter().map(|run| &run.labels));
-        let plan = workspace.map(Workspace::plan);
+        let plan = planned.map(|(workspace, _)| workspace.plan());
         Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), failure: RefCell::new(None) })
     }
 
@@ -219,16 +224,15 @@ fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, Ro
     turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
-fn of_plan(workspace: &Workspace, folder: &Folder) -> Vec<Chosen> {
-    let named = |run: &crate::expand::PlannedRun| {
+fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: &Folder) -> Vec<Chosen> {
+    let named = |run: &PlannedRun| {
         let record = usable(workspace.disk.get(&run.id)?, folder)?.clone();
         let names = &run.spec.labels;
         let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
         let labels = RunLabels { model, scenario, axes: names.axes.to_map(), ..record.labels() };
         Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
     };
-    let runs: Vec<_> = workspace.expansion.runs.iter().collect();
-    in_plan_order(workspace.plan(), &runs).into_iter().filter_map(named).collect()
+    in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
 
 fn of_folder(listed: &[Listed], folder: &Folder) -> Vec<Chosen> {
