@@ -120,6 +120,13 @@ proptest! {
     }
 
     #[test]
+    fn a_ratio_of_nothing_is_named(value in "0(\\.0{1,3})?|-0|\\{\"input\": 0, \"output\": 0\\}") {
+        let words: Vec<String> = ["vllm", "bench", "serve", "--model", "m", "--random-range-ratio", &value].map(str::to_owned).to_vec();
+        let made = made("the command line", None, &words).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert!(made.plan.contains("--random-range-ratio") && !made.plan.contains("lengths:"), "{}", made.plan);
+    }
+
+    #[test]
     fn no_configuration_makes_it_panic(
         key in proptest::sample::select(closed_loop::KEYS.to_vec()),
         value in prop_oneof![Just("null"), Just("-1"), Just("1e300"), Just("\"\""), Just("[]"), Just("{}"), Just("[[1]]"),

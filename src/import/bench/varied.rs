@@ -28,7 +28,11 @@ impl Ratio {
             );
             return None;
         };
-        (prompt > 0.0 || output > 0.0).then_some(Ratio { prompt, output, origin })
+        if prompt == 0.0 && output == 0.0 {
+            arguments.needless(&origin, "every request has the lengths that are asked for, as here without `lengths`");
+            return None;
+        }
+        Some(Ratio { prompt, output, origin })
     }
 
     /// The field `lengths` around these lengths, none of them below what a scenario takes.
