@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::error::ImportError;
-use super::text::{name_of, one_line, scalar};
+use super::text::{name_of, one_line, scalar, text_value};
 use crate::plan::{self, Api, Engine, Format as PlanFormat};
 use crate::units::Decimal;
 
@@ -71,7 +71,7 @@ fn head(text: &mut String, wish: &Fresh) {
          #   sweepline export PLAN     the results as a table\n\n\
          sweepline: 1\n",
     );
-    let _ = writeln!(text, "name: {}", scalar(&one_line(&wish.name)));
+    let _ = writeln!(text, "name: {}", text_value(&one_line(&wish.name)));
     text.push_str(
         "# Arrival times, prompts and the order of runs follow from it: the same seed, the same requests.\nseed: 1\n",
     );
@@ -90,7 +90,7 @@ fn endpoints(text: &mut String, wish: &Fresh) {
         return;
     };
     let (engine, why) = &server.engine;
-    let _ = writeln!(text, "  {}:\n    url: {}", engine.name(), scalar(&server.url));
+    let _ = writeln!(text, "  {}:\n    url: {}", engine.name(), text_value(&server.url));
     let _ = writeln!(
         text,
         "    engine: {}   # {}; one of vllm, sglang, nim, tgi, llamacpp, openai",
@@ -129,7 +129,7 @@ fn models(text: &mut String, wish: &Fresh) {
         "\n# The models, each with the id that the server knows it by.\nmodels:\n  {}:",
         scalar(&name_of(last, "model"))
     );
-    let _ = writeln!(text, "    id: {}", scalar(&wish.model));
+    let _ = writeln!(text, "    id: {}", text_value(&wish.model));
     if let Some(longest) = wish.longest {
         let _ = writeln!(text, "    # The server takes at most {longest} tokens, prompt and answer together.");
     }

@@ -30,7 +30,7 @@ use bench::{Around, Job, Program};
 use draft::{Draft, Field};
 use secrets::Secrets;
 use shell::Command;
-use text::{name_of, scalar};
+use text::{name_of, text_value};
 
 /// The most text that is read of one file.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -161,7 +161,7 @@ fn of_text(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<(Draft, &'s
 fn title(wishes: &Wishes) -> Field {
     let stem = wishes.text.as_ref().and_then(|_| Path::new(&wishes.name).file_stem()).and_then(|stem| stem.to_str());
     match stem {
-        Some(stem) => Field::new("name", scalar(&name_of(stem, "imported")), "the file's name"),
+        Some(stem) => Field::new("name", text_value(&name_of(stem, "imported")), "the file's name"),
         None => Field::new("name", "imported", ""),
     }
 }
@@ -216,7 +216,7 @@ fn of_commands(
     }
     let name = said.map_or_else(
         || title(wishes),
-        |name| Field::new("name", scalar(&name_of(&name, "imported")), "--experiment-name"),
+        |name| Field::new("name", text_value(&name_of(&name, "imported")), "--experiment-name"),
     );
     Ok((bench::draft(jobs, name, listed), tool))
 }

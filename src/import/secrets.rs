@@ -74,6 +74,17 @@ pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
     found
 }
 
+/// Whether a text is the address of a server and nothing else: a header that took it by mistake makes it no secret.
+fn is_bare_address(text: &str) -> bool {
+    let authority = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
+}
+
+/// Whether a word is one that a key stands behind.
+pub(super) fn is_scheme(word: &str) -> bool {
+    SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
+}
+
 /// Headers as they may be shown: their names.
 pub(super) fn shown_headers(words: &[String]) -> String {
     let one =
@@ -96,7 +107,8 @@ impl Secrets {
         let mut known = self.0.borrow_mut();
         for literal in without_mark_names(value.trim()) {
             for part in literal.split_whitespace().chain([literal.trim()]) {
-                if part.len() < shortest || SCHEMES.contains(&part.to_ascii_lowercase().as_str()) {
+                let is_scheme = SCHEMES.contains(&part.to_ascii_lowercase().as_str());
+                if part.len() < shortest || is_scheme || is_bare_address(part) {
                     continue;
                 }
                 // As it stands, and as JSON and YAML quote it.
@@ -132,7 +144,6 @@ impl Secrets {
         let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ','])).collect();
         for (number, word) in words.iter().enumerate() {
             let next = |count: usize| words.get(number + count).copied().unwrap_or_default();
-            let is_scheme = |word: &str| SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str());
             if is_scheme(word) {
                 self.add(next(1));
             }
@@ -205,16 +216,17 @@ impl Secrets {
     /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
     pub fn hide_in_plan(&self, plan: &str) -> String {
         let clean = self.without(plan, SHORTEST_UNNAMED);
-        // A value that was a secret as a whole: unquoted, its mask would read as an alias of YAML.
+        // A value that begins with a secret: unquoted, its mask would read as an alias of YAML.
         let mut lines = String::with_capacity(clean.len());
         for line in clean.split_inclusive('\n') {
-            let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.len()));
-            let whole = format!(": {HIDDEN}");
-            let quoted = match value.trim_end().ends_with(&whole) {
-                true => value.replacen(&whole, &format!(": \"{HIDDEN}\""), 1),
-                false => value.to_owned(),
-            };
-            lines.push_str(&quoted);
+            let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.trim_end().len()));
+            match value.find(&format!(": {HIDDEN}")).map(|at| value.split_at(at + 2)) {
+                Some((key, masked)) if !masked.contains(['"', '{', '}', '[', ']']) => {
+                    let text = masked.trim_end();
+                    lines.push_str(&format!("{key}\"{}\"{}", text.replace('\\', "\\\\"), &masked[text.len()..]));
+                }
+                _ => lines.push_str(value),
+            }
             lines.push_str(comment);
         }
         lines

@@ -86,6 +86,24 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), ".{0,6}"]
 }
 
+/// An address behind a header that has none is no key; a mask in front of a name does not make it an alias of YAML.
+#[test]
+fn masks_leave_a_plan_one() {
+    let words =
+        |text: &str| -> Vec<String> { text.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect() };
+    let plan = |text: &str| made("the command line", None, &words(text)).unwrap_or_else(|error| panic!("{error}")).plan;
+    let address = plan("vllm bench serve --model m --header '' http://h --base-url http://h");
+    assert!(address.contains("url: http://h"), "{address}");
+    let braces = plan("vllm bench serve --model {{m}}{ --metadata {{{{=}}");
+    assert!(braces.contains("{{ '{{' }}m}}{"), "{braces}");
+    let statement = plan("vllm bench serve --model {%m --metadata x={#");
+    assert!(statement.contains("{{ '{%' }}m") && statement.contains("{{ '{#' }}"), "{statement}");
+    let dashed = plan("vllm bench serve --model m --header Authorization: Bearer --A0a!aa+A-0");
+    assert!(!dashed.contains("A0a!aa+A-0"), "{dashed}");
+    let key = plan("vllm bench serve --model s3cr3t-k3y/m --header X-Key=s3cr3t-k3y");
+    assert!(!key.contains("s3cr3t-k3y") && key.contains("id: \"***/m\""), "{key}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 

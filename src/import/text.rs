@@ -32,6 +32,19 @@ pub(super) fn scalar(text: &str) -> String {
     quoted
 }
 
+/// A text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
+pub(super) fn text_value(text: &str) -> String {
+    let mut value = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|begin| rest.find(begin)).min() {
+        let (before, behind) = rest.split_at(at);
+        value.push_str(&format!("{before}{{{{ '{}' }}}}", &behind[..2]));
+        rest = &behind[2..];
+    }
+    value.push_str(rest);
+    scalar(&value)
+}
+
 /// A name for a table's entry, made of what something is called elsewhere.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
 use crate::import::error::ImportError;
-use crate::import::secrets::{Secrets, names_headers, shown_headers};
+use crate::import::secrets::{Secrets, is_scheme, names_headers, shown_headers};
 use crate::import::shell::{marks, shown};
 
 /// One option as it was given.
@@ -77,9 +77,10 @@ impl<'a> Arguments<'a> {
                 Arity::One => 1,
                 Arity::Many => usize::MAX,
             };
-            while values.len() < most
-                && let Some(value) = words.next_if(|word| !word.starts_with("--"))
-            {
+            while values.len() < most {
+                // What stands behind `Bearer` is a key, whatever it begins with.
+                let is_key = values.last().is_some_and(|word| is_scheme(word));
+                let Some(value) = words.next_if(|word| is_key || !word.starts_with("--")) else { break };
                 values.push(value.clone());
             }
             let name = known.map_or(name, |(name, ..)| name.to_owned());

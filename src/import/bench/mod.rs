@@ -198,7 +198,7 @@ fn once(arguments: &Arguments) -> Vec<(&'static str, Field)> {
             None => pair.clone(),
         });
         let text = said.collect::<Vec<_>>().join(" ");
-        once.push(("notes", Field::new("notes", super::text::scalar(&text), "--metadata")));
+        once.push(("notes", Field::new("notes", super::text::text_value(&text), "--metadata")));
     }
     once
 }

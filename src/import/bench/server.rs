@@ -10,7 +10,7 @@ use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::secrets::{Secrets, headers, names_secret};
 use crate::import::shell::{Command, marks, shown};
-use crate::import::text::{name_of, scalar};
+use crate::import::text::{name_of, scalar, text_value};
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";
@@ -57,7 +57,7 @@ pub(super) fn endpoint(
     };
     let path = arguments.text("endpoint");
     let url = url(place, arguments, path.as_ref(), around)?;
-    let mut fields = vec![Field::new("url", scalar(&url.value), url.origin)];
+    let mut fields = vec![Field::new("url", text_value(&url.value), url.origin)];
     fields.push(engine_field(engine, &named));
     fields.push(match path.filter(|path| path.value.ends_with("/completions")) {
         Some(path) if path.value.ends_with("/chat/completions") => Field::new("api", "chat", path.origin),
@@ -222,7 +222,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
         }
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    Ok((name_of(last, "model"), vec![Field::new("id", scalar(&id.value), id.origin)]))
+    Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
 /// What a command that starts a server says of it: its facts, its model, and where it is.

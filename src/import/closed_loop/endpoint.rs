@@ -5,7 +5,7 @@ use super::table::{Item, Table};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
-use crate::import::text::{is_no_key, name_of, one_line, scalar};
+use crate::import::text::{is_no_key, name_of, one_line, scalar, text_value};
 use serde_json::Value;
 
 /// Engines by the names that people give their endpoints, each with its usual port.
@@ -48,7 +48,7 @@ impl Reading<'_> {
         let said = object.text(&["engine", "backend", "type", "framework", "server"]);
         let engine = said.as_deref().or(name.as_deref()).or(written.as_deref()).and_then(engine);
         let url = self.endpoint_url(item, written.or(host), name.as_deref(), engine.map(|(_, _, port)| port))?;
-        let mut fields = vec![Field::new("url", scalar(&url.0), item.at.clone())];
+        let mut fields = vec![Field::new("url", text_value(&url.0), item.at.clone())];
         fields.push(match (engine, &said) {
             (Some((_, engine, _)), Some(_)) => Field::new("engine", engine, format!("{}, its engine", item.at)),
             (Some((_, engine, _)), None) => Field::new("engine", engine, "by its name; it decides about ignore_eos"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::draft::{Draft, Field, Listed, Section, Sweep};
 use super::error::ImportError;
 use super::secrets::Secrets;
-use super::text::{scalar, seconds};
+use super::text::{scalar, seconds, text_value};
 use super::{Wishes, text};
 use parts::Parts;
 
@@ -206,12 +206,12 @@ impl Reading<'_> {
     fn head(&mut self, name: Field) -> Result<Vec<Field>, ImportError> {
         let text = |key: &str| self.object.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         let mut head =
-            vec![text("name").map_or(name, |name| Field::new("name", scalar(&text::one_line(name)), "name"))];
+            vec![text("name").map_or(name, |name| Field::new("name", text_value(&text::one_line(name)), "name"))];
         for key in ["description", "notes"] {
             if let Some(words) = text(key)
                 && head.len() < 2
             {
-                head.push(Field::new("notes", scalar(words), key));
+                head.push(Field::new("notes", text_value(words), key));
             }
         }
         if let Some(seed) = self.object.get("seed") {

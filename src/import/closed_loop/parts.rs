@@ -7,7 +7,7 @@ use super::{MOST, Reading};
 use crate::import::Wishes;
 use crate::import::draft::{Draft, Field};
 use crate::import::error::ImportError;
-use crate::import::text::{name_of, one_line, scalar};
+use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::scenario::built_in;
 
 /// The scenarios of a configuration.
@@ -168,9 +168,9 @@ impl Reading<'_> {
                 "write \"meta-llama/Llama-3.1-8B-Instruct\"",
             ));
         };
-        let mut fields = vec![Field::new("id", scalar(&id), item.at.clone())];
+        let mut fields = vec![Field::new("id", text_value(&id), item.at.clone())];
         if let Some(precision) = object.text(&["precision", "dtype", "quantization"]) {
-            fields.push(Field::new("precision", scalar(&precision), format!("{}.precision", item.at)));
+            fields.push(Field::new("precision", text_value(&precision), format!("{}.precision", item.at)));
         }
         self.rest_of(item, object);
         let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
