@@ -233,7 +233,7 @@ fn ten_thousand_connections_at_once() {
         return;
     }
     let (mock, lab) =
-        (Mock::start_with(&["--slots", "10000", "--ttft", "2s", "--itl", "1ms"], |command| command), Lab::new());
+        (Mock::start_with(&["--slots", "10000", "--ttft", "8s", "--itl", "1ms"], |command| command), Lab::new());
     let phases = "timeouts: { connect: 60s, request: 5m, stall: 2m }\n\
          phases: { fill: 0s, stabilize: 0s, measure: { for: 50ms, min_requests: 10000, at_most: 100s }, drain: 2m }\n";
     let sweep = format!(
