@@ -1,5 +1,8 @@
 //! Metrics and verdicts of committed runs, computed when they are read.
 
+use std::collections::HashMap;
+
+use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::calibration::Pressure;
@@ -184,15 +187,9 @@ pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Col
 /// The ids of the runs of each cell, by repeat: a run that sweeps share belongs to a cell of each. Cells of the same runs are
 /// one. `runs` are in the order of the plan.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
-    let mut cells: Vec<Vec<RunId>> = Vec::new();
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
-    for of_cell in runs.chunk_by(|a, b| is_one(a, b)) {
-        let ids: Vec<RunId> = of_cell.iter().map(|run| run.id).collect();
-        if !cells.contains(&ids) {
-            cells.push(ids);
-        }
-    }
-    cells
+    let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());
+    cells.collect::<IndexSet<Vec<RunId>>>().into_iter().collect()
 }
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
@@ -215,10 +212,11 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, colour: bool) -> (Stri
     }
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
     let mut text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
-    let line = |id: &RunId| {
-        let answered = answers.iter().find(|answered| answered.labels.run_id == id.to_string())?;
-        answered.lines().next()
-    };
+    let of_runs: HashMap<&str, Line> = answers
+        .iter()
+        .filter_map(|answered| Some((answered.labels.run_id.as_str(), answered.lines().next()?)))
+        .collect();
+    let line = |id: &RunId| of_runs.get(id.to_string().as_str()).copied();
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
     let id = |answered: &Answered| answered.labels.run_id.clone();

@@ -96,12 +96,10 @@ impl Gate {
             1 => "; 1 limit of the SLO is undecided".to_owned(),
             count => format!("; {count} limits of the SLO are undecided"),
         };
-        match self.missed.len() {
-            0 if self.untested.is_some() => {
-                format!("gate: no answer: {}{undecided}", self.untested.as_deref().unwrap_or_default())
-            }
-            0 => format!("gate: nothing is missed{undecided}"),
-            count => format!("gate: {count} missed{undecided}\n  {}", self.missed.join("\n  ")),
+        match (self.missed.len(), &self.untested) {
+            (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
+            (0, None) => format!("gate: nothing is missed{undecided}"),
+            (count, _) => format!("gate: {count} missed{undecided}\n  {}", self.missed.join("\n  ")),
         }
     }
 }

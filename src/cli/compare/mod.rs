@@ -145,8 +145,9 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
 
 /// Earlier results, which are not those that are read now.
 fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> {
-    let same = |other: &std::path::Path| Some(path.canonicalize().ok()? == other.canonicalize().ok()?);
-    if same(&folder.results) == Some(true) {
+    let is_same =
+        path.canonicalize().ok().zip(folder.results.canonicalize().ok()).is_some_and(|(then, now)| then == now);
+    if is_same {
         let shown = path.display();
         let text =
             format!("--against {shown}: these are the results that are read now; name other ones, or --results NEW");
