@@ -5,6 +5,10 @@
 //! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
 //! and reports print from.
 
+/// Version of what is computed from stored rows: metrics, verdicts and their reasons. Raised when the same rows come to other numbers or
+/// another verdict. Stamped on exports, baselines and kept tables; run ids do not contain it (`docs/METRICS.md`, Versions).
+pub const ANALYSIS: u32 = 2;
+
 pub mod binomial;
 pub mod calibration;
 pub mod capacity;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::analysis::ANALYSIS;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::rows::Table;
@@ -23,6 +24,8 @@ use super::answers::Shown;
 pub struct Remembered {
     /// What it was made from, as SHA-256.
     key: String,
+    /// The version of the analysis that made it.
+    analysis: u32,
     /// The text.
     pub text: String,
     /// What it holds.
@@ -44,6 +47,7 @@ impl Memory {
             hasher.update(part);
         };
         put(env!("CARGO_PKG_VERSION"));
+        put(&ANALYSIS.to_string());
         put(&stamp(&std::env::current_exe().ok()?)?);
         put(&serde_json::to_string(plan).ok()?);
         put(if colour { "colour" } else { "plain" });
@@ -71,7 +75,8 @@ impl Memory {
 
     /// Keeps a table. Best effort: a folder that cannot be written has no faster way, and no wrong one.
     pub fn keep(&self, text: &str, shown: &Shown) {
-        let remembered = Remembered { key: self.key.clone(), text: text.to_owned(), shown: shown.clone() };
+        let remembered =
+            Remembered { key: self.key.clone(), analysis: ANALYSIS, text: text.to_owned(), shown: shown.clone() };
         let Ok(body) = serde_json::to_string(&remembered) else { return };
         let (Some(folder), Some(name)) = (self.file.parent(), self.file.file_name()) else { return };
         let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));

@@ -1,10 +1,49 @@
 //! Files that are written whole or not at all.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
+use clap::Args;
+
 use super::Failure;
+
+/// Leave to overwrite a file that the command did not write.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct Overwrite {
+    /// Overwrite the output file even if sweepline did not write it
+    #[arg(long)]
+    force: bool,
+}
+
+impl Overwrite {
+    /// Refuses to overwrite the file at `path` unless it is empty, `is_ours`, or may be overwritten. `ours` names what the command
+    /// writes: "an export". What is no regular file, like a pipe, holds nothing that could be lost.
+    pub fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
+        let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
+        if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {
+            return Ok(());
+        }
+        let path = path.display();
+        Err(Failure::Usage(format!("{path} already exists and is not {ours}: choose another name, or add --force")))
+    }
+}
+
+/// Whether the text of a file, of which the first bytes are read, begins like this.
+pub fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    read.is_ok() && is_so(&String::from_utf8_lossy(&head))
+}
+
+/// Whether a file is a JSON object whose first key is this one.
+pub fn begins_with_key(path: &Path, key: &str) -> bool {
+    let has_key = |text: &str| {
+        let text = text.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
+        text.strip_prefix('"').and_then(|text| text.strip_prefix(key)).is_some_and(|text| text.starts_with('"'))
+    };
+    begins_with(path, has_key)
+}
 
 /// Why a file, or stdout, could not be written: a path that cannot be is the caller's mistake.
 pub fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {

@@ -1,11 +1,12 @@
 //! The table of curves: a row for each load of each curve, its figures over its repeats.
 
+use crate::analysis::ANALYSIS;
 use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Reading, Rung, on_fronts};
 use crate::analysis::metric::Get;
 use crate::analysis::quantile;
 
 use super::runs::axis_column;
-use super::{Cell, Column, Kind, Sheet};
+use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// Columns that a person reads: what Markdown shows.
 pub const BRIEF: [&str; 15] = [
@@ -66,6 +67,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         ),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
+    others.push(analysis_column());
     columns.extend(axes.iter().map(|axis| axis_column(axis, &others)));
     columns.extend(others);
     columns
@@ -162,5 +164,6 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
             Cell::from(ends.map(|ends| ends.kind.name().to_owned())),
         ]);
     }
+    cells.push(ANALYSIS.into());
     cells
 }

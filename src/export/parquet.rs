@@ -11,7 +11,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use super::{COLUMNS_VERSION, Cell, Column, Format, Kind, Sheet};
+use crate::analysis::ANALYSIS;
+
+use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Format, Kind, MARK, Sheet};
 
 /// Rows of a batch.
 const BATCH: usize = 4096;
@@ -29,13 +31,12 @@ impl Format for Parquet {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let Sheet { columns, mut rows } = sheet;
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<Field>>()));
-        let version = KeyValue::new("sweepline.columns".to_owned(), COLUMNS_VERSION.to_string());
         let properties = WriterProperties::builder()
             .set_created_by("sweepline".into())
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .set_max_row_group_bytes(Some(GROUP_BYTES))
-            .set_key_value_metadata(Some(vec![version]))
+            .set_key_value_metadata(Some(marks()))
             .build();
         let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(cause)?;
         loop {
@@ -50,6 +51,12 @@ impl Format for Parquet {
         }
         writer.close().map(drop).map_err(cause)
     }
+}
+
+/// What an export is known by.
+pub(super) fn marks() -> Vec<KeyValue> {
+    let mark = |key: &str, version: u32| KeyValue::new(key.to_owned(), version.to_string());
+    vec![mark(MARK, COLUMNS_VERSION), mark(ANALYSIS_MARK, ANALYSIS)]
 }
 
 /// The error underneath, where it is the operating system's.

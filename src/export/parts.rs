@@ -2,11 +2,11 @@
 
 use crate::analysis::lengths::Bucket;
 use crate::analysis::metric::{self, Scope};
-use crate::analysis::{PlanMetrics, RunMetrics};
+use crate::analysis::{ANALYSIS, PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
 
 use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part};
-use super::{Cell, Column, Kind, Sheet};
+use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// Columns that a person reads: what Markdown shows.
 pub const BRIEF: [&str; 16] = [
@@ -80,6 +80,7 @@ pub type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
 pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
+    others.push(analysis_column());
     others.extend(metric::columns(Scope::Rows).iter().map(of_part));
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
@@ -102,6 +103,7 @@ pub fn sheet<'a, P: Part>(
         let row = |(part, measured): (P, RunMetrics)| {
             let mut cells = names.clone();
             cells.extend(part.cells());
+            cells.push(ANALYSIS.into());
             let none = PlanMetrics::default();
             cells.extend(metrics.iter().map(|column| Cell::from(column.read(&measured, &none))));
             cells

@@ -1,5 +1,6 @@
 //! The table of requests: the columns of `requests.parquet`, and the metrics of each request.
 
+use crate::analysis::ANALYSIS;
 use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
 use crate::rows::{Facts, Measured, RequestRow};
@@ -7,7 +8,7 @@ use crate::rows::{Facts, Measured, RequestRow};
 use super::Kind::{Bool, Float, Int, Text};
 use super::parts::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
-use super::{Cell, Column, Kind, Sheet};
+use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// The metrics of one request with their column names and METRICS' definitions.
 const METRICS: [(Metric, &str, &str); 11] = [
@@ -77,6 +78,7 @@ const ROW: [RowColumn; 37] = [
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let mut others: Vec<Column> = ROW.iter().map(|(name, kind, doc, _)| Column::new(*name, *kind, *doc)).collect();
     others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, Float, *doc)));
+    others.push(analysis_column());
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
     columns.extend(others);
@@ -110,7 +112,7 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
     let own = ROW.iter().map(|(_, _, _, get)| get(row));
-    labels.iter().cloned().chain(own).chain(METRICS.iter().map(metric)).collect()
+    labels.iter().cloned().chain(own).chain(METRICS.iter().map(metric)).chain([ANALYSIS.into()]).collect()
 }
 
 #[cfg(test)]
@@ -131,8 +133,8 @@ mod tests {
         let axes = super::super::runs::axes([&labels].into_iter());
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
-        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,0,1000,,false,,,,,,,0.02,,0,,"#);
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667,2"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,0,1000,,false,,,,,,,0.02,,0,,,2"#);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::slo::{Answer, SloTest};
-use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::analysis::{ANALYSIS, MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::rows::RunLabels;
 
-use super::{Cell, Column, Kind, Sheet};
+use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// One run with everything a table says about it. Two sweeps that share a run are two rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +59,7 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
         Column::new("started", Kind::Time, "When the run started, RFC 3339."),
+        analysis_column(),
         text("verdict", "valid, suspect or invalid."),
         text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
         text("labels", "What describes a valid run, like saturated. Null: nothing."),
@@ -96,6 +97,7 @@ pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'
         cells.extend(by_class.then(|| run.class.clone().into()));
         cells.extend(label_cells(&run.labels, &axes));
         cells.push(run.started.clone().into());
+        cells.push(ANALYSIS.into());
         cells.push(run.verdict.state.name().into());
         cells.push(names(run.verdict.reasons.iter().map(|reason| reason.name)));
         cells.push(names(run.verdict.labels.iter().map(|label| label.name)));
@@ -223,8 +225,8 @@ pub(super) mod tests {
         let text = written(&Csv, all(&runs));
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().unwrap().clone();
-        let first: Vec<&str> = header.iter().take(15).collect();
-        insta::assert_snapshot!(first.join(" "), @r#"plan sweep endpoint model scenario batch_size qps output_tokens repeat run_id attempt started verdict reasons labels"#);
+        let first: Vec<&str> = header.iter().take(16).collect();
+        insta::assert_snapshot!(first.join(" "), @r#"plan sweep endpoint model scenario batch_size qps output_tokens repeat run_id attempt started analysis verdict reasons labels"#);
         let at = |name: &str| header.iter().position(|column| column == name).unwrap();
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!([&rows[0][at("qps")], &rows[0][at("batch_size")], &rows[1][at("qps")]], ["", "8", "20"]);

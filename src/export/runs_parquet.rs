@@ -13,8 +13,10 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::analysis::metric::{self, Number, Scope};
-use crate::analysis::{PlanMetrics, RunMetrics};
+use crate::analysis::{ANALYSIS, PlanMetrics, RunMetrics};
 use crate::rows::RunLabels;
+
+use super::parquet::marks;
 
 /// One committed run.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,7 @@ pub fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_created_by("sweepline".into())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_key_value_metadata(Some(marks()))
         .build();
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties))?;
@@ -95,6 +98,7 @@ fn label_columns(runs: &[StoredRun]) -> Result<Vec<(String, String, ArrayRef)>, 
         ("repeat", "Which repeat of its cell this is, from 0.", whole(|labels| Some(labels.repeat))),
         ("axes", "The cell's values on further axes.", axes(runs)?),
         ("started", "When the run started, RFC 3339.", text(|run| &run.started)),
+        ("analysis", "Version of the analysis that made the row's numbers.", whole(|_| Some(ANALYSIS))),
     ];
     Ok(columns.map(|(name, doc, array)| (name.to_string(), doc.to_string(), array)).into())
 }

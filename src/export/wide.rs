@@ -18,7 +18,7 @@ pub enum NoPivot {
 }
 
 /// Columns of the table of runs that are none of the pivot's: they say the load, or belong to one run.
-const OF_ONE_RUN: [&str; 5] = ["batch_size", "qps", "run_id", "attempt", "started"];
+const OF_ONE_RUN: [&str; 6] = ["batch_size", "qps", "run_id", "attempt", "started", "analysis"];
 
 /// The first column of the table of runs whose values go down the pivot.
 const FIRST_METRIC: &str = "verdict";

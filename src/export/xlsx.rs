@@ -6,9 +6,11 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use rust_xlsxwriter::{Format as Look, FormatAlign, Worksheet, XlsxError};
+use rust_xlsxwriter::{DocProperties, Format as Look, FormatAlign, Worksheet, XlsxError};
 
-use super::{Cell, Column, Kind, Sheet};
+use crate::analysis::ANALYSIS;
+
+use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
 /// Rows of a sheet that Excel can open, without the header.
 const MOST_ROWS: u32 = 1_048_575;
@@ -101,6 +103,10 @@ impl Workbook {
         let columns = vec![text("what", ""), Column::new("value", Kind::Any, "")];
         let mut rows = about.iter().map(|(what, value)| vec![Cell::from(*what), Cell::from(value.clone())]);
         self.fill("about", &columns, &mut rows)?;
+        let properties = DocProperties::new()
+            .set_custom_property(MARK, COLUMNS_VERSION.to_string())
+            .set_custom_property(ANALYSIS_MARK, ANALYSIS.to_string());
+        self.book.set_properties(&properties);
         self.book.save_to_writer(out).map_err(cause)
     }
 }

@@ -41,6 +41,7 @@ mod mock;
 mod new;
 mod observe;
 mod outcomes;
+mod overwrite;
 mod plans;
 mod prefixes;
 mod preview;

@@ -19,6 +19,7 @@ use crate::store::Store;
 use super::changes::Changes;
 use super::class::OneClass;
 use super::readings::no_results;
+use super::replace::{Overwrite, begins_with_key};
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, lints, output};
@@ -53,6 +54,8 @@ pub struct CompareArgs {
     /// Write the plan's results as a file for --against, and compare nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "by", "gate"])]
     write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: Overwrite,
     /// Exit with 4 where an arm is worse than its baseline
     #[arg(long)]
     gate: bool,
@@ -96,6 +99,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     picked.iter_mut().zip(&workspace.expansion.runs).for_each(|(picked, run)| *picked &= has_class(run));
     let picked: Picked = (&workspace.expansion, &picked);
     if let Some(path) = &args.write_baseline {
+        args.overwrite.check(path, "a baseline", |path| begins_with_key(path, samples::BASELINE))?;
         return write_baseline(path, &workspace, picked);
     }
     let earlier = args.against.as_deref().map(|path| earlier(path, &args.folder)).transpose()?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::ANALYSIS;
 use crate::analysis::comparison::{Reading, all_names, read, read_class};
 use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, RunSpec};
@@ -148,12 +149,22 @@ pub enum Earlier {
 struct Baseline {
     /// Version of the format.
     sweepline_baseline: u32,
+    /// Version of the analysis that made the numbers; files without it are of the first.
+    #[serde(default = "first_analysis")]
+    analysis: u32,
     plan: String,
     runs: Vec<Sample>,
 }
 
 /// Version of the format of files.
 const FORMAT: u32 = 1;
+
+/// The first key of every such file.
+pub const BASELINE: &str = "sweepline_baseline";
+
+fn first_analysis() -> u32 {
+    1
+}
 
 impl Earlier {
     /// Opens a results folder or a file.
@@ -178,9 +189,14 @@ impl Earlier {
             ))
         };
         let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-        match baseline.sweepline_baseline {
-            FORMAT => Ok(Earlier::File(baseline.runs)),
-            other => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
+        match (baseline.sweepline_baseline, baseline.analysis) {
+            (FORMAT, ANALYSIS) => Ok(Earlier::File(baseline.runs)),
+            (FORMAT, other) => Err(Failure::Usage(format!(
+                "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: the same \
+                 requests may come to other numbers; name the results folder that it was made from instead, or write it \
+                 again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
+            ))),
+            (other, _) => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
         }
     }
 
@@ -203,7 +219,7 @@ impl Earlier {
 
 /// Writes samples as a file that later results can be held against.
 pub fn write(path: &Path, plan: &Plan, runs: Vec<Sample>) -> Result<(), Failure> {
-    let baseline = Baseline { sweepline_baseline: FORMAT, plan: plan.name.clone(), runs };
+    let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan: plan.name.clone(), runs };
     let text = serde_json::to_string_pretty(&baseline).map_err(|error| Failure::Unexpected(error.into()))?;
     replace(path, |out| writeln!(out, "{text}")).map_err(|error| cannot_write(Some(path), &error))
 }

@@ -9,7 +9,7 @@ use crate::dataset::Record;
 use crate::dataset::write::{ParquetWriter, json_line};
 
 use super::super::Failure;
-use super::super::replace::{cannot_write, replace};
+use super::super::replace::{Overwrite, cannot_write, replace};
 
 /// Where records are written.
 #[derive(Debug, Args)]
@@ -17,6 +17,8 @@ pub struct Output {
     /// The file to write: JSON lines, or Parquet where its name ends in .parquet
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub path: PathBuf,
+    #[command(flatten)]
+    overwrite: Overwrite,
 }
 
 impl Output {
@@ -25,6 +27,8 @@ impl Output {
         &self,
         fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        // Records that were converted look like records that somebody collected: neither is overwritten unasked.
+        self.overwrite.check(&self.path, "empty", |_| false)?;
         let is_parquet = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
         let mut failed = None;
         let written = replace(&self.path, |out| {

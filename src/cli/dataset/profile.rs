@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::source::{Source, each, tell_left_out};
-use crate::cli::replace::{cannot_write, replace};
+use crate::cli::replace::{Overwrite, begins_with_key, cannot_write, replace};
 use crate::cli::{Exit, Failure, output, schema};
 use crate::dataset::profile::{Profile, Profiler};
 
@@ -20,6 +20,8 @@ pub struct ProfileArgs {
     /// Write the profile to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: Overwrite,
 }
 
 /// Makes the profile.
@@ -37,6 +39,7 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     match &args.output {
         None => output::json(&profile)?,
         Some(path) => {
+            args.overwrite.check(path, "a profile", |path| begins_with_key(path, "sweepline_profile"))?;
             let text = serde_json::to_string_pretty(&profile).map_err(|error| Failure::Unexpected(error.into()))?;
             replace(path, |out| writeln!(out, "{text}")).map_err(|error| cannot_write(Some(path), &error))?;
         }

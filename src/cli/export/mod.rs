@@ -13,12 +13,15 @@ use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
+use crate::analysis::ANALYSIS;
 use crate::expand::PlannedRun;
-use crate::export::{COLUMNS_VERSION, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, runs_parquet};
+use crate::export::{
+    COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, is_export, runs_parquet,
+};
 use crate::store::{Store, StoreError};
 
 use super::changes::Changes;
-use super::replace::{cannot_write, replace};
+use super::replace::{Overwrite, cannot_write, replace};
 use super::run::quoted;
 use super::selection::Selection;
 use super::workspace::Workspace;
@@ -53,6 +56,8 @@ pub struct ExportArgs {
     /// The file to write; without it the table goes to stdout (parquet of runs: to runs.parquet in the results folder)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: Overwrite,
     #[command(flatten)]
     folder: Folder,
 }
@@ -132,15 +137,14 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
         say_missing((plan, workspace), &picked, &args);
     }
     let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
-    let path = args.output.as_deref();
     let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
     let exit = match written {
         Written::Xlsx => workbook(&args, &source, columns)?,
         Written::Parquet if rows == Rows::Runs => return runs_as_parquet(&args, &source),
-        Written::Parquet => one_kind(path, &Parquet, &source, rows, columns)?,
-        Written::Csv => one_kind(path, &Csv, &source, rows, columns)?,
-        Written::Json => one_kind(path, &Json, &source, rows, columns)?,
-        Written::Markdown => one_kind(path, &Markdown, &source, rows, columns)?,
+        Written::Parquet => one_kind(&args, &Parquet, &source, rows, columns)?,
+        Written::Csv => one_kind(&args, &Csv, &source, rows, columns)?,
+        Written::Json => one_kind(&args, &Json, &source, rows, columns)?,
+        Written::Markdown => one_kind(&args, &Markdown, &source, rows, columns)?,
     };
     source.failed().map_or(Ok(exit), |error| Err(error.into()))
 }
@@ -168,16 +172,23 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
 
 /// Writes the table of one kind of rows; says why, where it has none.
 fn one_kind(
-    path: Option<&Path>,
+    args: &ExportArgs,
     format: &dyn Format,
     source: &Source,
     rows: Rows,
     columns: Columns,
 ) -> Result<Exit, Failure> {
     let (sheet, has_rows) = watched(columns.table(source, rows)?);
-    let exit = write(path, format, sheet)?;
+    may_write(args, &sheet.columns)?;
+    let exit = write(args.output.as_deref(), format, sheet)?;
     say_none(source, rows, &has_rows);
     Ok(exit)
+}
+
+/// Refuses to overwrite what no export wrote; `columns` are those that are to be written.
+fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
+    let Some(path) = &args.output else { return Ok(()) };
+    args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
 /// The table, and whether a row of it was written.
@@ -234,6 +245,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
     let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
     columns.known(source, &kinds)?;
+    may_write(args, &[])?;
     let mut book = Workbook::new();
     let path = args.output.as_deref();
     for rows in kinds {
@@ -247,6 +259,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     let about = [
         ("program", concat!("sweepline ", env!("CARGO_PKG_VERSION")).to_owned()),
         ("columns version", COLUMNS_VERSION.to_string()),
+        ("analysis version", ANALYSIS.to_string()),
         ("plan", source.plan_name().unwrap_or("none: every run of the results folder").to_owned()),
         ("results", args.folder.results.display().to_string()),
         ("runs", source.runs().to_string()),
@@ -275,6 +288,7 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 /// Writes runs.parquet, which is the same whatever plan it was asked for with.
 fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
     let bytes = runs_parquet::bytes(source.stored()?).map_err(|error| Failure::Unexpected(error.into()))?;
+    may_write(args, &[])?;
     let default = args.folder.results.join("runs.parquet");
     let path = args.output.as_deref().unwrap_or(&default);
     replace(path, |out| out.write_all(&bytes)).map_err(|error| match args.output {

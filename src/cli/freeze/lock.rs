@@ -11,6 +11,7 @@ use crate::report::format::plain;
 use crate::sweep::event::name;
 
 use super::super::Failure;
+use super::super::replace::begins_with;
 use super::write::{Comment, table};
 
 /// How the line begins that says which sweepline wrote a lock.
@@ -43,6 +44,11 @@ impl Lock {
         let options = Options { allow_outside, ..Options::default() };
         Ok(Lock { loaded: plan::parse_with(path, &text, Format::Yaml, &options, &Disk)?, ids, version })
     }
+}
+
+/// Whether the file at `path` is a lock.
+pub fn is_lock(path: &Path) -> bool {
+    begins_with(path, |text| text.starts_with(VERSION))
 }
 
 /// The ids of all runs, each once.

@@ -13,6 +13,7 @@ use crate::plan::{Loaded, Plan, Unreachable};
 
 use super::changes::Changes;
 use super::diff::{self, Side};
+use super::replace::{Overwrite, cannot_write, replace};
 use super::workspace::Workspace;
 use super::{Exit, Failure, output};
 
@@ -27,6 +28,8 @@ pub struct FreezeArgs {
     /// The file to write; without it the frozen plan goes to stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    overwrite: Overwrite,
 }
 
 /// Prints a plan with nothing left open.
@@ -36,8 +39,10 @@ pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     let text = lock::text(&loaded, &plan_of_lock(&args, &loaded)?, &expansion);
     match &args.output {
         None => output::print(&text)?,
-        Some(path) => std::fs::write(path, text)
-            .map_err(|error| Failure::Unexpected(anyhow::anyhow!("cannot write {}: {error}", path.display())))?,
+        Some(path) => {
+            args.overwrite.check(path, "a frozen plan", lock::is_lock)?;
+            replace(path, |out| out.write_all(text.as_bytes())).map_err(|error| cannot_write(Some(path), &error))?;
+        }
     }
     Ok(Exit::Done)
 }

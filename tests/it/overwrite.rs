@@ -1,0 +1,145 @@
+//! What a command overwrites: files that it wrote itself, and others only with `--force`.
+
+use super::lab::Lab;
+
+const PLAN: &str = "
+sweepline: 1
+name: overwrite
+endpoints: { demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } } }
+models: { m: { id: tiny } }
+phases: { fill: 10ms, stabilize: 10ms, measure: 200ms, drain: 5s }
+sweeps: { one: { matrix: { batch_size: [1], output_tokens: [4] } } }
+";
+
+/// Something that an export must not take the place of, whatever it is called.
+const LOG: &str = "prompt,output_tokens\nhello,12\n";
+
+/// A laboratory with a committed run.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("plan.yaml", PLAN);
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    lab
+}
+
+/// The command leaves the file as it is, and says what to do; with `--force` it writes it.
+fn only_by_force(lab: &Lab, command: &[&str], file: &str, what: &str) {
+    let path = lab.path().join(file);
+    let before = std::fs::read(&path).unwrap();
+    let refused = lab.run(command);
+    assert_eq!(refused.code, Some(2), "{command:?}: {}", refused.stderr);
+    let wanted = format!("{file} already exists and is not {what}: choose another name, or add --force");
+    assert!(refused.stderr.contains(&wanted), "{command:?}: {}", refused.stderr);
+    assert_eq!(std::fs::read(&path).unwrap(), before, "{command:?}");
+    lab.ok(&[command, &["--force"]].concat());
+    assert_ne!(std::fs::read(&path).unwrap(), before, "{command:?} --force");
+}
+
+#[test]
+fn a_plan_is_replaced_by_nothing() {
+    let lab = lab();
+    for (command, what) in [
+        (&["freeze", "plan.yaml", "-o", "plan.yaml"][..], "a frozen plan"),
+        (&["export", "plan.yaml", "--format", "csv", "-o", "plan.yaml"], "an export of sweepline"),
+        (&["export", "plan.yaml", "--format", "xlsx", "-o", "plan.yaml"], "an export of sweepline"),
+        (&["export", "plan.yaml", "--format", "parquet", "-o", "plan.yaml"], "an export of sweepline"),
+        (&["compare", "plan.yaml", "--write-baseline", "plan.yaml"], "a baseline"),
+    ] {
+        only_by_force(&lab, command, "plan.yaml", what);
+        lab.write("plan.yaml", PLAN);
+    }
+}
+
+#[test]
+fn tables_of_others_stay() {
+    let lab = lab();
+    let made = || {
+        lab.write("log.csv", LOG);
+        lab.write("log.json", "[{ \"conversations\": [] }]\n");
+        lab.write("log.md", "# Notes\n\nwhat we saw\n");
+    };
+    for (command, file) in [
+        (&["export", "-o", "log.csv"][..], "log.csv"),
+        (&["export", "plan.yaml", "-o", "log.json"], "log.json"),
+        (&["export", "-o", "log.md"], "log.md"),
+        (&["export", "--rows", "requests", "-o", "log.csv"], "log.csv"),
+    ] {
+        made();
+        only_by_force(&lab, command, file, "an export of sweepline");
+    }
+    let inside = lab.only_run().dir.join("requests.parquet");
+    let bytes = std::fs::read(&inside).unwrap();
+    let refused = lab.run(&["export", "--rows", "requests", "-o", inside.to_str().unwrap()]);
+    assert_eq!((refused.code, std::fs::read(&inside).unwrap()), (Some(2), bytes), "{}", refused.stderr);
+}
+
+#[test]
+fn what_a_command_wrote_it_writes_again() {
+    let lab = lab();
+    for command in [
+        &["export", "plan.yaml", "-o", "runs.csv"][..],
+        &["export", "plan.yaml", "--columns", "endpoint,output_tokens,ttft_*", "-o", "some.csv"],
+        &["export", "plan.yaml", "--wide", "-o", "wide.csv"],
+        &["export", "plan.yaml", "-o", "runs.json"],
+        &["export", "plan.yaml", "-o", "runs.md"],
+        &["export", "plan.yaml", "-o", "runs.xlsx"],
+        &["export", "-o", "runs.parquet"],
+        &["export", "--format", "parquet"],
+        &["export", "--rows", "events", "-o", "events.parquet"],
+        &["export", "--rows", "requests", "-o", "requests.csv"],
+        &["freeze", "plan.yaml", "-o", "plan.lock"],
+        &["compare", "plan.yaml", "--write-baseline", "baseline.json"],
+    ] {
+        lab.ok(command);
+        lab.ok(command);
+    }
+    lab.write("empty.csv", "");
+    lab.ok(&["export", "-o", "empty.csv"]);
+    // Kinds of rows may take turns in one file.
+    lab.ok(&["export", "--rows", "requests", "-o", "runs.csv"]);
+}
+
+#[test]
+fn data_sets_and_profiles_are_kept() {
+    let lab = Lab::new();
+    let line =
+        r#"{"messages":[{"role":"user","content":"What is a sweep, and how long does it take?"}],"output_tokens":12}"#;
+    lab.write("log.jsonl", &format!("{line}\n").repeat(40));
+    only_by_force(&lab, &["dataset", "sample", "log.jsonl", "--n", "3", "-o", "log.jsonl"], "log.jsonl", "empty");
+    lab.write("log.jsonl", &format!("{line}\n").repeat(40));
+    lab.ok(&["dataset", "convert", "log.jsonl", "-o", "own.jsonl"]);
+    let again = lab.run(&["dataset", "convert", "log.jsonl", "-o", "own.jsonl"]);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    lab.ok(&["dataset", "profile", "log.jsonl", "-o", "profile.json"]);
+    lab.ok(&["dataset", "profile", "log.jsonl", "-o", "profile.json"]);
+    only_by_force(&lab, &["dataset", "profile", "own.jsonl", "-o", "log.jsonl"], "log.jsonl", "a profile");
+}
+
+#[test]
+fn numbers_carry_the_version_of_the_analysis() {
+    let lab = lab();
+    let rows = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
+    let version = rows[0]["analysis"].as_u64().unwrap();
+    assert!(version >= 2, "{rows}");
+    lab.ok(&["compare", "plan.yaml", "--write-baseline", "baseline.json"]);
+    let path = lab.path().join("baseline.json");
+    let mut baseline: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(baseline["analysis"], version);
+    let refused = |baseline: &serde_json::Value, found: &str| {
+        lab.write("baseline.json", &baseline.to_string());
+        let ended = lab.run(&["compare", "plan.yaml", "--against", "baseline.json"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        let wanted =
+            format!("holds numbers of analysis version {found}, and this sweepline computes version {version}");
+        assert!(ended.stderr.contains(&wanted), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--write-baseline baseline.json"), "{}", ended.stderr);
+    };
+    baseline["analysis"] = 1.into();
+    refused(&baseline, "1");
+    // Files of earlier versions of the program say nothing.
+    baseline.as_object_mut().unwrap().remove("analysis");
+    refused(&baseline, "1");
+    baseline["analysis"] = (version + 1).into();
+    refused(&baseline, &(version + 1).to_string());
+}
