@@ -115,16 +115,16 @@ fn every_format_becomes_one_that_is_read_alike() {
     for name in ["sharegpt.json", "longbench.json", "oasst.trees.jsonl", "mooncake.jsonl", "burstgpt_sessions.csv"] {
         let file = path(name);
         let before = records(&lab, &file, &[]);
-        let said = lab.ok(&["dataset", "convert", &file, "-o", "own.jsonl"]);
+        let said = lab.ok(&["dataset", "convert", &file, "-o", "own.jsonl", "--force"]);
         assert!(said.stdout.is_empty() && said.stderr.contains(" in own.jsonl"), "{said:?}");
         assert_eq!(records(&lab, "own.jsonl", &[]), before, "{name}");
-        lab.ok(&["dataset", "convert", "own.jsonl", "--output", "own.parquet"]);
+        lab.ok(&["dataset", "convert", "own.jsonl", "--output", "own.parquet", "--force"]);
         assert_eq!(records(&lab, "own.parquet", &["--as", "columns"]), before, "{name}");
-        lab.ok(&["dataset", "convert", "own.parquet", "-o", "again.jsonl"]);
+        lab.ok(&["dataset", "convert", "own.parquet", "-o", "again.jsonl", "--force"]);
         let text = |name: &str| std::fs::read_to_string(lab.path().join(name)).unwrap();
         assert_eq!(text("again.jsonl"), text("own.jsonl"), "{name}: there and back");
     }
-    let refused = lab.run(&["dataset", "convert", &path("azure_broken.csv"), "-o", "own.jsonl"]);
+    let refused = lab.run(&["dataset", "convert", &path("azure_broken.csv"), "-o", "own.jsonl", "--force"]);
     assert_eq!(refused.code, Some(2));
     assert!(std::fs::read_to_string(lab.path().join("own.jsonl")).unwrap().contains("\"input_tokens\""), "as it was");
     let nowhere = lab.run(&["dataset", "convert", &path("own.jsonl"), "-o", "nowhere/own.jsonl"]);
@@ -163,8 +163,9 @@ fn parquet_is_read_by_its_columns() {
     let lab = Lab::new();
     parquet_file(&lab);
     let map = ["--map", "messages=conversation,id=conversation_id,time=created"];
-    let convert =
-        |flags: &[&str]| lab.run(&[&["dataset", "convert", "hub.parquet", "-o", "own.jsonl"], flags].concat());
+    let convert = |flags: &[&str]| {
+        lab.run(&[&["dataset", "convert", "hub.parquet", "-o", "own.jsonl", "--force"], flags].concat())
+    };
     assert_eq!(convert(&map).code, Some(0));
     let own = std::fs::read_to_string(lab.path().join("own.jsonl")).unwrap();
     let lines: Vec<Value> = own.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -213,7 +214,7 @@ fn a_sample_is_a_matter_of_its_seed() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(100));
     let lines = |flags: &[&str]| {
-        lab.ok(&[&["dataset", "sample", "trace.jsonl", "--output", "some.jsonl"], flags].concat());
+        lab.ok(&[&["dataset", "sample", "trace.jsonl", "--output", "some.jsonl", "--force"], flags].concat());
         let text = std::fs::read_to_string(lab.path().join("some.jsonl")).unwrap();
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
