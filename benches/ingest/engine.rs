@@ -51,7 +51,7 @@ pub fn run(order: &Order) -> Seen {
         spec: Arc::clone(&run.spec),
         target: Target::parse(&format!("http://127.0.0.1:{}/v1", order.port)).expect("an address"),
         id_prefix: order.id_prefix.clone(),
-        nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        nonce_key: NonceKey::new(attempt.nonce_seed()),
         tokenizer: None,
         trace: None,
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),

@@ -108,6 +108,10 @@ struct Prefix {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     prefix_block: u32,
+    /// Leave `cached_tokens` out of answers, as vLLM does without --enable-prompt-tokens-details; the log has them all the
+    /// same
+    #[arg(long)]
+    no_cached_tokens: bool,
 }
 
 #[derive(Debug, Args)]
@@ -194,6 +198,7 @@ impl MockArgs {
             prefill: timing.prefill,
             prefix_cache: prefix.prefix_cache,
             prefix_block: prefix.prefix_block,
+            reports_cached: !prefix.no_cached_tokens,
             load: timing.load,
             jitter: timing.jitter,
             seed: Seed(timing.seed),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::expand::{RunSpec, Shaping};
+use crate::expand::{ClassSpec, RunSpec, Shaping};
 use crate::plan::scenario::{self, Reuse};
 use crate::workload::{Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
 
@@ -67,7 +67,7 @@ impl Feed {
         counting: Option<&Counting>,
         observer: &Observer,
     ) -> Result<Feed, EngineError> {
-        let lanes = lanes(spec, spec.shaping.nonce.then_some(nonce_key), counting)?;
+        let lanes = lanes(spec, nonce_key, counting)?;
         let weights = spec.mix.iter().map(|class| class.weight);
         let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
         let lineup = Lineup::new(mix);
@@ -158,8 +158,9 @@ impl Lane {
 }
 
 /// The classes of a run.
-fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
-    let lane = |class, content: &scenario::Content, shaping, nonce| {
+fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
+    let lane = |class, number, content: &scenario::Content, shaping: &Shaping| {
+        let nonce = key.under(shaping.nonce, number);
         let generator = match counting {
             Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
             None => Generator::new(content, spec.seed, spec.repeat, nonce),
@@ -172,12 +173,12 @@ fn lanes(spec: &RunSpec, nonce: Option<NonceKey>, counting: Option<&Counting>) -
         Ok(Lane { class, generator, shape: shape(spec, content, shaping) })
     };
     if spec.mix.is_empty() {
-        return Ok(vec![lane(None, &spec.scenario, &spec.shaping, nonce)?]);
+        return Ok(vec![lane(None, None, &spec.scenario, &spec.shaping)?]);
     }
-    let classes = spec.mix.iter().enumerate();
-    // Two classes may count the same numbers: their nonces have to differ all the same.
-    let key = |number: usize| nonce.map(|key| key.of_class(number as u32));
-    classes.map(|(at, class)| lane(Some(class.name.clone()), &class.scenario, &class.shaping, key(at))).collect()
+    let class = |(number, class): (u32, &ClassSpec)| {
+        lane(Some(class.name.clone()), Some(number), &class.scenario, &class.shaping)
+    };
+    (0..).zip(&spec.mix).map(class).collect()
 }
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::expand::RunSpec;
 use crate::rows::{Phase, Record, RequestRow};
+use crate::units::NonceSeed;
 use crate::workload::NonceKey;
 
 use super::answer::Body;
@@ -119,7 +120,7 @@ pub fn hand_over(
 /// bytes.
 pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
     let observer = Observer::new(Arc::new(Progress::default()));
-    let mut feed = Feed::start(spec, NonceKey::new(&[7; 32], 1), None, &observer).expect("a thread");
+    let mut feed = Feed::start(spec, NonceKey::new(NonceSeed([7; 16])), None, &observer).expect("a thread");
     let runtime = super::hands::runtime().expect("a runtime");
     runtime.block_on(async {
         let (clock, mut bytes) = (Clock::start(), 0);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::{
-    Arrivals, Cache, Connections, ContextCut, History, Process, Scalar, Scenario, Sessions, Think, is_axis,
+    Arrivals, Cache, Connections, ContextCut, History, NonceMode, Process, Scalar, Scenario, Sessions, Think, is_axis,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -117,6 +117,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         trace: None,
         prefix: None,
         cache: cache(cell)?,
+        nonce: choice(cell, "nonce", (NonceMode::ALL, NonceMode::name), "on, run or off")?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
         temperature: number(cell, "temperature")?,

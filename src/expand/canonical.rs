@@ -13,8 +13,8 @@ use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, Prefix, Process, Replay, Scalar,
-    Sessions, Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
+    Scalar, Sessions, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -364,7 +364,13 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
     }
     some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
     put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
-    put("shaping.", "nonce", Value::Bool(*nonce));
+    let nonce = match nonce {
+        // What was hashed before there was `run`.
+        NonceMode::On => Value::Bool(true),
+        NonceMode::Off => Value::Bool(false),
+        NonceMode::Run => text(nonce.name()),
+    };
+    put("shaping.", "nonce", nonce);
     some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
     if !stop.is_empty() {
         put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));

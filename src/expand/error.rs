@@ -1,7 +1,7 @@
 //! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
 
 use crate::plan::matrix::GridError;
-use crate::plan::{Engine, Scalar};
+use crate::plan::{Engine, NonceMode, Scalar};
 
 use super::Cell;
 
@@ -92,6 +92,12 @@ pub enum Mistake {
     /// Two server facts with one flattened name.
     #[error("the server fact `{0}` is given twice: once as a dotted key, once in a table")]
     SameFact(String),
+    /// Cold prompts that do not each open with a nonce.
+    #[error(
+        "`cache: cold` needs `nonce: on`, and this cell has `nonce: {}`: a cold prompt opens with a nonce of its own",
+        .0.name()
+    )]
+    ColdWithoutNonce(NonceMode),
     /// A context that holds no first turn.
     #[error(
         "`context_limit: {limit}` is shorter than the first turn: {needs} tokens, the output asked for counted; write \

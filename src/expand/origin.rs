@@ -21,7 +21,6 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
             None => place.request_field(rest),
         },
         "mix" => place.of_class(rest),
-        "shaping" if rest == "nonce" => keys(&["nonce"]),
         "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
@@ -145,7 +144,7 @@ impl Place<'_> {
         }
         match field {
             "stream" if self.sweep.stream.is_some() => self.in_sweep(&["stream"]),
-            "stream" => keys(&["stream"]),
+            "stream" | "nonce" => keys(&[field]),
             _ => self.axis_or_matrix("scenario"),
         }
     }
@@ -165,6 +164,7 @@ impl Place<'_> {
         match (self.axis(name), own) {
             (Some(axis), _) => axis,
             (None, Some((scenario, _))) => keys(&["scenarios", scenario, name]),
+            (None, None) if name == "nonce" => keys(&["nonce"]),
             (None, None) => [&keys(&["scenarios", mix, "mix"])[..], &[Step::from(index)]].concat(),
         }
     }
@@ -295,6 +295,7 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "context_cut" => scenario.context_cut.is_some(),
         "prefix" => scenario.prefix.is_some(),
         "cache" => scenario.cache.is_some(),
+        "nonce" => scenario.nonce.is_some(),
         "stream" => scenario.stream.is_some(),
         "ignore_eos" => scenario.ignore_eos.is_some(),
         "temperature" => scenario.temperature.is_some(),

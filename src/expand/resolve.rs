@@ -9,8 +9,8 @@ use crate::plan::extra;
 use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, PhasesPatch, Plan, Process, Scalar, Sessions,
-    Sweep, Table,
+    Arrivals, Cache, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan, Process,
+    Scalar, Sessions, Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -64,6 +64,7 @@ impl<'p> Resolver<'p> {
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
         has_room(&scenario.content)?;
+        is_cold_by_a_nonce(&scenario, plan.nonce)?;
         let load = load(sweep, cell, &scenario)?;
         if scenario.opens_sessions && scenario.mix.is_empty() && load.qps().is_some() {
             scenario.content.talk.sessions = Sessions::Open;
@@ -145,7 +146,7 @@ impl<'p> Resolver<'p> {
             frequency_penalty,
             stop: scenario.stop.clone(),
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
-            nonce: self.plan.nonce.is_on(),
+            nonce: scenario.nonce.unwrap_or(self.plan.nonce),
         }
     }
 }
@@ -157,6 +158,13 @@ fn has_room(content: &Content) -> Result<(), Mistake> {
         Some(limit) if needs > u64::from(limit) => Err(Mistake::ContextTooShort { limit, needs }),
         _ => Ok(()),
     }
+}
+
+/// Whether prompts that are to share nothing open with nonces of their own.
+fn is_cold_by_a_nonce(scenario: &Resolved, of_plan: NonceMode) -> Result<(), Mistake> {
+    let cold = scenario.classes().filter(|class| class.content.cache == Cache::Cold);
+    let other = cold.map(|class| class.nonce.unwrap_or(of_plan)).find(|nonce| *nonce != NonceMode::On);
+    other.map_or(Ok(()), |nonce| Err(Mistake::ColdWithoutNonce(nonce)))
 }
 
 /// The entry of `table` that the cell's `axis` names.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Profile, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, NonceMode, Profile, Scalar,
+    Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -68,6 +69,25 @@ pub struct ClassSpec {
     pub scenario: Content,
     /// How its requests are shaped.
     pub shaping: Shaping,
+}
+
+/// As records had it before there was `run`: true for `on`, false for `off`.
+mod recorded_nonce {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::plan::NonceMode;
+
+    pub fn serialize<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
+        match nonce {
+            NonceMode::On => serializer.serialize_bool(true),
+            NonceMode::Off => serializer.serialize_bool(false),
+            NonceMode::Run => nonce.serialize(serializer),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonceMode, D::Error> {
+        NonceMode::deserialize(deserializer)
+    }
 }
 
 /// What is shared is written and read like what it shares.
@@ -174,8 +194,9 @@ pub struct Shaping {
     /// Further fields of the body, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Json>,
-    /// Whether prompts open with a nonce.
-    pub nonce: bool,
+    /// How far the nonce reaches that prompts open with.
+    #[serde(with = "recorded_nonce")]
+    pub nonce: NonceMode,
 }
 
 /// The load pattern.

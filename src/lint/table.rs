@@ -195,7 +195,8 @@ pub const SAME_PROMPTS: Words = Words {
     title: "prompts come again where none are meant to",
     when: "`nonce: off`, and a scenario other than the same prompt every time (A).",
     reason: "Texts derive from seed, scenario and repeat, so that endpoints and loads get the same ones. Without the nonce in \
-             front the second load point sends what the first one sent, and finds it in the server's prefix cache.",
+             front the second load point sends what the first one sent, and finds it in the server's prefix cache. With \
+             `nonce: run` all prompts of an attempt open alike: what recorded texts share stays, and no other run has it.",
     source: "vLLM issue 52884: the same seed twice met a warm prefix cache, up to 86 % more throughput.",
     wrong: "\
 nonce: off

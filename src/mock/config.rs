@@ -22,6 +22,8 @@ pub struct Config {
     pub prefix_cache: Option<u32>,
     /// Tokens of a block of the prefix cache, at least 1.
     pub prefix_block: u32,
+    /// Whether answers tell what the prefix cache held, as vLLM does only with `--enable-prompt-tokens-details`.
+    pub reports_cached: bool,
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1)).
     pub load: Decimal,
     /// Spread: every time is multiplied by 1 ± jitter, uniformly, by seed.
@@ -90,6 +92,7 @@ impl Default for Config {
             prefill: PerToken::default(),
             prefix_cache: None,
             prefix_block: Config::PREFIX_BLOCK,
+            reports_cached: true,
             load: Decimal::default(),
             jitter: Share::default(),
             seed: Seed(0),

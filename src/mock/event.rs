@@ -7,8 +7,8 @@ use super::request::{Api, Request};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) prompt: u64,
-    /// Leading tokens of the prompt that the prefix cache held.
-    pub(super) cached: u64,
+    /// Leading tokens of the prompt that the prefix cache held, where they are reported.
+    pub(super) cached: Option<u64>,
     pub(super) completion: u32,
     pub(super) reasoning: u32,
 }
@@ -18,12 +18,14 @@ impl Usage {
     pub(super) fn json(&self) -> String {
         let Usage { prompt, cached, completion, reasoning } = *self;
         let total = prompt + u64::from(completion);
+        let of_prompt = cached
+            .map_or_else(String::new, |cached| format!(r#""prompt_tokens_details":{{"cached_tokens":{cached}}},"#));
         format!(
             concat!(
                 r#"{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"#,
-                r#""prompt_tokens_details":{{"cached_tokens":{}}},"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
+                r#"{}"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
             ),
-            prompt, completion, total, cached, reasoning
+            prompt, completion, total, of_prompt, reasoning
         )
     }
 }
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_event_is_json_of_the_dialect() {
-        let usage = Usage { prompt: 7, cached: 4, completion: 3, reasoning: 1 };
+        let usage = Usage { prompt: 7, cached: Some(4), completion: 3, reasoning: 1 };
         for (api, body) in
             [(Api::Chat, r#"{"model":"a\"b","messages":[{"content":"x"}]}"#), (Api::Completions, r#"{"prompt":"x"}"#)]
         {

@@ -190,7 +190,7 @@ impl<'a> Stream<'a> {
     fn usage(&self) -> Usage {
         Usage {
             prompt: self.job.request.prompt_tokens,
-            cached: self.job.cached,
+            cached: self.shared.config.reports_cached.then_some(self.job.cached),
             completion: self.sent,
             reasoning: self.sent.min(self.job.reasoning),
         }

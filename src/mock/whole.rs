@@ -72,7 +72,7 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     let brace = if job.request.api == Api::Chat { "}" } else { "" };
     let usage = Usage {
         prompt: job.request.prompt_tokens,
-        cached: job.cached,
+        cached: shared.config.reports_cached.then_some(job.cached),
         completion: job.tokens,
         reasoning: job.reasoning,
     };

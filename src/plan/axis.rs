@@ -1,7 +1,7 @@
 //! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
 
 use super::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, Preset};
-use super::model::{Process, Scalar};
+use super::model::{NonceMode, Process, Scalar};
 use super::suggest;
 use super::talk::{ContextCut, History, Sessions};
 use crate::units::{Decimal, Nanos};
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 /// Every axis under its first name, with what it is for readers.
-pub(super) const AXES: [(&str, Kind, &str); 24] = [
+pub(super) const AXES: [(&str, Kind, &str); 25] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
@@ -51,6 +51,7 @@ pub(super) const AXES: [(&str, Kind, &str); 24] = [
     ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
     ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
     ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
+    ("nonce", Kind::Choice(NonceMode::NAMES), "How far the nonce that opens a prompt reaches."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
     ("temperature", Kind::Within(0, 200), "Sampling temperature."),

@@ -28,6 +28,7 @@ mod merge;
 pub mod mix;
 mod mock_figures;
 pub mod model;
+mod nonce;
 mod objective;
 mod phases;
 mod prefix;

@@ -22,6 +22,7 @@ pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
 pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
+pub use super::nonce::NonceMode;
 pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
 pub use super::phases::{Between, PhasesPatch};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
@@ -31,7 +32,7 @@ pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as Step
 pub use super::profiled::ProfileFile;
 pub use super::record::RecordPatch;
 pub use super::scalar::{Fact, ModelId, Scalar};
-pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef, Switch};
+pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef};
 pub use super::talk::{ContextCut, History, Sessions, Think};
 pub use super::tokenizer::TokenizerPath;
 pub use super::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
@@ -104,9 +105,11 @@ pub struct Plan {
     /// Ask for answers token by token. Also per scenario, or an axis.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Open every prompt with a few tokens that no other run used, so that no run meets a cache another one warmed.
+    /// Open every prompt with a few tokens that no other run used, so that no run meets a cache another one warmed: `on`, or
+    /// `run` with the same ones for all prompts of an attempt, so that what recorded texts share stays shared. Also per
+    /// scenario, or an axis.
     #[serde(default)]
-    pub nonce: Switch,
+    pub nonce: NonceMode,
     /// What to do when the server that is found differs from the one measured before. The environment is recorded with
     /// every run; comparing it comes with a later version.
     #[serde(default)]
@@ -237,6 +240,10 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "warm"))]
     pub cache: Option<Cache>,
+    /// How far the nonce that opens a prompt reaches; `run` keeps what recorded traffic shares. Default: the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"run")]
+    pub nonce: Option<NonceMode>,
     /// Ask for answers token by token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::extra::{Json, lay};
 use super::lengths::{Lengths, Rows, WrittenLengths};
 use super::mix::weights;
-use super::model::{Cache, Corpus, DataFile, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
+use super::model::{Cache, Corpus, DataFile, NonceMode, Prefix, Replay, Scenario, Table, TraceFile, TraceRequest};
 use super::profiled::{ProfileFile, Profiled, Recorded, Sharing, TurnCount};
 use super::talk::{Sessions, Talk};
 use crate::units::{Decimal, Nanos};
@@ -70,6 +70,8 @@ pub struct Content {
 pub struct Resolved {
     /// What is sent.
     pub content: Content,
+    /// How far the nonce reaches, where the scenario says so.
+    pub nonce: Option<NonceMode>,
     /// Streaming, where the scenario says so.
     pub stream: Option<bool>,
     /// `ignore_eos`, where the scenario says so.
@@ -218,6 +220,7 @@ impl Resolved {
     pub fn from_content(content: Content) -> Resolved {
         Resolved {
             content,
+            nonce: None,
             stream: None,
             ignore_eos: None,
             temperature: Decimal::new(0, 0),
@@ -259,7 +262,15 @@ impl Resolved {
         };
         let first = &self.mix[0].scenario;
         (self.stream, self.ignore_eos) = (first.stream, first.ignore_eos);
+        // Classes may differ in it; what all of them say is what the mix says.
+        self.nonce = first.nonce.filter(|nonce| self.mix.iter().all(|member| member.scenario.nonce == Some(*nonce)));
         self
+    }
+
+    /// This scenario, or those of the mix that it is.
+    pub fn classes(&self) -> impl Iterator<Item = &Resolved> {
+        let one = self.mix.is_empty().then_some(self);
+        one.into_iter().chain(self.mix.iter().map(|member| &member.scenario))
     }
 
     /// Lays the fields that `patch` gives over this scenario, or over each one of a mix.
@@ -291,6 +302,7 @@ impl Resolved {
             profile,
             prefix,
             cache,
+            nonce,
             stream,
             ignore_eos,
             temperature,
@@ -333,6 +345,7 @@ impl Resolved {
         self.content.sharing.take_if(|_| prefix.is_some());
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
+        self.nonce = nonce.or(self.nonce);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
         self.temperature = temperature.unwrap_or(self.temperature);

@@ -215,61 +215,6 @@ macro_rules! short_serde {
 }
 short_serde!(Fill: FillLong, Measure: MeasureLong, Drain: DrainLong);
 
-/// `on` or `off` (also true and false).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Switch {
-    /// On, the default.
-    #[default]
-    On,
-    /// Off.
-    Off,
-}
-
-impl Switch {
-    /// Whether it is on.
-    pub fn is_on(self) -> bool {
-        self == Switch::On
-    }
-}
-
-impl Serialize for Switch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(if self.is_on() { "on" } else { "off" })
-    }
-}
-
-impl<'de> Deserialize<'de> for Switch {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = Switch;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`on` or `off`")
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Switch, E> {
-                Ok(if value { Switch::On } else { Switch::Off })
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Switch, E> {
-                match text {
-                    "on" => Ok(Switch::On),
-                    "off" => Ok(Switch::Off),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-        }
-        deserializer.deserialize_any(V)
-    }
-}
-
-impl JsonSchema for Switch {
-    fn schema_name() -> Cow<'static, str> {
-        "Switch".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": "on or off; true and false say the same.", "enum": ["on", "off", true, false] })
-    }
-}
-
 /// A list, or one value that stands for a list of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OneOrMany<T>(pub Vec<T>);

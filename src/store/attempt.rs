@@ -10,6 +10,7 @@ use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
 use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, TextWriter};
+use crate::units::NonceSeed;
 
 /// An attempt that is under way. Dropped without `commit`, it stays in `attempts/` and is never a result.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Attempt {
     pub(super) layout: Layout,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
+    nonce_seed: NonceSeed,
     /// Held for as long as anything may be written.
     _lock: Arc<File>,
 }
@@ -30,6 +32,7 @@ impl Attempt {
         spec: &RunSpec,
     ) -> Result<Attempt, StoreError> {
         let dir = layout.attempt(id, number);
+        let nonce_seed = NonceSeed::random().map_err(StoreError::NoRandomBits)?;
         fs::create_dir(&dir).map_err(StoreError::on(Doing::Write, &dir))?;
         let record = AttemptRecord {
             format: FORMAT,
@@ -37,12 +40,13 @@ impl Attempt {
             attempt: number,
             started: Moment::now(),
             pid: std::process::id(),
+            nonce_seed: Some(nonce_seed),
             ended: None,
             failure: None,
             spec: spec.clone(),
         };
         disk::write_json(&dir, ATTEMPT_JSON, &record)?;
-        Ok(Attempt { layout, dir, record, _lock: lock })
+        Ok(Attempt { layout, dir, record, nonce_seed, _lock: lock })
     }
 
     /// The full RunId, 64 hex digits.
@@ -53,6 +57,11 @@ impl Attempt {
     /// Which attempt at the run this is, from 1.
     pub fn number(&self) -> u32 {
         self.record.attempt
+    }
+
+    /// What its nonces derive from.
+    pub fn nonce_seed(&self) -> NonceSeed {
+        self.nonce_seed
     }
 
     /// Its folder, where logs may be put; they move with it.

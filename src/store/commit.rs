@@ -60,6 +60,7 @@ impl Attempt {
             started: self.record.started,
             ended,
             spec: self.record.spec.clone(),
+            nonce_seed: self.record.nonce_seed,
             environment: commit.environment,
             facts: commit.facts,
             generator_digest: commit.generator_digest,

@@ -78,6 +78,11 @@ pub enum StoreError {
         /// The newest format this program knows.
         known: u32,
     },
+    /// The operating system gave no random bits.
+    #[error(
+        "the operating system gives no random bits for the nonces ({0}): make getrandom(2) or /dev/urandom available"
+    )]
+    NoRandomBits(io::Error),
     /// Row files that could not be written or read.
     #[error(transparent)]
     Rows(RowsError),

@@ -15,6 +15,7 @@ use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, RUN_JSON};
 use crate::expand::RunSpec;
 use crate::rows::{Environment, Facts, RunLabels, Table};
+use crate::units::NonceSeed;
 
 /// Format of `run.json` and `attempt.json`. Raised when a reader of the old one would misread the new; a new optional
 /// field does not raise it.
@@ -87,6 +88,10 @@ pub struct RunRecord {
     pub ended: Moment,
     /// The run as it was asked for, every default explicit.
     pub spec: RunSpec,
+    /// What the nonces of its requests derive from; none in records of before there was one, whose nonces derived from id and
+    /// attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce_seed: Option<NonceSeed>,
     /// The circumstances as they were found.
     pub environment: Environment,
     /// What the verdict is computed from, besides the rows.
@@ -150,6 +155,9 @@ pub struct AttemptRecord {
     pub started: Moment,
     /// The process that makes it.
     pub pid: u32,
+    /// What the nonces of its requests derive from; none in records of before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce_seed: Option<NonceSeed>,
     /// When it failed; none while it is under way, or where its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Moment>,

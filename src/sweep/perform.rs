@@ -105,7 +105,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         spec: Arc::clone(&run.spec),
         target,
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
-        nonce_key: NonceKey::new(&run.id.0, attempt.number()),
+        nonce_key: NonceKey::new(attempt.nonce_seed()),
         tokenizer,
         trace: Trace::of(&run.spec),
         sink: Box::new(JournalSink::new(journal)),

@@ -3,6 +3,7 @@
 
 mod decimal;
 mod duration;
+mod nonce_seed;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
+pub use nonce_seed::NonceSeed;
 pub use share::Share;
 
 /// Why a text is not a unit value; the message names the remedy.

@@ -16,7 +16,7 @@ use super::digest::{derived, digest};
 use super::estimated;
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
-use super::nonce::{Nonce, NonceKey, Scope};
+use super::nonce::{NONCE_TOKENS, Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Texts};
 use super::prompt::{Lengths, Prompt};
@@ -35,7 +35,8 @@ use data::Drawn;
 /// conversations for each conversation, else for each attempt at the run. A text that prompts share, being the first
 /// of them, has one for the attempt (or for its group), whatever the user's messages have. Where a conversation's oldest
 /// turns may be left out and nothing stands before them, each turn may come to open a prompt and has a nonce. In a cold
-/// scenario each request opens with a nonce of its own, whatever its texts share.
+/// scenario each request opens with a nonce of its own, whatever its texts share. Where the key is one for all, every prompt
+/// opens with the same nonce, once.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -185,7 +186,6 @@ impl Generator {
             Some(same) => same.clone(),
             None => self.user((conversation, turn), &lead, own_nonce.as_deref()),
         };
-        let is_first = conversation == 0 && turn == 0;
         let shared = match turn {
             // A conversation's own opening is known from its second turn on.
             1.. => lead.tokens,
@@ -196,7 +196,11 @@ impl Generator {
             user,
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
-            reusable_tokens: if is_first || is_cold { 0 } else { shared },
+            reusable_tokens: match (conversation, turn) {
+                _ if is_cold => 0,
+                (0, 0) => 0,
+                _ => shared.max(self.common_head(tokens + lead.tokens)),
+            },
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
     }
@@ -230,9 +234,21 @@ impl Generator {
             user,
             own_nonce: if is_cold { self.own_nonce(k, 0) } else { None },
             intended_prompt_tokens,
-            reusable_tokens: if is_cold { 0 } else { replayed.reusable(k) },
+            reusable_tokens: match k {
+                _ if is_cold => 0,
+                0 => 0,
+                _ => replayed.reusable(k).max(self.common_head(intended_prompt_tokens)),
+            },
             output_tokens: replayed.request(k).output_tokens,
         }
+    }
+
+    /// Tokens of the nonce that a prompt of so many has in common with all others of the attempt.
+    fn common_head(&self, prompt_tokens: u32) -> u32 {
+        if !self.nonce.is_some_and(NonceKey::is_one_for_all) {
+            return 0;
+        }
+        NONCE_TOKENS.min(prompt_tokens)
     }
 
     /// The nonce of a request that shall share nothing with any other.
@@ -299,7 +315,8 @@ impl Generator {
             None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
-        let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
+        let is_led = turn == 0 && lead.text.is_some();
+        let nonce = self.user_scope(item, turn, is_led).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
         let wanted = self.lengths(item, turn).prompt_tokens;
         match &self.exact {
             Some(exact) if turn == 0 => {
@@ -318,9 +335,11 @@ impl Generator {
         context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
-    /// How far the nonce of a user's message reaches; `None` where the message has none.
-    fn user_scope(&self, item: u64, turn: u32) -> Option<Scope> {
+    /// How far the nonce of a user's message reaches; `None` where the message has none. `is_led`: something stands before it.
+    fn user_scope(&self, item: u64, turn: u32, is_led: bool) -> Option<Scope> {
         match self.content.reuse {
+            // One for all stands at the front of a prompt and nowhere else.
+            _ if is_led && self.nonce.is_some_and(NonceKey::is_one_for_all) => None,
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
             Reuse::Conversation => self.may_open_a_prompt(item).then_some(Scope::Request(item, turn)),

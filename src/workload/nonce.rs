@@ -2,6 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::plan::NonceMode;
+use crate::units::NonceSeed;
+
 /// Three-digit groups of a nonce: a thousand billion nonces.
 const GROUPS: usize = 4;
 
@@ -17,27 +20,45 @@ const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 /// one (12 in cl100k_base and o200k_base); those of GPT-2's time, which merge frequent numbers, do not.
 pub const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
-/// What a run's nonces derive from: the run and which attempt at it this is.
+/// What an attempt's nonces derive from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NonceKey([u8; 32]);
+pub struct NonceKey {
+    key: [u8; 32],
+    /// Whether all prompts open with the same nonce, whatever they share.
+    is_one_for_all: bool,
+}
 
 impl NonceKey {
-    /// The key of attempt `attempt` (from 1) at the run whose id is `run`.
-    pub fn new(run: &[u8; 32], attempt: u32) -> NonceKey {
-        let mut hash = Sha256::new();
-        hash.update(b"sweepline nonce key 1\0");
-        hash.update(run);
-        hash.update(attempt.to_le_bytes());
-        NonceKey(hash.finalize().into())
+    /// The key of the attempt that has these random bits.
+    pub fn new(NonceSeed(bits): NonceSeed) -> NonceKey {
+        let key = Sha256::new().chain_update(b"sweepline nonce key 2\0").chain_update(bits).finalize();
+        NonceKey { key: key.into(), is_one_for_all: false }
     }
 
-    /// The key of one class of a mix: two classes that number their requests alike share no nonce.
-    pub fn of_class(self, class: u32) -> NonceKey {
+    /// The key of the requests of one class of a mix, or of all requests of a run that is none, under `mode`; none where they
+    /// have no nonce.
+    ///
+    /// Two classes may number their requests alike: their nonces differ all the same, unless there is one for all.
+    pub fn under(self, mode: NonceMode, class: Option<u32>) -> Option<NonceKey> {
+        match (mode, class) {
+            (NonceMode::Off, _) => None,
+            (NonceMode::Run, _) => Some(NonceKey { is_one_for_all: true, ..self }),
+            (NonceMode::On, None) => Some(self),
+            (NonceMode::On, Some(class)) => Some(self.of_class(class)),
+        }
+    }
+
+    fn of_class(self, class: u32) -> NonceKey {
         let mut hash = Sha256::new();
         hash.update(b"sweepline nonce class 1\0");
-        hash.update(self.0);
+        hash.update(self.key);
         hash.update(class.to_le_bytes());
-        NonceKey(hash.finalize().into())
+        NonceKey { key: hash.finalize().into(), ..self }
+    }
+
+    /// Whether all prompts open with the same nonce, whatever they share.
+    pub(super) fn is_one_for_all(self) -> bool {
+        self.is_one_for_all
     }
 }
 
@@ -62,11 +83,11 @@ pub(super) struct Nonce {
 }
 
 impl Nonce {
-    pub(super) fn new(key: NonceKey, scope: Scope) -> Nonce {
+    pub(super) fn new(NonceKey { key, is_one_for_all }: NonceKey, scope: Scope) -> Nonce {
         let mut hash = Sha256::new();
         hash.update(b"sweepline nonce 1\0");
-        hash.update(key.0);
-        match scope {
+        hash.update(key);
+        match if is_one_for_all { Scope::Attempt } else { scope } {
             Scope::Attempt => hash.update([0]),
             Scope::Item(number) => {
                 hash.update([1]);

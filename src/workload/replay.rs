@@ -3,7 +3,7 @@
 //! A prompt is its blocks one after the other, each the text of its name, and a text of its own for what no block names.
 //! Equal names are equal text, byte for byte; the last block of a prompt is cut where the prompt ends. The nonce stands in
 //! front of the first block: it is the same for all requests of the attempt where they have blocks, so that they share
-//! them, and their own where they have none.
+//! them, and their own where they have none, unless one is for all.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
 mod tests {
     use super::*;
     use crate::plan::TraceRequests;
-    use crate::units::{Decimal, Nanos};
+    use crate::units::{Decimal, Nanos, NonceSeed};
     use crate::workload::estimate;
 
     fn replayed(requests: &[(u32, &[u64])]) -> Replayed {
@@ -125,7 +125,7 @@ mod tests {
     fn prompts_have_their_length_and_share_their_blocks() {
         let trace =
             replayed(&[(1300, &[7, 8, 9]), (1300, &[7, 8, 10]), (600, &[7, 8]), (900, &[]), (900, &[]), (3, &[11])]);
-        for key in [None, Some(NonceKey::new(&[3; 32], 1))] {
+        for key in [None, Some(NonceKey::new(NonceSeed([3; 16])))] {
             let (texts, tokens): (Vec<_>, Vec<_>) = (0..6).map(|k| trace.prompt(k, key)).unzip();
             let nonce = if key.is_some() { super::super::NONCE_TOKENS } else { 0 };
             assert_eq!(tokens, [1300, 1300, 600, 900, 900, nonce.max(3)]);

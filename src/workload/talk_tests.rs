@@ -6,7 +6,7 @@ use super::{Conversation, Exchange, Generator, NonceKey, Prompt, estimate};
 use crate::plan::scenario::{Content, built_in};
 use crate::plan::talk::Talk;
 use crate::plan::{ContextCut, History, Sessions, Think};
-use crate::units::{Nanos, Seed};
+use crate::units::{Nanos, NonceSeed, Seed};
 
 fn content(name: &str) -> Content {
     built_in(name).expect("a built-in").clone()
@@ -15,7 +15,7 @@ fn content(name: &str) -> Content {
 /// The conversation with these fields, and what its turns are when the server says `answer` each time.
 fn turns_of(talk: Talk, system_tokens: u32, answer: &str) -> (Vec<(Vec<Exchange>, Prompt)>, Generator) {
     let content = Content { turns: 12, prompt_tokens: 40, output_tokens: 30, system_tokens, talk, ..content("D") };
-    let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(&[1; 32], 1)));
+    let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([1; 16]))));
     let mut conversation = Conversation::new(&generator, 4);
     let mut turns = Vec::new();
     while let Some(prompt) = conversation.prompt().cloned() {

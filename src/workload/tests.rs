@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, body, estimate};
 use crate::plan::scenario::{Content, Reuse, built_in};
-use crate::plan::{Api, Cache, Prefix, PrefixOrder};
-use crate::units::{Decimal, Seed, Share};
+use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
+use crate::units::{Decimal, NonceSeed, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
 /// Characters of a nonce: what two texts may share by template is inside it.
@@ -17,7 +17,7 @@ fn content(name: &str) -> Content {
 }
 
 fn key(run: u8) -> NonceKey {
-    NonceKey::new(&[run; 32], 1)
+    NonceKey::new(NonceSeed([run; 16]))
 }
 
 fn generator(name: &str, nonce: Option<NonceKey>) -> Generator {
@@ -35,7 +35,7 @@ fn shared_prefix(a: &str, b: &str) -> usize {
 
 #[test]
 fn texts_are_pinned() {
-    let expected = "[ref 463 676 545 167] When the old windmill became covered in fog, the bus driver explored the narrow \
+    let expected = "[ref 339 726 802 015] When the old windmill became covered in fog, the bus driver explored the narrow \
                     path with great care. A group of students asked... Write a postcard about this day.";
     assert_eq!(text(&generator("B1", Some(key(1))).request(7)), expected);
 }
@@ -71,7 +71,7 @@ fn without_a_nonce_runs_share_their_texts_and_digest() {
 #[test]
 fn two_runs_share_no_more_than_the_template_of_the_nonce() {
     for name in SCENARIOS {
-        for (a, b) in [(key(1), key(2)), (NonceKey::new(&[1; 32], 1), NonceKey::new(&[1; 32], 2))] {
+        for (a, b) in [(key(1), key(2)), (key(2), key(3))] {
             let (a, b) = (generator(name, Some(a)), generator(name, Some(b)));
             for k in 0..50 {
                 let (a, b) = (text(&a.request(k)), text(&b.request(k)));
@@ -80,6 +80,32 @@ fn two_runs_share_no_more_than_the_template_of_the_nonce() {
             }
         }
     }
+}
+
+#[test]
+fn one_nonce_for_all_opens_every_prompt_and_nothing_else() {
+    let all = |run| key(run).under(NonceMode::Run, None);
+    let contents =
+        SCENARIOS.map(content).into_iter().chain([grouped(PrefixOrder::Uniform), grouped(PrefixOrder::Tile)]);
+    let led = contents.clone().map(|content| Content { system_tokens: 50, ..content });
+    for content in contents.chain(led) {
+        let [a, b] = [all(1), all(2)].map(|key| Generator::new(&content, Seed(42), 0, key));
+        let head = text(&a.request(0))[..NONCE].to_owned();
+        for k in 0..60 {
+            let prompt = a.request(k);
+            let (own, other) = (text(&prompt), text(&b.request(k)));
+            assert!(own.starts_with(&head) && own.matches("[ref").count() == 1, "{content:?}: {own}");
+            assert!(shared_prefix(&own, &other) < NONCE - 4 && own[NONCE..] == other[NONCE..], "{own} | {other}");
+            let tokens = content.prompt_tokens + a.lead_tokens(k);
+            assert!(prompt.intended_prompt_tokens.abs_diff(tokens) <= 3, "{content:?}");
+            assert!(if k == 0 { prompt.reusable_tokens == 0 } else { prompt.reusable_tokens >= NONCE_TOKENS });
+        }
+    }
+    // A class of a mix opens with it too; otherwise with one of its own.
+    let [one, two] = [Some(0), Some(1)];
+    assert_eq!(key(1).under(NonceMode::Run, one), key(1).under(NonceMode::Run, two));
+    assert_ne!(key(1).under(NonceMode::On, one), key(1).under(NonceMode::On, two));
+    assert_eq!(key(1).under(NonceMode::Off, one), None);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use sweepline::engine::{self, Job, Progress, SampleSink, Sink, SinkError, Target
 use sweepline::expand::expand;
 use sweepline::plan::{self, Format};
 use sweepline::rows::{Facts, Phase, Record, RequestRow, Sample};
+use sweepline::units::NonceSeed;
 use sweepline::workload::NonceKey;
 
 use super::lab::{Lab, Run};
@@ -213,7 +214,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         spec: Arc::clone(&run.spec),
         target: Target::parse(&format!("http://127.0.0.1:{}/v1", mock.port)).unwrap(),
         id_prefix: "replay".to_owned(),
-        nonce_key: NonceKey::new(&run.id.0, 1),
+        nonce_key: NonceKey::new(NonceSeed([1; 16])),
         tokenizer: None,
         trace: Some(trace),
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),

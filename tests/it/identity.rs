@@ -349,6 +349,7 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     let shown = [
         ("endpoint.server.version", ("version: ", "\"1.0\"", "\"1.1\""), ("1.0", "1.1")),
         ("shaping.nonce", ("nonce: ", "on", "off"), ("true", "false")),
+        ("shaping.nonce", ("nonce: ", "on", "run"), ("true", "run")),
         ("shaping.stop", ("", "stop: [END]", "stop: [STOP]"), ("[\"END\"]", "[\"STOP\"]")),
     ];
     for (field, change, shown) in shown {

@@ -39,6 +39,7 @@ mod memory;
 mod mix;
 mod mock;
 mod new;
+mod nonce;
 mod observe;
 mod outcomes;
 mod overwrite;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use sweepline::plan::scenario::{Content, Reuse};
 use sweepline::plan::{Api, Disk, TokenizerFiles};
-use sweepline::units::Seed;
+use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};
 use sweepline::workload::{Counting, Generator, NonceKey, Prompt, Tokenizer};
 use tokenizers::models::TrainerWrapper;
@@ -33,7 +33,7 @@ fn specials() -> Vec<AddedToken> {
 /// Text to train on: our own prose and the words of a chat.
 fn text() -> Vec<String> {
     let content = Content { prompt_tokens: 500, ..Content::default() };
-    let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(&[7; 32], 1)));
+    let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([7; 16]))));
     (0..200).map(|k| generator.request(k).user).chain(["user\nassistant\nsystem\n".to_owned()]).collect()
 }
 
@@ -115,7 +115,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
         smallest_chats += u64::from(api == Api::Chat && asked == smallest.max(16));
         let content = Content { prompt_tokens: asked, ..Content::default() };
         let counting = Counting { tokenizer: Arc::clone(&tokenizer), api };
-        let key = (k % 5 > 0).then(|| NonceKey::new(&[k as u8; 32], 1));
+        let key = (k % 5 > 0).then(|| NonceKey::new(NonceSeed([k as u8; 16])));
         let before = Instant::now();
         let generator = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap();
         let prompt = generator.request(k);
@@ -296,8 +296,9 @@ fn a_system_message_and_equal_prompts_are_exact_too() {
         for reuse in [Reuse::None, Reuse::SharedSystem, Reuse::SamePrompt] {
             let content = Content { reuse, system_tokens: 300, prompt_tokens: 200, ..Content::default() };
             let counting = Counting { tokenizer: Arc::clone(&tokenizer), api };
-            let make =
-                || Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(&[1; 32], 1)), counting.clone());
+            let make = || {
+                Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(NonceSeed([1; 16]))), counting.clone())
+            };
             let (a, b) = (make().unwrap(), make().unwrap());
             for k in [0, 1, 9] {
                 let prompt = a.request(k);
@@ -318,7 +319,8 @@ fn what_cannot_be_reached_is_told_as_it_is() {
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
     let content = Content { prompt_tokens: 16, ..Content::default() };
     let counting = Counting { tokenizer: Arc::new(load(&model)), api: Api::Chat };
-    let generator = Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(&[1; 32], 1)), counting).unwrap();
+    let generator =
+        Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(NonceSeed([1; 16]))), counting).unwrap();
     let prompt = generator.request(0);
     assert!(prompt.intended_prompt_tokens > 16, "the template alone has more");
     assert_eq!(prompt.intended_prompt_tokens as usize, counted(&library, Api::Chat, &prompt));

@@ -9,6 +9,7 @@ pub mod ttft;
 use std::path::PathBuf;
 
 use sweepline::rows::{RequestRow, Table, read_requests};
+use sweepline::units::NonceSeed;
 use sweepline::workload::{self, Generator, NonceKey, Shape};
 
 use crate::args::{Args, Part};
@@ -80,7 +81,7 @@ pub fn body(plan: &str) -> String {
 pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
     let run = engine::first_run(plan);
     let spec = &run.spec;
-    let nonce = spec.shaping.nonce.then(|| NonceKey::new(&run.id.0, 1));
+    let nonce = NonceKey::new(NonceSeed([1; 16])).under(spec.shaping.nonce, None);
     let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
     let shape = Shape {
         model: spec.model.id.clone(),

@@ -11,7 +11,7 @@ use crate::expand::{
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, Scalar, Table, Timeouts,
+    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, NonceMode, Scalar, Table, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -70,7 +70,7 @@ fn shaping() -> Shaping {
         frequency_penalty: None,
         stop: Vec::new(),
         extra: Default::default(),
-        nonce: true,
+        nonce: NonceMode::On,
     }
 }
 

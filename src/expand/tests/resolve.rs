@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Connections, Plan, Process, Scalar, Timer};
+use crate::plan::{Arrivals, Connections, NonceMode, Plan, Process, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 
 fn first(plan: &Plan) -> RunSpec {
@@ -24,7 +24,7 @@ fn every_default_is_explicit() {
     assert_eq!(spec.phases.measure.duration, Nanos::from_secs(120));
     assert_eq!(spec.phases.measure.at_most, None);
     assert_eq!((spec.phases.drain.duration, spec.phases.drain.mode), (Nanos::from_secs(30), DrainMode::Keep));
-    assert!(spec.shaping.stream && spec.shaping.ignore_eos && spec.shaping.nonce);
+    assert!(spec.shaping.stream && spec.shaping.ignore_eos && spec.shaping.nonce == NonceMode::On);
     assert_eq!((spec.endpoint.gpu.as_deref(), spec.endpoint.gpus), (Some("H100"), Some(8)));
     assert_eq!(spec.endpoint.server["flags.max_num_seqs"], Scalar::Number(Decimal::from(256)));
     assert_eq!(spec.endpoint.mock, None);

@@ -3,7 +3,8 @@
 use super::super::view::{SweepView, View, steps};
 use super::super::{Finding, Scope};
 use super::quoted;
-use crate::plan::scenario::Reuse;
+use crate::plan::scenario::{Resolved, Reuse};
+use crate::plan::{NonceMode, Plan, Scalar, Step};
 
 /// M009: scenarios that share text and scenarios that share none in one sweep.
 pub fn mixed_cache(view: &View) -> Vec<Finding> {
@@ -31,26 +32,51 @@ pub fn mixed_cache(view: &View) -> Vec<Finding> {
 
 /// M010: without a nonce every run of a plan sends the same prompts, whatever its scenario shares.
 pub fn same_prompts(view: &View) -> Vec<Finding> {
-    if view.plan.nonce.is_on() {
-        return Vec::new();
-    }
     let finding = |sweep: &SweepView| {
-        let meant = |reuse: Reuse| reuse == Reuse::SamePrompt;
-        let differing: Vec<&str> = sweep
-            .scenarios
-            .iter()
-            .filter(|(_, one)| !meant(one.content.reuse))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        (!differing.is_empty()).then(|| Finding {
+        let differing: Vec<&(String, Resolved)> =
+            sweep.scenarios.iter().filter(|(_, one)| comes_again(view.plan, sweep, one)).collect();
+        let (first, _) = differing.first()?;
+        let names: Vec<&str> = differing.iter().map(|(name, _)| name.as_str()).collect();
+        Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),
-            at: steps!["nonce"],
+            at: place_of_nonce(view.plan, sweep, first),
             message: format!(
                 "prompts of {} are to differ, and without a nonce every load point sends those of the one before",
-                quoted(&differing)
+                quoted(&names)
             ),
-            remedy: "write nonce: on, the default; where the same prompt is meant, take scenario A1 or A2".to_owned(),
+            remedy: "write nonce: on, the default, or nonce: run to keep what recorded texts share; where the same prompt is \
+                     meant, take scenario A1 or A2"
+                .to_owned(),
         })
     };
     view.sweeps.iter().filter_map(finding).collect()
+}
+
+/// Whether some of its requests are meant to differ and have no nonce.
+fn comes_again(plan: &Plan, sweep: &SweepView, scenario: &Resolved) -> bool {
+    let on_axis = sweep.values("nonce");
+    let off = Scalar::Text(NonceMode::Off.name().to_owned());
+    let is_off = |class: &Resolved| match on_axis.is_empty() {
+        true => class.nonce.unwrap_or(plan.nonce) == NonceMode::Off,
+        false => on_axis.contains(&off),
+    };
+    scenario.classes().any(|class| class.content.reuse != Reuse::SamePrompt && is_off(class))
+}
+
+/// Where it is said how far the nonce of a scenario reaches: on the axis, by the scenario, by one that it starts from, or by the
+/// plan.
+fn place_of_nonce(plan: &Plan, sweep: &SweepView, scenario: &str) -> Vec<Step> {
+    if !sweep.values("nonce").is_empty() {
+        return steps!["sweeps", sweep.name, "matrix", "nonce"];
+    }
+    let mut next = Some(scenario);
+    // A circle of bases is no longer than the table.
+    for _ in 0..=plan.scenarios.len() {
+        let Some((name, own)) = next.and_then(|name| plan.scenarios.get_key_value(name)) else { break };
+        if own.nonce.is_some() {
+            return steps!["scenarios", name.as_str(), "nonce"];
+        }
+        next = own.base.as_deref();
+    }
+    steps!["nonce"]
 }

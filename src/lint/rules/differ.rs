@@ -139,6 +139,7 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (left.lengths != right.lengths, "lengths"),
         (left.trace != right.trace, "trace"),
         (left.data != right.data, "data"),
+        (a.nonce != b.nonce, "nonce"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
         (a.temperature != b.temperature, "temperature"),

@@ -145,7 +145,11 @@ fn usual(plan: &Plan, sweep: &SweepView, field: &str) -> Option<Scalar> {
     }
     let without = sweep.scenarios.is_empty().then(|| resolve("B1", &plan.scenarios)).flatten();
     let streams = sweep.sweep.stream.unwrap_or(plan.stream);
-    let mut values = sweep.scenarios.iter().map(|(_, one)| one).chain(&without).map(|one| sent(one, field, streams));
+    let said = |one: &Resolved| match field {
+        "nonce" => text(one.nonce.unwrap_or(plan.nonce).name()),
+        _ => sent(one, field, streams),
+    };
+    let mut values = sweep.scenarios.iter().map(|(_, one)| one).chain(&without).map(said);
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)?
 }

@@ -295,6 +295,16 @@ fn caches() {
     assert_eq!(message, "`A2` and `C` meet a warm prefix cache and `B1` meets a cold one, in one sweep");
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
+    // One nonce for a run keeps runs apart; a scenario or an axis wins over the plan.
+    assert!(!said("M010", &scenarios("run", "B1, C, D")));
+    let own = |plan: &str, own: &str, axis: &str| {
+        format!(
+            "nonce: {plan}\nscenarios: {{ s: {{ nonce: {own} }}, t: {{ base: s }} }}\n\
+             sweeps: {{ s: {{ matrix: {{ scenario: [t], qps: [5, 10]{axis} }} }} }}\n"
+        )
+    };
+    assert!(!said("M010", &own("off", "run", "")) && said("M010", &own("on", "off", "")));
+    assert!(said("M010", &own("on", "on", ", nonce: [run, off]")) && !said("M010", &own("off", "off", ", nonce: run")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Prefix, PrefixOrder, Scenario};
+use crate::plan::model::{NonceMode, Plan, Prefix, PrefixOrder, Scenario};
 use crate::plan::scenario::{Reuse, resolve};
 
 impl Checker<'_> {
@@ -11,10 +11,30 @@ impl Checker<'_> {
         if let Some(prefix) = &scenario.prefix {
             self.prefix(name, prefix, plan);
         }
-        if scenario.cache.is_some_and(|cache| !cache.is_warm()) && !plan.nonce.is_on() {
-            let message = format!("`cache: cold` of scenario `{name}` needs the nonce, and the plan has `nonce: off`");
-            let remedy = "remove `nonce: off`: a cold prompt opens with a nonce of its own";
-            let at = steps!["scenarios", name, "cache"];
+        self.cold(name, scenario, plan);
+    }
+
+    /// Reports a scenario that says with its own `cache` or `nonce` that its prompts are cold and have no nonces of their own.
+    fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
+        let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
+            (true, _) => "nonce",
+            (false, true) => "cache",
+            (false, false) => return,
+        };
+        // What an axis says takes the place of it: cells are looked at by themselves.
+        if plan.sweeps.values().any(|sweep| !sweep.values("nonce").is_empty()) {
+            return;
+        }
+        let Some(resolved) = resolve(name, &plan.scenarios) else { return };
+        let cold = resolved.classes().filter(|class| !class.content.cache.is_warm());
+        if let Some(nonce) = cold.map(|class| class.nonce.unwrap_or(plan.nonce)).find(|nonce| *nonce != NonceMode::On) {
+            let message = format!(
+                "`cache: cold` of scenario `{name}` needs `nonce: on`, and it has `nonce: {}`: a cold prompt opens with a \
+                 nonce of its own",
+                nonce.name()
+            );
+            let remedy = "write `nonce: on` in the scenario, or remove `cache: cold`";
+            let at = steps!["scenarios", name, field];
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

@@ -109,6 +109,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         // Its own checks are in `prefix`.
         prefix: _,
         cache: _,
+        nonce: _,
         stream: _,
         ignore_eos: _,
         temperature,

@@ -4,9 +4,10 @@ use super::Checker;
 use super::condition::Asked;
 use super::talk::placed;
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Cache, Plan, Scalar};
+use crate::plan::model::{Cache, NonceMode, Plan, Scalar};
 use crate::plan::scenario::{Reuse, resolve};
 use crate::plan::suggest;
+use crate::plan::tree::Step;
 
 impl Checker<'_> {
     /// Lengths that differ, where every request is the same.
@@ -32,19 +33,64 @@ impl Checker<'_> {
         }
     }
 
-    /// Cold prompts without the nonce that makes them so.
+    /// Cold prompts without the nonce that makes them so. What is given to single cells the expansion looks at.
     pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &Asked) {
-        if plan.nonce.is_on() {
-            return;
-        }
         let cold = Scalar::Text(Cache::Cold.name().to_owned());
         for (value, place) in asked.sweep.written("cache") {
-            if value == cold {
-                let message = "`cache: cold` needs the nonce, and the plan has `nonce: off`";
-                let remedy = "remove `nonce: off`: a cold prompt opens with a nonce of its own";
-                let at = [&super::steps!["sweeps", asked.name][..], &place].concat();
-                self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            let nonce = if value == cold { self.nonce_of_cold(plan, asked, &cold) } else { None };
+            if let Some(nonce) = nonce {
+                self.cold_cell(asked, &place, &nonce);
+            }
+        }
+        if !asked.sweep.values("cache").is_empty() {
+            return;
+        }
+        let is_cold = |name: &&Scalar| {
+            let resolved = resolve(&name.to_string(), &plan.scenarios);
+            resolved.is_some_and(|one| one.classes().any(|class| class.content.cache == Cache::Cold))
+        };
+        let scenarios: Vec<&Scalar> = asked.grid.axes.values("scenario").filter(is_cold).collect();
+        for (value, place) in asked.sweep.written("nonce").into_iter().filter(|(value, _)| !is_on(value)) {
+            if scenarios.iter().any(|name| self.meet(asked, ("scenario", name), ("nonce", &value))) {
+                self.cold_cell(asked, &place, &value.to_string());
             }
         }
     }
+
+    /// A nonce other than `on` that cells with `cache: cold` have.
+    fn nonce_of_cold(&mut self, plan: &Plan, asked: &Asked, cold: &Scalar) -> Option<String> {
+        let nonces: Vec<&Scalar> = asked.grid.axes.values("nonce").collect();
+        if !nonces.is_empty() {
+            let mut other = nonces.into_iter().filter(|value| !is_on(value));
+            let met = other.find(|value| self.meet(asked, ("cache", cold), ("nonce", value)));
+            return met.map(ToString::to_string);
+        }
+        if !asked.sweep.values("nonce").is_empty() {
+            return None;
+        }
+        let scenarios: Vec<&Scalar> = asked.grid.axes.values("scenario").collect();
+        let of_plan = Some(plan.nonce).filter(|nonce| *nonce != NonceMode::On);
+        if scenarios.is_empty() {
+            return of_plan.map(|nonce| nonce.name().to_owned());
+        }
+        scenarios.into_iter().find_map(|name| {
+            let resolved = resolve(&name.to_string(), &plan.scenarios)?;
+            let other = |nonce: &NonceMode| *nonce != NonceMode::On;
+            let nonce = resolved.classes().map(|class| class.nonce.unwrap_or(plan.nonce)).find(other)?;
+            self.meet(asked, ("scenario", name), ("cache", cold)).then(|| nonce.name().to_owned())
+        })
+    }
+
+    fn cold_cell(&mut self, asked: &Asked, place: &[Step], nonce: &str) {
+        let message = format!(
+            "`cache: cold` needs `nonce: on`, and its cells have `nonce: {nonce}`: a cold prompt opens with a nonce of its own"
+        );
+        let remedy = "write `nonce: on`, or leave `cache: cold` out";
+        let at = [&super::steps!["sweeps", asked.name][..], place].concat();
+        self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+    }
+}
+
+fn is_on(value: &Scalar) -> bool {
+    *value == Scalar::Text(NonceMode::On.name().to_owned())
 }

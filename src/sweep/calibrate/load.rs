@@ -11,7 +11,7 @@ use crate::expand::{
     Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
 };
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, Timeouts};
+use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, NonceMode, Timeouts};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
 use crate::workload::lengths::{Expected, expected};
@@ -225,7 +225,7 @@ impl CalibrationLoad {
                 frequency_penalty: None,
                 stop: Vec::new(),
                 extra: Default::default(),
-                nonce: true,
+                nonce: NonceMode::On,
             },
             mix: Vec::new(),
             load: self.load.clone(),

@@ -11,7 +11,7 @@ use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
 use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
 use crate::sweep::perform::JournalSink;
-use crate::units::Nanos;
+use crate::units::{Nanos, NonceSeed};
 use crate::workload::NonceKey;
 
 use super::{CalibrationLoad, Measured};
@@ -56,7 +56,7 @@ pub fn measure(
         spec: Arc::new(load.spec(at_least)),
         target,
         id_prefix: PREFIX.to_owned(),
-        nonce_key: NonceKey::new(&[0; 32], 1),
+        nonce_key: NonceKey::new(NonceSeed([0; 16])),
         tokenizer: None,
         trace: None,
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),

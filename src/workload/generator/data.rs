@@ -1,7 +1,8 @@
 //! Prompts of a data set: what its users said, as it stands there.
 //!
 //! Which record item k is, is a pure function of the run's key and k: all records come before any comes again. The nonce
-//! stands in front of the first message, so that a record that comes again shares nothing with the time before.
+//! stands in front of the first message, so that a record that comes again shares nothing with the time before, unless one
+//! nonce is for all.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::dataset::sample;
 use crate::plan::{Cache, Corpus, DataOrder, DataSource, Dialogue};
 use crate::units::Seed;
 
-use super::{Generator, Lengths, Nonce, Prompt, Scope};
+use super::{Generator, Lengths, Nonce, NonceKey, Prompt, Scope};
 use crate::workload::exact::Around;
 use crate::workload::tokens::estimate;
 
@@ -83,7 +84,8 @@ impl Generator {
             _ if is_cold => 0,
             1.. => lead_tokens,
             // The same prompt to the letter.
-            0 if self.nonce.is_none() && pass > 0 => intended_prompt_tokens,
+            0 if pass > 0 && self.nonce.is_none_or(NonceKey::is_one_for_all) => intended_prompt_tokens,
+            0 if item > 0 => self.common_head(intended_prompt_tokens),
             0 => 0,
         };
         let output_tokens = self.output_of_data(drawn, dialogue, turn);
@@ -123,7 +125,7 @@ impl Generator {
         let text = dialogue.asked.get(turn as usize).map_or("", |asked| &asked.user);
         let scope = match dialogue.system {
             Some(_) => None,
-            None => self.user_scope(item, turn),
+            None => self.user_scope(item, turn, false),
         };
         self.opened((scope, text))
     }

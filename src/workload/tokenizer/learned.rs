@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::plan::Api;
     use crate::plan::scenario::{Content, Reuse};
-    use crate::units::Seed;
+    use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey};
 
     /// A server's count: letters in pairs, digits by threes, every mark for itself, a line's end one.
@@ -221,7 +221,7 @@ mod tests {
             let system_tokens = if k % 3 == 0 { 90 } else { 0 };
             let content = Content { reuse, system_tokens, prompt_tokens: 40 + k as u32 % 700, ..Content::default() };
             let counting = Counting { tokenizer: Arc::clone(&tokenizer), api: Api::Chat };
-            let key = Some(NonceKey::new(&[k as u8; 32], k as u32));
+            let key = Some(NonceKey::new(NonceSeed([k as u8; 16])));
             let prompt = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap().request(k);
             let system = prompt.system.as_deref().map_or(7, |system| count(system) + 11);
             assert_eq!(count(&prompt.user) + system, u64::from(prompt.intended_prompt_tokens), "{prompt:?}");

@@ -127,6 +127,23 @@ fn what_is_cached_is_not_computed_again() {
 }
 
 #[test]
+fn what_is_cached_need_not_be_told() {
+    let mock = Mock::start(&["--prefix-cache", "4096", "--no-cached-tokens"]);
+    let body = asking(&json!([message("user", &words("a", 40))]), 2);
+    for _ in 0..2 {
+        let events = mock.chat(&body).events();
+        let usage = events.iter().find_map(|event| event["usage"].as_object()).expect("a usage");
+        assert!(usage["prompt_tokens"] == 47 && !usage.contains_key("prompt_tokens_details"), "{usage:?}");
+    }
+    let whole = mock.chat(&with(body, &json!({"stream": false}))).json();
+    assert!(whole["usage"]["prompt_tokens"] == 47 && whole["usage"].get("prompt_tokens_details").is_none(), "{whole}");
+    assert_eq!(
+        mock.log(3).iter().map(|line| line["cached_tokens"].as_u64()).collect::<Vec<_>>(),
+        [Some(0), Some(32), Some(32)]
+    );
+}
+
+#[test]
 fn the_next_turn_finds_prompt_and_answer() {
     for kind in ["plain", "utf8", "escaped"] {
         let mock = Mock::start(&["--prefix-cache", "100000", "--prefix-block", "1", "--words", kind]);
