@@ -359,9 +359,9 @@ sweeps: {{ all: {{ matrix: {{ scenario: [s, t], batch_size: 1{axis} }} }} }}
     lab.write("usual.yaml", &plan("", "", ""));
     lab.write("plan.yaml", &plan("", ", nonce: run", ""));
     let frozen = lab.ok(&["freeze", "plan.yaml"]).stdout;
-    assert!(frozen.contains("nonce: run") && frozen.contains("nonce: on"), "{frozen}");
+    assert!(frozen.contains("nonce: run") && frozen.contains("nonce: \"on\""), "{frozen}");
     let diff = lab.ok(&["diff", "usual.yaml", "plan.yaml"]).stdout;
-    assert!(diff.contains("shaping.nonce") && diff.contains("run"), "{diff}");
+    assert!(diff.contains("scenarios.s.nonce: on → run"), "{diff}");
     for wrong in ["", ", nonce: once", ", nonce: [on, once]"] {
         let (scenario, axis) = if wrong.contains('[') { ("", wrong) } else { (wrong, "") };
         lab.write("wrong.yaml", &plan(if wrong.is_empty() { "nonce: once" } else { "" }, scenario, axis));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sweepline::plan::scenario::{Content, Reuse};
-use sweepline::plan::{Api, Disk, TokenizerFiles};
+use sweepline::plan::{Api, Disk, NonceMode, TokenizerFiles};
 use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};
 use sweepline::workload::{Counting, Generator, NonceKey, Prompt, Tokenizer};
@@ -292,13 +292,13 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
 fn a_system_message_and_equal_prompts_are_exact_too() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = Arc::new(load(&folder(&lab, &library)));
-    for api in [Api::Chat, Api::Completions] {
+    let modes = [NonceMode::On, NonceMode::Run, NonceMode::Off];
+    for (api, mode) in [Api::Chat, Api::Completions].into_iter().flat_map(|api| modes.map(|mode| (api, mode))) {
         for reuse in [Reuse::None, Reuse::SharedSystem, Reuse::SamePrompt] {
             let content = Content { reuse, system_tokens: 300, prompt_tokens: 200, ..Content::default() };
             let counting = Counting { tokenizer: Arc::clone(&tokenizer), api };
-            let make = || {
-                Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(NonceSeed([1; 16]))), counting.clone())
-            };
+            let key = NonceKey::new(NonceSeed([1; 16])).under(mode, None);
+            let make = || Generator::counted(&content, (Seed(1), 0), key, counting.clone());
             let (a, b) = (make().unwrap(), make().unwrap());
             for k in [0, 1, 9] {
                 let prompt = a.request(k);
