@@ -32,15 +32,17 @@ fn runs() -> u64 {
 
 const MS: f64 = 1e6;
 /// Every reason and label.
-const REASONS: [&str; 12] = [
+const REASONS: [&str; 14] = [
     "empty_window",
     "client_late",
+    "client_paused",
     "rate_missed",
     "client_saturated",
     "errors",
     "output_length",
     "prompt_length",
     "warm_cache",
+    "impossible_usage",
     "unsteady",
     "few_samples",
     "clock",

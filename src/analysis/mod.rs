@@ -24,6 +24,7 @@ pub mod lengths;
 pub mod measure;
 pub mod metric;
 pub mod paired;
+mod pauses;
 mod prompts;
 mod pulse;
 pub mod quantile;

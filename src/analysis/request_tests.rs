@@ -94,7 +94,7 @@ fn failures_are_above_all_with_what_is_known() {
 #[test]
 fn events_share_the_tokens() {
     let mut record = example();
-    record.row.output_tokens = Some(6);
+    (record.row.output_tokens, record.row.requested_tokens) = (Some(6), 6);
     let events: Vec<(u64, f64)> = token_events(&Measured::from(&record.row), &record.gaps_ns, true).collect();
     assert_eq!(events, [(115 * MS, 1.5), (125 * MS, 1.5), (145 * MS, 1.5), (155 * MS, 1.5)]);
     record.row.output_tokens = None;

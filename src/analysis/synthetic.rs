@@ -8,8 +8,8 @@ use super::slo::gap_limits;
 use super::{Events, Gaps, RunMetrics, Verdict, judge, measure};
 use crate::plan::{Slo, Validity};
 use crate::rows::{
-    Facts, MachineTime, Observed, Outcome, Phase, Record, Records, Replay, RequestRow, Spread, ThreadTime, TokenSource,
-    Windows,
+    Facts, MachineTime, Observed, Outcome, Pauses, Phase, Record, Records, Replay, RequestRow, Spread, ThreadTime,
+    TokenSource, Windows,
 };
 
 /// A server and a load.
@@ -227,6 +227,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         client_cores: 2,
         max_in_flight: 8,
         observed: Some(observed(windows)),
+        pauses: Some(Pauses::default()),
         client_threads: 1,
         client_timer: "timerfd".to_owned(),
         ..Facts::default()

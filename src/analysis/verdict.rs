@@ -14,7 +14,7 @@ use super::request::Metric;
 use super::reuse::Reuse;
 use super::stats::Ordered;
 use super::window::{self, Counts};
-use super::{quantile, steady, waits};
+use super::{pauses, quantile, steady, waits};
 
 /// How far a run may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,12 +94,14 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
     let findings = [
         ("empty_window", evidence.empty_window()),
         ("client_late", evidence.client_late(validity.client_late)),
+        ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),
         ("client_saturated", evidence.client_saturated()),
         ("errors", evidence.errors(validity.errors)),
         ("output_length", evidence.output_length(validity.output_length)),
         ("prompt_length", evidence.prompt_length(validity.prompt_length)),
         ("warm_cache", evidence.warm_cache(validity.warm_cache)),
+        ("impossible_usage", evidence.impossible_usage()),
         ("unsteady", evidence.unsteady(validity.unsteady)),
         ("few_samples", evidence.few_samples(slo)),
         ("clock", evidence.clock()),
@@ -225,6 +227,15 @@ impl Evidence<'_> {
             let (cached, declared) = (percent(cached), percent(declared));
             (state, format!("{cached} of prompt tokens came from the prefix cache; the scenario shares {declared}"))
         }))
+    }
+
+    /// A server that is wrong once may be wrong where nobody can tell.
+    fn impossible_usage(&self) -> Finding {
+        let completed = || self.members().filter(|row| row.outcome.is_ok());
+        let doubts: Vec<&str> = completed().filter_map(Measured::usage_doubt).collect();
+        let (wrong, all) = (doubts.len(), completed().count());
+        let text = |first| format!("the usage of {wrong} of {all} answers cannot be: {first}");
+        Ok(doubts.first().map(|first| (State::Suspect, text(first))))
     }
 
     fn unsteady(&self, limits: Limits) -> Finding {

@@ -204,6 +204,21 @@ fn thresholds_are_the_plans() {
 }
 
 #[test]
+fn impossible_usage() {
+    let lies = |record: &mut Record| record.row.output_tokens = Some(2_000_000_000);
+    assert_eq!(
+        [0, 1, 1000].map(|count| state_of("impossible_usage", count, lies)),
+        [None, Some(State::Suspect), Some(State::Suspect)]
+    );
+    let (mut records, facts) = clean();
+    spoil(&mut records, &facts, 12, lies);
+    let verdict = judged(&records, &facts);
+    assert_eq!(verdict.to_string(), "suspect: impossible_usage");
+    let text = "the usage of 12 of 1000 answers cannot be: 2000000000 completion tokens for max_tokens 16";
+    assert_eq!(verdict.reasons[0].text, text);
+}
+
+#[test]
 fn rate_missed() {
     let (records, mut facts) = Run::open(50.0).make();
     facts.never_sent = 1;

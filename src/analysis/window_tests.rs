@@ -52,7 +52,7 @@ fn throughput_counts_what_falls_inside_whoever_it_belongs_to() {
 #[test]
 fn several_tokens_in_an_event_are_spread_over_the_events() {
     let mut records = records();
-    records[1].row.output_tokens = Some(6);
+    (records[1].row.output_tokens, records[1].row.requested_tokens) = (Some(6), 6);
     assert_eq!(flow(&records, &facts()).output_throughput, Some(3.0 + 6.0));
     assert_eq!(tokens_per_event(read(&records, &facts(), None).0.rows(), &facts()), Some(9.0 / 5.0));
 }

@@ -96,41 +96,90 @@ pub enum Channel {
 }
 
 /// Token counts as the server gives them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub struct Usage {
-    /// Tokens of the prompt.
     #[serde(default)]
-    pub prompt_tokens: Option<u32>,
-    /// Tokens of the answer.
+    prompt_tokens: Option<Count>,
     #[serde(default)]
-    pub completion_tokens: Option<u32>,
+    completion_tokens: Option<Count>,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 struct PromptDetails {
     #[serde(default)]
-    cached_tokens: Option<u32>,
+    cached_tokens: Option<Count>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 struct CompletionDetails {
     #[serde(default)]
-    reasoning_tokens: Option<u32>,
+    reasoning_tokens: Option<Count>,
+}
+
+/// A number where a count belongs. One that is none costs the server its usage, not the answer its success.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(from = "f64")]
+enum Count {
+    Tokens(u32),
+    /// Below zero, broken, or too large for any answer.
+    Impossible(f64),
+}
+
+impl From<f64> for Count {
+    fn from(number: f64) -> Count {
+        let fits = number.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(&number);
+        if fits { Count::Tokens(number as u32) } else { Count::Impossible(number) }
+    }
+}
+
+impl Count {
+    fn tokens(self) -> Option<u32> {
+        match self {
+            Count::Tokens(tokens) => Some(tokens),
+            Count::Impossible(_) => None,
+        }
+    }
 }
 
 impl Usage {
+    /// Tokens of the prompt.
+    pub fn prompt_tokens(&self) -> Option<u32> {
+        self.prompt_tokens?.tokens()
+    }
+
+    /// Tokens of the answer.
+    pub fn completion_tokens(&self) -> Option<u32> {
+        self.completion_tokens?.tokens()
+    }
+
     /// Prompt tokens taken from the prefix cache.
     pub fn cached_tokens(&self) -> Option<u32> {
-        self.prompt_tokens_details?.cached_tokens
+        self.prompt_tokens_details?.cached_tokens?.tokens()
     }
 
     /// Output tokens that were reasoning.
     pub fn reasoning_tokens(&self) -> Option<u32> {
-        self.completion_tokens_details?.reasoning_tokens
+        self.completion_tokens_details?.reasoning_tokens?.tokens()
+    }
+
+    /// The first of its numbers that can be no count, in words.
+    pub fn no_count(&self) -> Option<String> {
+        let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
+        let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        let counts = [
+            (self.completion_tokens, "completion"),
+            (self.prompt_tokens, "prompt"),
+            (cached, "cached"),
+            (reasoning, "reasoning"),
+        ];
+        counts.into_iter().find_map(|(count, what)| match count? {
+            Count::Impossible(number) => Some(format!("{number} {what} tokens")),
+            Count::Tokens(_) => None,
+        })
     }
 }
 
@@ -243,6 +292,22 @@ mod tests {
         );
         assert_eq!(content(r#"{"choices":[{"message":{"content":"whole"}}]}"#), ("whole".into(), "".into()));
         assert_eq!(content(r#"{"choices":[],"usage":{"completion_tokens":3}}"#), ("".into(), "".into()));
+    }
+
+    #[test]
+    fn a_number_that_is_no_count_costs_only_the_usage() {
+        let usage = |json: &str| {
+            let body = format!(r#"{{"choices":[],"usage":{json}}}"#);
+            Body::parse(body.as_bytes()).unwrap().usage().unwrap()
+        };
+        let good = usage(r#"{"prompt_tokens":7.0,"completion_tokens":3,"prompt_tokens_details":null}"#);
+        assert_eq!((good.prompt_tokens(), good.completion_tokens(), good.no_count()), (Some(7), Some(3), None));
+        let negative = usage(r#"{"prompt_tokens":-5,"completion_tokens":3}"#);
+        assert_eq!((negative.prompt_tokens(), negative.no_count()), (None, Some("-5 prompt tokens".into())));
+        let broken = usage(r#"{"completion_tokens":2.5}"#);
+        assert_eq!(broken.no_count().as_deref(), Some("2.5 completion tokens"));
+        let large = usage(r#"{"prompt_tokens_details":{"cached_tokens":5000000000}}"#);
+        assert_eq!(large.no_count().as_deref(), Some("5000000000 cached tokens"));
     }
 
     #[test]

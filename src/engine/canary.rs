@@ -3,15 +3,14 @@
 //! thread's loop, that this thread had no core or was busy with what came before.
 //!
 //! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second is a hundred
-//! late ticks, not one.
+//! late ticks, not one. Each tick belongs to the instant at which it was due: a stall across the end of the window is of the
+//! window as far as its ticks were due there, whatever the phase is when it is over.
 
 use std::future::poll_fn;
 
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec};
-
-use crate::rows::Phase;
 
 use super::clock::Clock;
 use super::observe::Observer;
@@ -39,6 +38,11 @@ impl Ticks {
     /// When the next one is due.
     pub fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Leaves out those that were due before `now`: whoever takes them was busy with other things.
+    pub fn skip_to(&mut self, now: u64) {
+        self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
     /// How late each tick is that was due at `now` or before, in nanoseconds.
@@ -85,8 +89,8 @@ async fn watch_loop(observer: Observer, clock: Clock) {
         if poll_fn(|cx| timer.poll_until(at, cx)).await.is_err() {
             return;
         }
-        let measured = observer.phase() == Phase::Measure;
-        ticks.take_due(clock.now()).for_each(|late| observer.turns().add(late, measured));
+        let now = clock.now();
+        ticks.take_due(now).for_each(|late| observer.turns().add(late, observer.is_measured(now - late)));
     }
 }
 
@@ -102,6 +106,16 @@ mod tests {
         let late: Vec<u64> = ticks.take_due(5 * TICK_NS).collect();
         assert_eq!(late, [3 * TICK_NS - 5, 2 * TICK_NS - 5, TICK_NS - 5]);
         assert_eq!(ticks.next(), 5 * TICK_NS + 5);
+    }
+
+    #[test]
+    fn what_was_due_while_nobody_slept_is_left_out() {
+        let mut ticks = Ticks::new(TICK_NS, 0);
+        ticks.skip_to(TICK_NS - 1);
+        assert_eq!(ticks.next(), TICK_NS);
+        ticks.skip_to(3 * TICK_NS + 1);
+        assert_eq!(ticks.next(), 4 * TICK_NS);
+        assert_eq!(ticks.take_due(4 * TICK_NS).collect::<Vec<_>>(), [0]);
     }
 
     #[test]

@@ -229,6 +229,7 @@ impl Executor {
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
         let mut tally = Tally::new(row);
+        tally.asks(content.body.len());
         if self.recorder.keeps_texts() {
             tally.keep_texts(content.body.clone());
         }
@@ -290,6 +291,7 @@ impl Executor {
     fn tell(&self, now: u64) {
         let progress = &self.common.progress;
         progress.at(self.phases.phase(now), now);
+        progress.measures(self.phases.window());
         progress.in_flight.set(self.counts.in_flight);
         progress.waiting.set(self.pacer.waiting());
     }

@@ -23,6 +23,7 @@ mod limit;
 mod observe;
 mod pacer;
 mod pattern;
+mod pauses;
 mod phase;
 mod pool;
 mod progress;
@@ -213,7 +214,9 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let seen = watch.finish();
     let samples = seen.samples.map_err(EngineError::Sink)?;
     let prompt_count = Some(prompt_count);
-    Ok(Finished { facts: Facts { observed: seen.window, prompt_count, shortest_prompt, ..facts }, samples, texts })
+    let pauses = seen.pauses.map(|pauses| pauses.within(&facts.windows));
+    let facts = Facts { observed: seen.window, pauses, prompt_count, shortest_prompt, ..facts };
+    Ok(Finished { facts, samples, texts })
 }
 
 /// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
@@ -308,6 +311,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_cores: threads::usable_cores(),
         max_in_flight: done.counts.max_in_flight,
         observed: None,
+        pauses: None,
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
         prompt_count: None,

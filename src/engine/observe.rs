@@ -10,6 +10,7 @@ use crate::rows::{Observed, Phase, RequestRow};
 
 use super::clock::Clock;
 use super::histogram::Histogram;
+use super::pauses::Book;
 use super::progress::Progress;
 use super::recorder::{SampleSink, SinkError};
 use super::threads::{Thread, Used};
@@ -56,6 +57,13 @@ impl Enlisted {
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
 pub struct Membership(Arc<Enlisted>);
+
+impl Membership {
+    /// How long its thread has waited for a core until now, where the kernel counts that.
+    pub fn waited(&self) -> Option<u64> {
+        self.0.thread.used()?.wait_ns
+    }
+}
 
 impl Drop for Membership {
     fn drop(&mut self) {
@@ -172,6 +180,11 @@ impl Observer {
         &self.0.progress
     }
 
+    /// Whether an instant lies in the window, as far as is known.
+    pub fn is_measured(&self, at: u64) -> bool {
+        self.0.progress.is_measured(at)
+    }
+
     /// The phase that the run is in.
     pub fn phase(&self) -> Phase {
         self.0.progress.phase()
@@ -227,6 +240,8 @@ pub struct Seen {
     pub samples: Result<u64, SinkError>,
     /// The measure window; none where it was too short to be seen.
     pub window: Option<Observed>,
+    /// When nothing of sweepline ran; none where nobody could look to the end.
+    pub pauses: Option<Book>,
 }
 
 /// The thread that looks. It ends with this guard.
@@ -245,7 +260,11 @@ impl Watch {
 
     /// Looks a last time and gives what was seen.
     pub fn finish(mut self) -> Seen {
-        self.end().unwrap_or_else(|| Seen { samples: Err("the thread that looks panicked".into()), window: None })
+        self.end().unwrap_or_else(|| Seen {
+            samples: Err("the thread that looks panicked".into()),
+            window: None,
+            pauses: None,
+        })
     }
 
     fn end(&mut self) -> Option<Seen> {

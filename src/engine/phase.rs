@@ -72,6 +72,11 @@ impl PhaseClock {
         if self.in_window < self.min_requests { self.latest_end } else { self.end }
     }
 
+    /// Where the window begins and ends as things stand.
+    pub fn window(&self) -> (u64, u64) {
+        (self.measure, self.measure_end())
+    }
+
     /// The instant after which nothing is waited for any longer.
     pub fn deadline(&self) -> u64 {
         match self.mode {

@@ -10,6 +10,8 @@ use crate::rows::Phase;
 pub struct Progress {
     phase: AtomicU8,
     elapsed_ns: AtomicU64,
+    /// Start and end of the window, as far as they are known.
+    window: [AtomicU64; 2],
     /// 1 while the server is left alone before the load begins.
     pub idling: Counter,
     /// Requests under way.
@@ -50,6 +52,17 @@ impl Progress {
     pub fn at(&self, phase: Phase, elapsed_ns: u64) {
         self.phase.store(phase as u8, Relaxed);
         self.elapsed_ns.store(elapsed_ns, Relaxed);
+    }
+
+    /// Tells where the window begins and ends, in nanoseconds since the run's start, as things stand.
+    pub fn measures(&self, (start, end): (u64, u64)) {
+        self.window[0].store(start, Relaxed);
+        self.window[1].store(end, Relaxed);
+    }
+
+    /// Whether an instant lies in the window, as far as is known.
+    pub fn is_measured(&self, at: u64) -> bool {
+        (self.window[0].load(Relaxed)..self.window[1].load(Relaxed)).contains(&at)
     }
 
     /// The phase now.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::rows::{Outcome, Record, RequestRow, Stamp, TokenSource};
+use crate::rows::{Limits, Outcome, Record, RequestRow, Stamp, TokenSource};
 
 use super::answer::{Body, Channel, Usage, Wrong};
 use super::gaps::Gaps;
@@ -61,6 +61,8 @@ pub struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
+    /// Bytes of the body that asks.
+    asked: usize,
     /// The beginning of SHA-256 over the text, once it is whole.
     digest: Option<[u8; 8]>,
     /// `[DONE]` came.
@@ -123,11 +125,17 @@ impl Tally {
             content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
+            asked: 0,
             digest: None,
             marked_done: false,
             freed: None,
             words: None,
         })
+    }
+
+    /// The request says so much.
+    pub fn asks(&mut self, bytes: usize) {
+        self.asked = bytes;
     }
 
     /// Keeps what the request says, which is `body`, and what it is answered.
@@ -284,16 +292,25 @@ impl Tally {
     fn count_tokens(&mut self) {
         let row = &mut self.row;
         if let Some(usage) = self.usage {
-            row.prompt_tokens = usage.prompt_tokens;
+            row.prompt_tokens = usage.prompt_tokens();
             row.cached_tokens = usage.cached_tokens();
             row.reasoning_tokens = usage.reasoning_tokens();
         }
-        let counted = self.usage.and_then(|usage| usage.completion_tokens);
+        let counted = self.usage.and_then(|usage| usage.completion_tokens());
         (row.output_tokens, row.token_source) = match counted {
             Some(tokens) => (Some(tokens), Some(TokenSource::Usage)),
             None if row.events > 0 => (Some(row.events), Some(TokenSource::Events)),
             None => (None, None),
         };
+        let text = self.content.len() + self.reasoning.len();
+        // Of a tool call only the whole is at hand.
+        let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
+        let limits = Limits::new(self.asked, row.events, text);
+        let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));
+        if let Some(doubt) = doubt {
+            row.disbelieve(doubt);
+            self.usage = None;
+        }
     }
 
     /// Tokens of the answer's content, where the server told how many there were and how many of them were reasoning.
@@ -303,7 +320,7 @@ impl Tally {
             None if !self.reasoning.is_empty() => return None,
             told => told.unwrap_or_default(),
         };
-        usage.completion_tokens?.checked_sub(reasoning)
+        usage.completion_tokens()?.checked_sub(reasoning)
     }
 
     fn digest(&self) -> Option<[u8; 8]> {
@@ -322,7 +339,8 @@ mod tests {
 
     /// Tokens of the content of an answer with this reasoning and this usage.
     fn content_tokens(reasoning: &str, usage: &str) -> Option<u32> {
-        let mut tally = Tally::new(RequestRow::wanted(0, Phase::Measure, 0));
+        let wanted = RequestRow { requested_tokens: 9, ..RequestRow::wanted(0, Phase::Measure, 0) };
+        let mut tally = Tally::new(wanted);
         let message = format!(r#"{{"content":"a","reasoning":"{reasoning}"}}"#);
         let answer = format!(r#"{{"choices":[{{"message":{message}}}],"usage":{usage}}}"#);
         let result = tally.whole(answer.as_bytes(), 1);
@@ -336,5 +354,6 @@ mod tests {
         let with = r#"{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}"#;
         assert_eq!(content_tokens("so", with), Some(5));
         assert_eq!(content_tokens("so", r#"{"completion_tokens":9}"#), None, "how many were reasoning?");
+        assert_eq!(content_tokens("", r#"{"completion_tokens":2000000000}"#), None, "that cannot be");
     }
 }

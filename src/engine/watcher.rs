@@ -9,6 +9,7 @@ use super::canary::{self, Ticks};
 use super::clock::Clock;
 use super::histogram::Counted;
 use super::observe::{Gauge, Observer, Seen};
+use super::pauses::Book;
 use super::recorder::{SampleSink, SinkError};
 use super::threads::{Kernel, Machine, Used, machine_cores};
 
@@ -65,20 +66,28 @@ impl Watcher {
 
     /// Looks until the run is over.
     pub fn watch(mut self) -> Seen {
-        let _member = self.observer.enlist("canary");
+        let member = self.observer.enlist("canary");
         canary::be_exact();
         let clock = self.clock;
         let mut ticks = Ticks::new(canary::TICK_NS, clock.now());
+        let mut pauses = Book::default();
+        let mut waited = member.waited();
         while !self.observer.is_over() {
-            canary::sleep_until(clock, ticks.next());
-            let (now, measured) = (clock.now(), self.observer.phase() == Phase::Measure);
-            ticks.take_due(now).for_each(|late| self.observer.wakes().add(late, measured));
-            self.look_at_backlog(measured);
+            let due = ticks.next();
+            canary::sleep_until(clock, due);
+            let now = clock.now();
+            let before = std::mem::replace(&mut waited, member.waited());
+            pauses.slept(due, now, waited.zip(before).map(|(now, before)| now.saturating_sub(before)));
+            let observer = &self.observer;
+            ticks.take_due(now).for_each(|late| observer.wakes().add(late, observer.is_measured(now - late)));
+            self.look_at_backlog(self.observer.phase() == Phase::Measure);
             self.look_at_borders();
             if now >= self.next_sample {
                 self.sample();
                 if self.samples.len() >= BATCH {
                     self.hand_over();
+                    // A slow disk has held up this thread and no other.
+                    ticks.skip_to(clock.now());
                 }
                 let every = SAMPLE_EVERY.as_nanos() as u64;
                 self.next_sample = (now / every + 1) * every;
@@ -91,7 +100,7 @@ impl Watcher {
         }
         let window = self.window();
         let samples = self.failed.map_or_else(|| self.sink.finish(), Err);
-        Seen { window, samples }
+        Seen { window, samples, pauses: Some(pauses) }
     }
 
     fn hand_over(&mut self) {

@@ -34,7 +34,7 @@ type RowColumn = (&'static str, Kind, &'static str, fn(&RequestRow) -> Cell);
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
-const ROW: [RowColumn; 37] = [
+const ROW: [RowColumn; 38] = [
     ("request", Int, "Number of the request in its run, from 0.", |r| r.request.into()),
     ("phase", Text, "fill, stabilize, measure or drain: where it was scheduled.", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix. Null: no classes.", |r| r.class.clone().into()),
@@ -68,6 +68,7 @@ const ROW: [RowColumn; 37] = [
     ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request. Null: not counted.", |r| r.reusable_tokens.into()),
     ("content_wait_ns", Int, "Of the lateness: waiting for contents. Null: not sent.", |r| r.content_wait_ns.into()),
     ("token_source", Text, "Who counted: usage, tokenizer or events. Null: nobody.", |r| r.token_source.map(|source| source.name()).into()),
+    ("usage_doubt", Text, "Why the server's usage is not believed. Null: it can be true, or there was none.", |r| r.usage_doubt.clone().into()),
     ("events", Int, "Token events.", |r| r.events.into()),
     ("bytes", Int, "Bytes of the response body.", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning. Null: no text.", |r| r.text_digest.clone().into()),
@@ -105,6 +106,8 @@ where
 }
 
 fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
+    let believed = row.believed();
+    let row = believed.as_ref().unwrap_or(row);
     let measured = Measured::from(row);
     let request = window::request(&measured, facts);
     let metric = |(metric, _, _): &(Metric, &str, &str)| match request.observe(*metric) {
@@ -133,8 +136,8 @@ mod tests {
         let axes = super::super::runs::axes([&labels].into_iter());
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
-        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667,2"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,0,1000,,false,,,,,,,0.02,,0,,,2"#);
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667,2"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,0,1000,,false,,,,,,,0.02,,0,,,2"#);
     }
 }

@@ -64,6 +64,14 @@ impl Job {
         self.request.prompt_tokens - self.cached
     }
 
+    /// Tokens of the answer that the usage tells of when `sent` have been written.
+    pub(super) fn told(&self, sent: u32) -> u32 {
+        match self.fault {
+            Some(Kind::Usage(tokens)) => tokens,
+            _ => sent,
+        }
+    }
+
     /// See [`Slot::prefilled`].
     pub(super) fn prefilled(&mut self) {
         if let Some(slot) = &mut self.slot {

@@ -48,6 +48,8 @@ pub enum Kind {
     Short(Option<u32>),
     /// The answer has this many tokens, or twice those asked for.
     Long(Option<u32>),
+    /// The usage tells of this many completion tokens, whatever the answer has.
+    Usage(u32),
     /// One event carries a text of this many bytes.
     HugeLine(u32),
     /// Every time of the answer is multiplied by this factor.
@@ -101,8 +103,9 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. 16 MiB is beyond any line a server sends; a factor of 10 is beyond any jitter.
-const NAMES: [(&str, Form); 17] = [
+/// Every kind by name. 16 MiB is beyond any line a server sends; a factor of 10 is beyond any jitter; two thousand million
+/// tokens are beyond any answer.
+const NAMES: [(&str, Form); 18] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),
     ("reset", Form::Tokens(Kind::Reset)),
@@ -117,6 +120,7 @@ const NAMES: [(&str, Form); 17] = [
     ("empty", Form::Bare(Kind::Empty)),
     ("short", Form::Tokens(Kind::Short)),
     ("long", Form::Tokens(Kind::Long)),
+    ("usage", Form::Number(Kind::Usage, 2_000_000_000)),
     ("huge-line", Form::Number(Kind::HugeLine, 16 << 20)),
     ("slow", Form::Number(Kind::Slow, 10)),
     ("exit", Form::Bare(Kind::Exit)),

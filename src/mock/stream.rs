@@ -191,7 +191,7 @@ impl<'a> Stream<'a> {
         Usage {
             prompt: self.job.request.prompt_tokens,
             cached: self.shared.config.reports_cached.then_some(self.job.cached),
-            completion: self.sent,
+            completion: self.job.told(self.sent),
             reasoning: self.sent.min(self.job.reasoning),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
-use crate::rows::{Facts, MachineTime, Observed, Spread, ThreadTime};
+use crate::rows::{Facts, MachineTime, Observed, Pauses, Spread, Standstill, ThreadTime};
 
 use super::format::{digits, fill, plain};
 
@@ -16,6 +16,7 @@ pub fn block(facts: &Facts) -> String {
         observed.others_ns().zip(observed.machine).map(|(others, machine)| ("others", held(observed, others, machine))),
         observed.turns.map(|turns| ("loop", format!("{} late", spread(&turns)))),
         observed.wakes.map(|wakes| ("wake-ups", format!("{} late", spread(&wakes)))),
+        facts.pauses.map(|pauses| ("pauses", stood_still(facts, &pauses))),
         observed.lateness.map(|lateness| ("lateness", spread(&lateness))),
         observed.read_delay.map(|delay| ("read delay", spread(&delay))),
         Some(("writer", writer(observed))),
@@ -67,6 +68,20 @@ fn spread(spread: &Spread) -> String {
     format!("p50 {p50}, p99 {p99}, max {} ms", millis(spread.max_ns))
 }
 
+/// `stopped 1 time, up to 1003 ms, 20.1% of the window; no core 2 times, up to 170 ms, 6.00% of the window`.
+fn stood_still(facts: &Facts, pauses: &Pauses) -> String {
+    let window = facts.windows.measure_end_ns.saturating_sub(facts.windows.measure_start_ns);
+    let said = |(what, kind): (&str, Standstill)| {
+        let Standstill { count, in_window_ns, longest_ns } = kind;
+        let (times, longest) = (if count == 1 { "time" } else { "times" }, longest_ns as f64 / 1e6);
+        let share = percent(in_window_ns as f64 / window.max(1) as f64);
+        format!("{what} {count} {times}, up to {longest:.0} ms, {share} of the window")
+    };
+    let kinds = [("stopped", pauses.stopped), ("no core", pauses.starved)];
+    let told: Vec<String> = kinds.into_iter().filter(|(_, kind)| kind.count > 0).map(said).collect();
+    if told.is_empty() { "never for 100 ms".to_owned() } else { told.join("; ") }
+}
+
 fn millis(nanos: u64) -> String {
     digits(nanos as f64 / 1e6)
 }
@@ -96,10 +111,22 @@ mod tests {
           others      used 15.0% of the machine's 2 cores
           loop        p50 0.030, p99 0.200, max 4.00 ms late
           wake-ups    p50 0.008, p99 0.090, max 2.50 ms late
+          pauses      never for 100 ms
           lateness    p50 0.020, p99 0.021, max 0.025 ms
           writer      at most 2 of 1024 batches waited
         ");
         assert_eq!(block(&Facts { observed: None, ..facts }), "");
+    }
+
+    #[test]
+    fn what_stood_still() {
+        let (_, facts) = Run::default().make();
+        let stopped = Standstill { count: 1, in_window_ns: 1_003_000_000, longest_ns: 1_003_000_000 };
+        let starved = Standstill { count: 2, in_window_ns: 300_000_000, longest_ns: 170_000_000 };
+        let both =
+            "stopped 1 time, up to 1003 ms, 10.0% of the window; no core 2 times, up to 170 ms, 3.00% of the window";
+        assert_eq!(stood_still(&facts, &Pauses { stopped, starved }), both);
+        assert_eq!(stood_still(&facts, &Pauses::default()), "never for 100 ms");
     }
 
     #[test]

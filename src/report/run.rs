@@ -308,6 +308,7 @@ mod tests {
           others      used 15.0% of the machine's 2 cores
           loop        p50 0.030, p99 0.200, max 4.00 ms late
           wake-ups    p50 0.008, p99 0.090, max 2.50 ms late
+          pauses      never for 100 ms
           lateness    p50 0.020, p99 0.021, max 0.025 ms
           writer      at most 2 of 1024 batches waited
         "#);

@@ -66,7 +66,8 @@ pub struct Measured {
     pub token_source: Option<TokenSource>,
     /// Whether response headers arrived.
     pub answered: bool,
-    error: Option<Arc<str>>,
+    /// Of a failed request its error; of any other why its usage is not believed. One place for both, for memory.
+    words: Option<Arc<str>>,
 }
 
 macro_rules! optional {
@@ -120,7 +121,12 @@ optional! {
 impl Measured {
     /// What went wrong, in words.
     pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        self.words.as_deref().filter(|_| !self.outcome.is_ok())
+    }
+
+    /// Why what the server counted of a completed request is not believed.
+    pub fn usage_doubt(&self) -> Option<&str> {
+        self.words.as_deref().filter(|_| self.outcome.is_ok())
     }
 }
 
@@ -130,7 +136,7 @@ pub(super) struct Condenser {
     places: HashMap<String, u16>,
     /// Names of the classes, in the order in which they came.
     pub classes: Vec<String>,
-    errors: HashSet<Arc<str>>,
+    words: HashSet<Arc<str>>,
 }
 
 impl Condenser {
@@ -145,26 +151,36 @@ impl Condenser {
         Some(place)
     }
 
-    fn error(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.errors.get(text) {
+    fn words(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.words.get(text) {
             return Arc::clone(known);
         }
         let text: Arc<str> = text.into();
-        self.errors.insert(Arc::clone(&text));
+        self.words.insert(Arc::clone(&text));
         text
     }
 
     /// One row.
     pub fn take(&mut self, row: &RequestRow) -> Measured {
         let class = row.class.as_deref().and_then(|name| self.class(name)).into();
-        let error = row.error.as_deref().map(|text| self.error(text));
-        Measured { class, error, ..Measured::from(row) }
+        let believed = row.believed();
+        let row = believed.as_ref().unwrap_or(row);
+        let words = if row.outcome.is_ok() { &row.usage_doubt } else { &row.error };
+        let words = words.as_deref().map(|text| self.words(text));
+        Measured { class, words, ..Measured::of(row) }
     }
 }
 
 impl From<&RequestRow> for Measured {
-    /// A row by itself, without its class and its error.
+    /// A row by itself, without its class and its words.
     fn from(row: &RequestRow) -> Measured {
+        Measured::of(row.believed().as_ref().unwrap_or(row))
+    }
+}
+
+impl Measured {
+    /// A row that can be believed.
+    fn of(row: &RequestRow) -> Measured {
         Measured {
             request: row.request,
             scheduled_ns: row.scheduled_ns,
@@ -191,7 +207,7 @@ impl From<&RequestRow> for Measured {
             stamp: row.stamp,
             token_source: row.token_source,
             answered: row.headers_ns.is_some(),
-            error: None,
+            words: None,
         }
     }
 }
@@ -234,7 +250,7 @@ mod tests {
         let mut condenser = Condenser::default();
         let taken: Vec<Measured> = ["b", "a", "b"].map(|class| condenser.take(&row(class))).into();
         assert_eq!(taken.iter().map(Measured::class).collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
-        assert_eq!((condenser.classes, condenser.errors.len()), (vec!["b".to_owned(), "a".to_owned()], 1));
+        assert_eq!((condenser.classes, condenser.words.len()), (vec!["b".to_owned(), "a".to_owned()], 1));
         assert_eq!((taken[1].error(), taken[1].connecting_ns(), taken[1].sent_ns()), (Some("refused"), Some(3), None));
     }
 }

@@ -19,6 +19,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod usage;
 
 pub use self::parquet::*;
 pub use docs::*;
@@ -33,3 +34,4 @@ pub use request::*;
 pub use run::*;
 pub use schema::*;
 pub use texts::*;
+pub use usage::Limits;

@@ -66,6 +66,28 @@ pub struct MachineTime {
     pub stolen_ns: u64,
 }
 
+/// The times in which nothing of sweepline ran: a thread that only sleeps was woken 100 ms late or later. Those are told that
+/// concern the measurement: in the window, in the drain while its requests were under way, and before the window where they
+/// ended less than their own length ago.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// It did not wait for a core: the process or the machine was stopped.
+    pub stopped: Standstill,
+    /// For half of the time or more it waited for a core: others had them.
+    pub starved: Standstill,
+}
+
+/// Pauses of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standstill {
+    /// How many there were.
+    pub count: u64,
+    /// What of them lies in the measure window, in nanoseconds.
+    pub in_window_ns: u64,
+    /// The longest, in nanoseconds, with what lies before and after the window.
+    pub longest_ns: u64,
+}
+
 /// A distribution, from a histogram: percentiles are exact within 4 %, the largest value is exact.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {

@@ -234,6 +234,7 @@ impl RequestRow {
             reusable_tokens: None,
             content_wait_ns: None,
             token_source: None,
+            usage_doubt: None,
             events: 0,
             bytes: 0,
             text_digest: None,

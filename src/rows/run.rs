@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::observed::Observed;
+use super::observed::{Observed, Pauses};
 
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,9 @@ pub struct Facts {
     /// to be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// The times in which nothing of sweepline ran; none in runs of versions that did not tell them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Pauses>,
     /// Threads of the load generator that sent and received.
     #[serde(default = "one")]
     pub client_threads: u32,

@@ -251,6 +251,9 @@ table! {
         content_wait_ns: Option<u64> [Delta "ns"],
         /// Who counted the output tokens: usage (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
+        /// Why the server's `usage` of this request is not believed: its counts are null then, and output tokens are counted
+        /// by events. None where it can be true, where there was none, and in runs of versions that did not look.
+        usage_doubt: Option<String> [Dictionary ""],
         /// Token events: events with text.
         events: u32 [Dictionary "events"],
         /// Bytes of the response body.

@@ -67,7 +67,7 @@ prop_compose! {
             finish_reason: texts[2].clone(), prompt_tokens: counts[1], cached_tokens: counts[2],
             output_tokens: counts[3], reasoning_tokens: counts[4], requested_tokens: smalls[0],
             intended_prompt_tokens: smalls[1], reusable_tokens: counts[5],
-            content_wait_ns: instants[14], token_source: words.3.map(|n| sources[n]), events: smalls[2],
+            content_wait_ns: instants[14], token_source: words.3.map(|n| sources[n]), usage_doubt: texts[3].clone(), events: smalls[2],
             bytes: wholes[2], text_digest: texts[3].clone(),
         }
     }

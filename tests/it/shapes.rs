@@ -199,14 +199,14 @@ fn streams_that_the_mock_does_not_send() {
     let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
     let tool =
         r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
-    let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":31}}"#;
+    let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}"#;
     let (a, b) = (token("a"), token("b"));
     // Body, events, tokens, who counted them.
     let answers: Vec<(String, u32, u32, TokenSource)> = vec![
         (format!("{a}{b}{finish}"), 2, 2, TokenSource::Events),
         (format!("\u{feff}{a}{b}data:[DONE]"), 2, 2, TokenSource::Events),
         (format!("{a}{b}{finish}\n\n").replace('\n', "\r"), 2, 2, TokenSource::Events),
-        (format!("{usage}\n\n{a}{b}{finish}\n\n"), 2, 31, TokenSource::Usage),
+        (format!("{usage}\n\n{a}{b}{finish}\n\n"), 2, 7, TokenSource::Usage),
         (format!(": hello\n\nevent: message\n{a}id: 7\nretry: 10\n{b}{finish}\n\n"), 2, 2, TokenSource::Events),
         (format!("event: ping\ndata: not json\n\n{a}{finish}\n\n"), 1, 1, TokenSource::Events),
         (

@@ -1,0 +1,141 @@
+//! Times in which the canary that has a thread to itself was not woken: nothing of sweepline ran then, whatever the run was
+//! doing. They are kept as spans of time, not by phase: which phase it was, a process that stood still learns too late.
+
+use crate::rows::{Pauses, Standstill, Windows};
+
+/// A wake-up later than this is a pause, in nanoseconds. Below it lie the ordinary delays of a busy machine, which the
+/// canaries' percentiles tell.
+const LEAST_NS: u64 = 100_000_000;
+/// Spans that are kept of each kind. Where there are more, neighbours become one: memory is bounded, however long the run.
+const MOST: usize = 4096;
+
+/// The pauses of a run so far.
+#[derive(Debug, Default)]
+pub struct Book {
+    stopped: Vec<Span>,
+    starved: Vec<Span>,
+}
+
+/// A pause, or several that follow each other, in nanoseconds since the run's start.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    from: u64,
+    to: u64,
+    count: u64,
+    /// Of the time between, what was spent in pauses.
+    paused: u64,
+    longest: u64,
+}
+
+impl Book {
+    /// The canary slept from `from`, when it was to be woken, to `to`, and of that waited so long for a core, where that is
+    /// known.
+    pub fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
+        let paused = to.saturating_sub(from);
+        if paused < LEAST_NS {
+            return;
+        }
+        // A thread that is stopped waits for no core.
+        let starved = waited.is_some_and(|waited| waited >= paused / 2);
+        let spans = if starved { &mut self.starved } else { &mut self.stopped };
+        if spans.len() == MOST {
+            *spans = spans.chunks(2).map(|pair| pair.iter().copied().reduce(Span::then).unwrap_or(pair[0])).collect();
+        }
+        spans.push(Span { from, to, count: 1, paused, longest: paused });
+    }
+
+    /// What of them concerns the measurement.
+    pub fn within(&self, windows: &Windows) -> Pauses {
+        let sum = |spans: &[Span]| {
+            let concern = spans.iter().filter(|span| span.concerns(windows));
+            concern.fold(Standstill::default(), |sum, span| Standstill {
+                count: sum.count + span.count,
+                in_window_ns: sum.in_window_ns + span.inside(windows),
+                longest_ns: sum.longest_ns.max(span.longest),
+            })
+        };
+        Pauses { stopped: sum(&self.stopped), starved: sum(&self.starved) }
+    }
+}
+
+impl Span {
+    fn then(self, later: Span) -> Span {
+        Span {
+            from: self.from,
+            to: later.to,
+            count: self.count + later.count,
+            paused: self.paused + later.paused,
+            longest: self.longest.max(later.longest),
+        }
+    }
+
+    /// Whether it touches what is measured. After the window, requests of the window are still under way. Before it, what a
+    /// pause has piled up is worked off in about the time that it took to pile up.
+    fn concerns(&self, windows: &Windows) -> bool {
+        let felt = self.to.saturating_add(self.longest);
+        self.from < windows.end_ns && felt > windows.measure_start_ns
+    }
+
+    /// What of it lies in the window; of several, as if they were spread evenly.
+    fn inside(&self, windows: &Windows) -> u64 {
+        let (from, to) = (self.from.max(windows.measure_start_ns), self.to.min(windows.measure_end_ns));
+        let (inside, length) = (to.saturating_sub(from), self.to - self.from);
+        (u128::from(self.paused) * u128::from(inside) / u128::from(length.max(1))) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    /// A window from 2 s to 7 s, and a drain of 1 s.
+    const WINDOWS: Windows =
+        Windows { stabilize_ns: 1000 * MS, measure_start_ns: 2000 * MS, measure_end_ns: 7000 * MS, end_ns: 8000 * MS };
+
+    /// What is known after one pause between these milliseconds: how many concern the measurement, how much of it lies in
+    /// the window, and how long it was.
+    fn after(from: u64, to: u64) -> (u64, u64, u64) {
+        let mut book = Book::default();
+        book.slept(from * MS, to * MS, Some(0));
+        let Standstill { count, in_window_ns, longest_ns } = book.within(&WINDOWS).stopped;
+        (count, in_window_ns / MS, longest_ns / MS)
+    }
+
+    #[test]
+    fn a_pause_counts_where_it_was_whatever_the_phase_is_when_it_ends() {
+        assert_eq!(after(3000, 4000), (1, 1000, 1000));
+        assert_eq!(after(6900, 7900), (1, 100, 1000), "across the end");
+        assert_eq!(after(1500, 2500), (1, 500, 1000), "across the start");
+        assert_eq!(after(1500, 9500), (1, 5000, 8000), "around it all");
+        assert_eq!(after(7100, 7600), (1, 0, 500), "while requests of the window are under way");
+        assert_eq!(after(8000, 9000), (0, 0, 0), "after the run");
+        assert_eq!(after(900, 1500), (1, 0, 600), "so shortly before that its backlog is measured");
+        assert_eq!(after(900, 1400), (0, 0, 0), "long before");
+        assert_eq!(after(3000, 3099), (0, 0, 0), "what any busy machine does");
+    }
+
+    #[test]
+    fn who_waits_for_a_core_is_not_stopped() {
+        let mut book = Book::default();
+        book.slept(3000 * MS, 3200 * MS, Some(100 * MS));
+        book.slept(4000 * MS, 4300 * MS, Some(149 * MS));
+        book.slept(5000 * MS, 5100 * MS, None);
+        let Pauses { stopped, starved } = book.within(&WINDOWS);
+        assert_eq!((starved.count, starved.in_window_ns, starved.longest_ns), (1, 200 * MS, 200 * MS));
+        assert_eq!((stopped.count, stopped.in_window_ns, stopped.longest_ns), (2, 400 * MS, 300 * MS));
+    }
+
+    #[test]
+    fn a_run_of_many_pauses_keeps_few_spans_and_their_sum() {
+        let windows = Windows { measure_start_ns: 0, measure_end_ns: u64::MAX, end_ns: u64::MAX, ..WINDOWS };
+        let mut book = Book::default();
+        let pauses = 5 * MOST as u64;
+        (0..pauses).for_each(|n| book.slept(n * 1000 * MS, (n * 1000 + 100 + n % 2) * MS, Some(0)));
+        assert!(book.stopped.len() <= MOST);
+        let stopped = book.within(&windows).stopped;
+        assert_eq!((stopped.count, stopped.longest_ns), (pauses, 101 * MS));
+        let paused = pauses * 201 * MS / 2;
+        assert!(stopped.in_window_ns.abs_diff(paused) <= pauses, "{stopped:?}");
+    }
+}
