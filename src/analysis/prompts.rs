@@ -13,14 +13,19 @@ pub struct Differ {
     pub ours: f64,
     /// Mean of the server's.
     pub server: f64,
+    /// Ours is an estimate: the model's tokenizer is not known.
+    pub is_estimate: bool,
 }
 
 impl Differ {
     /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
     /// history has is an estimate.
     pub fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
-        if !matches!(facts.prompt_count, Some(PromptCount::Tokenizer | PromptCount::Server)) {
-            return Err("needs exact prompt lengths from the model's tokenizer");
+        let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
+        let is_estimate = counted == PromptCount::Estimate;
+        // A tokenizer knows the chat template; what a server puts around an estimated text only the probe tells.
+        if is_estimate && facts.probe_prompt.is_none() {
+            return Err("lengths are estimates, and the probe's prompt was not counted: a mock has no tokenizer");
         }
         let constant = facts.probe_prompt.map_or(0.0, |probe| probe.server as f64 - probe.ours as f64);
         let (mut beyond, mut ours, mut server, mut count) = (0.0, 0.0, 0.0, 0u64);
@@ -37,6 +42,6 @@ impl Differ {
             return Err("the server does not tell how many tokens its prompts had");
         }
         let count = count as f64;
-        Ok(Differ { share: beyond / ours.max(1.0), ours: ours / count, server: server / count })
+        Ok(Differ { share: beyond / ours.max(1.0), ours: ours / count, server: server / count, is_estimate })
     }
 }

@@ -200,11 +200,16 @@ impl Evidence<'_> {
     }
 
     fn prompt_length(&self, limits: Limits) -> Finding {
-        let Differ { share, ours, server } = Differ::of(self.rows, self.facts)?;
+        let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
         let state = exceeded(limits, (5, None), |limit| share > limit);
         Ok(state.map(|state| {
             let share = share * 100.0;
-            (state, format!("the server counts {server:.1} tokens to a prompt, we {ours:.1}: {share:.1}% apart"))
+            let whose = if is_estimate { "the estimate says" } else { "we" };
+            let mut text = format!("the server counts {server:.1} tokens to a prompt, {whose} {ours:.1}: {share:.1}% apart");
+            if is_estimate {
+                text += "; write tokenizer: FILE, or tokenizer: server, for the model";
+            }
+            (state, text)
         }))
     }
 

@@ -1,6 +1,6 @@
 //! A plan with its defaults written out where `resolve` would fill them in: the same runs, nothing left to know.
 
-use crate::plan::scenario::{Resolved, Reuse, resolve as resolve_scenario};
+use crate::plan::scenario::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::shorthand::{DrainMode, Fill};
 use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
 use crate::units::Nanos;
@@ -69,7 +69,7 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     if !resolved.mix.is_empty() {
         return;
     }
-    scenario.base.get_or_insert_with(|| "B1".to_owned());
+    scenario.base.get_or_insert_with(|| SCENARIO.to_owned());
     let content = &resolved.content;
     // Lengths stand where they are given, here or at a base.
     let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::plan::extra;
-use crate::plan::scenario::{Content, Member, Resolved, resolve as resolve_scenario};
+use crate::plan::scenario::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
     Arrivals, Cache, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan, Process,
@@ -30,8 +30,6 @@ pub(super) const MEASURE: Nanos = Nanos::from_secs(120);
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
 pub(super) const AT_MOST: u64 = 5;
-/// The scenario of a matrix that names none.
-const SCENARIO: &str = "B1";
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
@@ -41,7 +39,8 @@ pub struct Resolver<'p> {
     endpoints: HashMap<Arc<str>, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
     scenarios: HashMap<Arc<str>, Resolved>,
-    default_scenario: Arc<str>,
+    /// The scenario of a cell that names none: B1 where the plan declares none.
+    default_scenario: Option<Arc<str>>,
 }
 
 impl<'p> Resolver<'p> {
@@ -52,7 +51,7 @@ impl<'p> Resolver<'p> {
             endpoints: HashMap::new(),
             models: HashMap::new(),
             scenarios: HashMap::new(),
-            default_scenario: SCENARIO.into(),
+            default_scenario: plan.scenarios.is_empty().then(|| SCENARIO.into()),
         }
     }
 
@@ -112,7 +111,8 @@ impl<'p> Resolver<'p> {
     }
 
     fn scenario(&mut self, cell: &Cell) -> Result<(Arc<str>, Resolved), Mistake> {
-        let name = text(cell, "scenario").unwrap_or_else(|| Arc::clone(&self.default_scenario));
+        let name = text(cell, "scenario").or_else(|| self.default_scenario.clone());
+        let name = name.ok_or(Mistake::MissingAxis("scenario"))?;
         if let Some(made) = self.scenarios.get(&name) {
             return Ok((name, made.clone()));
         }

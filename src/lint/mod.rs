@@ -38,6 +38,8 @@ pub enum Scope {
     Model(String),
     /// An endpoint, by name.
     Endpoint(String),
+    /// A scenario, by name.
+    Scenario(String),
     /// A sweep, by name.
     Sweep(String),
 }
@@ -49,6 +51,7 @@ impl Scope {
             Scope::Plan => ("plan", None),
             Scope::Model(name) => ("model", Some(name)),
             Scope::Endpoint(name) => ("endpoint", Some(name)),
+            Scope::Scenario(name) => ("scenario", Some(name)),
             Scope::Sweep(name) => ("sweep", Some(name)),
         }
     }
@@ -119,6 +122,9 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
         found.extend((rule.notes)(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
+    // A fragment serves several plans: what one of them does not need is no slip.
+    let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());
+    found.retain(|(code, _, finding)| *code != LintCode::NeverUsed || !is_shared(&finding.at));
     let kept = allow::apply(&loaded.plan, found, calibrated);
     /// What is said once: code, message and remedy.
     type Said = (LintCode, String, String);
@@ -138,11 +144,12 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
 /// Where in the order of a plan something stands.
 type Places = std::collections::HashMap<Scope, usize>;
 
-/// The plan, then its endpoints, models and sweeps, as they are written.
+/// The plan, then its endpoints, models, scenarios and sweeps, as they are written.
 fn places(plan: &Plan) -> Places {
     let endpoints = plan.endpoints.keys().cloned().map(Scope::Endpoint);
     let models = plan.models.keys().cloned().map(Scope::Model);
+    let scenarios = plan.scenarios.keys().cloned().map(Scope::Scenario);
     let sweeps = plan.sweeps.keys().cloned().map(Scope::Sweep);
-    let all = [Scope::Plan].into_iter().chain(endpoints).chain(models).chain(sweeps);
+    let all = [Scope::Plan].into_iter().chain(endpoints).chain(models).chain(scenarios).chain(sweeps);
     all.enumerate().map(|(place, scope)| (scope, place)).collect()
 }

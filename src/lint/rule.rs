@@ -97,6 +97,14 @@ pub static RULES: [Rule; LintCode::ALL.len()] = [
     warning(LintCode::TotalTokens, "total-tokens", table::TOTAL_TOKENS, rules::load::total_tokens),
     // Found while the plan's allowances are applied, not before.
     note(LintCode::IdleAllow, "idle-allow", table::IDLE_ALLOW, rules::nothing),
+    warning(LintCode::NeverUsed, "never-used", table::NEVER_USED, rules::used::scenarios)
+        .noting(rules::used::endpoints_and_models),
+    warning(
+        LintCode::EstimatedLengths,
+        "estimated-lengths",
+        table::ESTIMATED_LENGTHS,
+        rules::lengths::estimated_lengths,
+    ),
 ];
 
 /// The rule of a code.

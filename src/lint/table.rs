@@ -434,3 +434,45 @@ phases: { measure: 20s }
 ",
     related: "M006",
 };
+
+pub const NEVER_USED: Words = Words {
+    title: "a scenario that is declared and never used",
+    when: "No sweep has the scenario on its `scenario` axis (a plan's only one is there without being named), no scenario in use \
+           has it as its `base`, and no mix in use has a share of it. As a note: the same of an endpoint or a model. Of what comes \
+           from a fragment nothing is said: several plans share it.",
+    reason: "Whoever reads the plan takes what it declares for what was measured. A scenario that nobody sends is mostly a name \
+             that was forgotten on the axis, and the numbers are then those of other requests.",
+    source: "sweepline's own: docs/PLAN.md, The matrix.",
+    wrong: "\
+scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 4000 } }
+sweeps:
+  load: { matrix: { scenario: short, qps: [5, 10] } }
+",
+    right: "\
+scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 4000 } }
+sweeps:
+  load: { matrix: { scenario: [short, long], qps: [5, 10] } }
+",
+    related: "M004, M023",
+};
+
+pub const ESTIMATED_LENGTHS: Words = Words {
+    title: "lengths in tokens without the model's tokenizer",
+    when: "A model that is measured on an endpoint that is no mock has no `tokenizer`, and a scenario of it has its lengths from the \
+           plan, a profile or a trace (texts of a data set are as long as they are).",
+    reason: "Four characters to a token are an estimate. English prose has more in common vocabularies, 4.8 in cl100k_base and \
+             o200k_base: prompts come out 12-18 % shorter than declared, and with small vocabularies they are up to 36 % off. Two \
+             models with different tokenizers are then sent prompts of different lengths, and a cost or a rate per prompt token \
+             is one of another workload.",
+    source: "Measured over our own prompts: src/workload/tokens.rs, docs/WORKLOADS.md, Who counts. Each run says by how much in \
+             the verdict's prompt_length.",
+    wrong: "\
+endpoints: { vllm: { url: \"http://node-a:8000/v1\", engine: vllm } }
+models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct } }
+",
+    right: "\
+endpoints: { vllm: { url: \"http://node-a:8000/v1\", engine: vllm } }
+models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct, tokenizer: server } }
+",
+    related: "M004, M013, M022",
+};

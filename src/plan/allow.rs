@@ -82,6 +82,10 @@ codes! {
     TotalTokens = "M020",
     /// An `allow` that allows nothing.
     IdleAllow = "M021",
+    /// A scenario, endpoint or model that no sweep uses.
+    NeverUsed = "M022",
+    /// Lengths in tokens by an estimate.
+    EstimatedLengths = "M023",
 }
 
 impl fmt::Display for LintCode {

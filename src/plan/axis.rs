@@ -31,7 +31,11 @@ pub(super) enum Kind {
 pub(super) const AXES: [(&str, Kind, &str); 25] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
-    ("scenario", Kind::Name("scenarios"), "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Default: B1."),
+    (
+        "scenario",
+        Kind::Name("scenarios"),
+        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed where the plan has only one; B1 where it has none.",
+    ),
     (
         "batch_size",
         Kind::Whole(1, 100_000),

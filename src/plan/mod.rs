@@ -141,13 +141,33 @@ impl Loaded {
         self.origin(path).map(|origin| origin.place)
     }
 
-    /// Where the deepest existing part of a path into the plan is written, and what a template made it of.
+    /// Where the deepest existing part of a path into the plan is written, and what a template made it of. Of an axis that
+    /// follows from the plan: where its only value is declared.
     pub fn origin(&self, path: &[Step]) -> Option<Origin> {
+        let implied = self.implied(path);
+        let path = implied.as_deref().unwrap_or(path);
         let found = self.tree.walk(path);
         let is_root = std::ptr::eq(found.node, &self.tree);
         let place = |span: &tree::Span| self.sources.place(span.start);
         let vars = found.node.via.iter().map(|(name, span)| (name.clone(), place(span))).collect();
         (!is_root).then(|| Origin { place: place(&found.span()), vars })
+    }
+
+    /// The declaration that an axis follows from, where the matrix leaves it out.
+    pub fn implied(&self, path: &[Step]) -> Option<Vec<Step>> {
+        let [sweeps, _, matrix, Step::Key(axis), ..] = path else { return None };
+        let is_axis = *sweeps == Step::from("sweeps") && *matrix == Step::from("matrix");
+        if !is_axis || self.tree.walk(path).depth > 3 {
+            return None;
+        }
+        let (_, table) = [("endpoint", "endpoints"), ("model", "models"), ("scenario", "scenarios")]
+            .into_iter()
+            .find(|(implied, _)| implied == axis)?;
+        let mut declared = self.tree.get(table)?.keys();
+        match (declared.next(), declared.next()) {
+            (Some(only), None) => Some(vec![Step::from(table), Step::from(only)]),
+            _ => None,
+        }
     }
 
     /// Where the value at just this path is written; none where the plan leaves it to its default.

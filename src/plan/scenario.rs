@@ -137,6 +137,9 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
     }
 }
 
+/// The scenario of a plan that declares none, and what a scenario without `base` starts from.
+pub const SCENARIO: &str = "B1";
+
 /// The content of a built-in scenario, by name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
@@ -168,7 +171,7 @@ impl Content {
 }
 
 impl Default for Content {
-    /// B1, the scenario of a plan that names none.
+    /// B1, the scenario of a plan that declares none.
     fn default() -> Content {
         content(Reuse::None, 0, 50, 1)
     }
@@ -384,7 +387,7 @@ fn chain<'t>(name: &'t str, table: &'t Table<Scenario>) -> Option<(Vec<&'t Scena
             Some(_) if chain.len() > table.len() => return None,
             Some(own) => {
                 chain.push(own);
-                let base = own.base.as_deref().unwrap_or("B1");
+                let base = own.base.as_deref().unwrap_or(SCENARIO);
                 if base == at || !table.contains_key(base) {
                     return Some((chain, built_in(base)?));
                 }

@@ -8,16 +8,16 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
-use crate::expand::{PlannedRun, RunSpec};
+use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Endpoint, MockFigures};
+use crate::plan::{Api, Endpoint, Engine, MockFigures};
 use crate::rows::{
     Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, TextRow, TextWriter,
 };
 use crate::server::{Embedded, Found, PROMPT, Question, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::workload::tokenizer::Message;
-use crate::workload::{Generator, NonceKey, Tokenizer};
+use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
 use super::live::target;
 use super::tokenizers::Tokenizers;
@@ -96,7 +96,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
             return Err(RunError::Failed(reason));
         }
     };
-    let probe_prompt = tokenizer.as_ref().and_then(|tokenizer| probe_prompt(tokenizer, run.spec.endpoint.api, &found));
+    let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
@@ -139,13 +139,16 @@ fn digest(spec: &RunSpec) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The probe's prompt, counted by the model's tokenizer and by the server, where it counted.
-fn probe_prompt(tokenizer: &Tokenizer, api: Api, found: &Found) -> Option<ProbePrompt> {
-    let ours = match api {
-        Api::Chat => tokenizer.chat_tokens(&[Message { role: "user", content: PROMPT }]),
-        Api::Completions => tokenizer.text_tokens(PROMPT),
+/// The probe's prompt, counted by the model's tokenizer, or estimated, and by the server, where it counted. The words that a
+/// mock counts for want of a tokenizer say nothing of an estimate.
+fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
+    let ours = match (tokenizer, endpoint.api) {
+        (None, _) if endpoint.engine == Engine::Mock => return None,
+        (None, _) => estimate(PROMPT),
+        (Some(tokenizer), Api::Chat) => tokenizer.chat_tokens(&[Message { role: "user", content: PROMPT }]).ok()?,
+        (Some(tokenizer), Api::Completions) => tokenizer.text_tokens(PROMPT).ok()?,
     };
-    Some(ProbePrompt { ours: ours.ok()?.into(), server: found.prompt_tokens? })
+    Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }
 
 /// Leaves the attempt with its reason.

@@ -79,15 +79,18 @@ pub fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
 
 /// Where a value comes from.
 fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
+    let of = |place: &plan::Place| match place.file.to_str() {
+        Some("--set") => format!("--set:{}", place.line),
+        _ => format!("{}:{}", plain(&place.file.display().to_string()), place.line),
+    };
     match loaded.written(path) {
         Some(origin) => {
-            let of = |place: &plan::Place| match place.file.to_str() {
-                Some("--set") => format!("--set:{}", place.line),
-                _ => format!("{}:{}", plain(&place.file.display().to_string()), place.line),
-            };
             let vars = origin.vars.iter().map(|(name, place)| format!(", {name} at {}", of(place)));
             Comment(of(&origin.place) + &vars.collect::<String>())
         }
-        None => Comment("default".to_owned()),
+        None => match loaded.implied(path).and_then(|declared| loaded.place(&declared)) {
+            Some(place) => Comment(format!("the only one, {}", of(&place))),
+            None => Comment("default".to_owned()),
+        },
     }
 }

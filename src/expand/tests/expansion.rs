@@ -31,7 +31,7 @@ fn sweep(endpoints: &[&str], prompts: &[u32], batches: &[u32], left_out: Option<
     let exclude: Vec<Value> =
         left_out.iter().map(|batch| json!({ "endpoint": ["vllm"], "batch_size": [batch, 999] })).collect();
     json!({
-        "matrix": { "endpoint": endpoints, "model": ["small"], "prompt_tokens": prompts, "batch_size": batches },
+        "matrix": { "endpoint": endpoints, "model": ["small"], "scenario": "B1", "prompt_tokens": prompts, "batch_size": batches },
         "exclude": exclude,
         "repeats": 2,
     })

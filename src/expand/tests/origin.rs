@@ -78,14 +78,14 @@ fn every_field_but_the_versions_has_a_place() {
 fn values_of_every_form_have_their_place() {
     let plan: Plan = serde_json::from_value(plan_json(json!({ "s": {
         "matrix": {
-            "endpoint": "demo", "model": "small",
+            "endpoint": "demo", "model": "small", "scenario": "B1",
             "lengths": { "zip": { "prompt_tokens": [16, { "from": 20, "to": 30, "step": 10 }], "output_tokens": [1, 2, 3] } },
             "load": [{ "qps": 1 }, { "batch_size": 2, "qps": 3 }],
             "top_p": [0.1, { "value": [0.2, 0.3], "when": { "qps": 3 } }],
         },
         "exclude": [{ "top_p": { "to": 0.2 } }],
         "extend": [{ "when": { "prompt_tokens": 30 }, "with": { "temperature": 0.5 } }],
-        "add": [{ "endpoint": "other", "model": "small", "batch_size": 9 }],
+        "add": [{ "endpoint": "other", "model": "small", "scenario": "B1", "batch_size": 9 }],
     } })))
     .expect("a plan");
     let runs = expand(&plan).expect("expands").runs;

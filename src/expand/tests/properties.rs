@@ -207,15 +207,15 @@ fn an_axis_that_does_not_apply_is_absent() {
 fn one_run_has_one_generator() {
     let plan = |second: &str| {
         read(&plan_json(json!({
-            "a": { "matrix": { "endpoint": "demo", "model": "small", "batch_size": [1, 2] }, "engine": { "threads": 2 } },
-            "b": { "matrix": { "endpoint": "demo", "model": "small", "batch_size": [2, 3] }, "engine": { "threads": 2, "timer": second } },
+            "a": { "matrix": { "endpoint": "demo", "model": "small", "scenario": "B1", "batch_size": [1, 2] }, "engine": { "threads": 2 } },
+            "b": { "matrix": { "endpoint": "demo", "model": "small", "scenario": "B1", "batch_size": [2, 3] }, "engine": { "threads": 2, "timer": second } },
         })))
     };
     assert_eq!(expand(&plan("timerfd")).expect("the same").runs.len(), 4);
     let error = expand(&plan("spin")).expect_err("another").to_string();
     assert!(
         error.starts_with(
-            "sweep `b`, cell { endpoint: demo, model: small, batch_size: 2 }: sweep `a` holds the same run"
+            "sweep `b`, cell { endpoint: demo, model: small, scenario: B1, batch_size: 2 }: sweep `a` holds the same run"
         ),
         "{error}"
     );

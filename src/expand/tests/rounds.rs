@@ -11,7 +11,7 @@ use crate::units::Seed;
 #[test]
 fn what_is_compared_runs_in_rounds_that_turn() {
     let mut own = json!({
-        "matrix": { "endpoint": ["vllm", "demo", "other"], "model": ["small"], "prompt_tokens": [50, 90], "batch_size": [1, 2] },
+        "matrix": { "endpoint": ["vllm", "demo", "other"], "model": ["small"], "scenario": "B1", "prompt_tokens": [50, 90], "batch_size": [1, 2] },
         "repeats": 8,
     });
     let alone = expand(&plan(json!({ "s": own.clone() }))).expect("expands");

@@ -6,10 +6,12 @@ pub mod differ;
 pub mod disclosure;
 pub mod equal;
 pub mod host;
+pub mod lengths;
 pub mod load;
 pub mod phases;
 pub mod samples;
 pub mod sides;
+pub mod used;
 
 use super::Finding;
 use super::view::View;

@@ -14,7 +14,7 @@ const REST: [(&str, &str); 6] = [
     ("sweepline", "sweepline: 1"),
     ("name", "name: example"),
     ("endpoints", "endpoints: { mock: { engine: mock } }"),
-    ("models", "models: { llama: { id: llama, precision: bf16 } }"),
+    ("models", "models: { llama: { id: llama, precision: bf16, tokenizer: server } }"),
     ("phases", "phases: { measure: 400s }"),
     ("sweeps", "sweeps: { load: { matrix: { scenario: [B1, B2], qps: [5, 10] } } }"),
 ];

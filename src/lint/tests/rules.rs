@@ -328,7 +328,8 @@ fn disclosure() {
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
     assert_eq!(message, "`hardware` does not say network and storage");
     assert_eq!(remedy, "write what is true, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
-    let model = |precision: &str| format!("{}models: {{ m: {{ id: m{precision} }} }}\n", real(whole));
+    let model =
+        |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
     assert_eq!(words("M013", &model("")).1, "write precision: bf16, or fp8, int4, …, or `unknown`");
     // What is unknown is disclosed, and noted all the same.
@@ -346,7 +347,7 @@ fn disclosure() {
     // Who has nothing to disclose: mocks, and what is not measured.
     let mock = "endpoints: { mock: { engine: mock, url: \"http://127.0.0.1:1/v1\" }, vllm: { url: \"http://node:8000/v1\" } }\n\
                 models: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: mock, scenario: [B1, B2], qps: [5, 10] } } }\n";
-    assert_eq!(codes(&lints(mock)), Vec::<&str>::new());
+    assert_eq!(codes(&lints(mock)), ["M022"], "only that nobody measures it");
 }
 
 #[test]
@@ -547,4 +548,45 @@ fn the_same_is_said_once() {
     assert_eq!(found.len(), 2);
     let lines: Vec<usize> = found.iter().map(|lint| lint.place.as_ref().unwrap().line).collect();
     assert_eq!(lines, [7, 5], "each where it is written");
+}
+
+#[test]
+fn never_used() {
+    let said_of = |text: &str| -> Vec<(String, Severity)> {
+        let found = lints(text).into_iter().filter(|lint| lint.code == LintCode::NeverUsed);
+        found.flat_map(|lint| lint.scopes.into_iter().map(move |scope| (scope.to_string(), lint.severity))).collect()
+    };
+    let plan = |scenarios: &str, matrix: &str| {
+        format!("scenarios: {{ {scenarios} }}\nsweeps: {{ s: {{ matrix: {{ {matrix}, qps: [5, 10] }} }} }}\n")
+    };
+    let warned = |name: &str| vec![(format!("scenario {name}"), Severity::Warning)];
+    let (short, long) = ("short: { prompt_tokens: 50 }", "long: { prompt_tokens: 900 }");
+    assert_eq!(said_of(&plan(short, "prompt_tokens: [40, 60]")), [], "the only one is the default");
+    assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, B1]")), warned("long"));
+    assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, long]")), []);
+    // A base and the parts of a mix are in use where what has them is.
+    let based = format!("{short}, longer: {{ base: short, prompt_tokens: 900 }}");
+    assert_eq!(said_of(&plan(&based, "scenario: longer")), []);
+    assert_eq!(said_of(&plan(&based, "scenario: short")), warned("longer"));
+    let mixed = format!("{short}, {long}, both: {{ mix: [{{ scenario: short, share: 0.5 }}, {{ scenario: long, share: 0.5 }}] }}");
+    assert_eq!(said_of(&plan(&mixed, "scenario: both")), []);
+    assert_eq!(said_of(&plan(&mixed, "scenario: [short, long]")), warned("both"));
+    // A cell that is added has it too.
+    let added = "scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 900 } }\nsweeps: { s: { matrix: { scenario: short, qps: [5, 10] }, \
+                 add: [{ endpoint: mock, model: llama, scenario: long, qps: 5 }] } }\n";
+    assert_eq!(said_of(added), []);
+    let two = "endpoints: { a: { engine: mock }, b: { engine: mock } }\nmodels: { m: { id: m }, n: { id: n } }\n\
+               sweeps: { s: { matrix: { endpoint: a, model: m, scenario: [B1, B2], qps: [5, 10] } } }\n";
+    let noted = [("endpoint b".to_owned(), Severity::Note), ("model n".to_owned(), Severity::Note)];
+    assert_eq!(said_of(two), noted);
+}
+
+#[test]
+fn estimated_lengths() {
+    let model = |fields: &str| format!("{}models: {{ m: {{ id: m{fields} }} }}\n", real(""));
+    let (message, remedy) = words("M023", &model(""));
+    assert!(message.contains("12-18 % shorter") && message.contains("36 %"), "{message}");
+    assert!(remedy.contains("tokenizer: FILE") && remedy.contains("tokenizer: server"), "{remedy}");
+    assert!(!said("M023", &model(", tokenizer: server")));
+    assert!(!said("M023", "models: { m: { id: m } }\n"), "a mock has no tokenizer");
 }

@@ -11,9 +11,10 @@ use crate::plan::model::{Extend, Scalar};
 use crate::plan::tree::Step;
 
 /// The axes that every cell needs, each with what is said of a cell without it.
-const NEEDED: [(&[&str], Code, &str); 3] = [
+const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),
+    (&["scenario"], Code::MissingAxis, "have no scenario"),
     (&["batch_size", "qps"], Code::NoLoad, "have no load: neither `batch_size` nor `qps`"),
 ];
 
@@ -131,7 +132,9 @@ impl Checker<'_> {
     /// Reports cells that lack what every run needs, where only some do.
     fn needed(&mut self, asked: &Asked) {
         let name = asked.name;
-        for (axes, code, what) in NEEDED {
+        // Without a scenario of its own a plan sends the built-in one.
+        let built_in = self.declared("scenarios").is_empty();
+        for (axes, code, what) in NEEDED.into_iter().filter(|(axes, ..)| !built_in || *axes != ["scenario"]) {
             let ids: Vec<usize> = axes.iter().filter_map(|axis| asked.grid.axes.field(axis)).collect();
             let gives = |extend: &&Extend| axes.iter().any(|axis| extend.with.contains_key(*axis));
             let extends: Vec<(&Condition, Rule)> = asked

@@ -10,6 +10,7 @@ use crate::plan::axis;
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::matrix::{Axis, Grid, GridError};
 use crate::plan::model::{Plan, Scalar, Sweep, Table};
+use crate::plan::scenario::SCENARIO;
 use crate::plan::tree::Step;
 
 /// No plan has more cells than this, whatever it allows itself: they are held in memory.
@@ -59,17 +60,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Writes out the axes that follow from the plan: its only endpoint, its only model, scenario B1.
+    /// Writes out the axes that follow from the plan: its only endpoint, model and scenario; B1 where it declares none.
     fn imply(&mut self, name: &str, sweep: &mut Sweep, lacks_axes: bool) {
         let mut matrix = Table::new();
-        for (axis, table, default) in
-            [("endpoint", "endpoints", None), ("model", "models", None), ("scenario", "scenarios", Some("B1"))]
+        for (axis, table, built_in) in
+            [("endpoint", "endpoints", None), ("model", "models", None), ("scenario", "scenarios", Some(SCENARIO))]
         {
             let declared = self.declared(table);
-            let only = default.or(match declared[..] {
+            let only = match declared[..] {
+                [] => built_in,
                 [only] => Some(only),
                 _ => None,
-            });
+            };
             self.imply_in_cells(name, sweep, axis, only);
             if self.has_axis(name, sweep, axis) || (lacks_axes && self.has_group(name)) {
                 continue;

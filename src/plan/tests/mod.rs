@@ -62,7 +62,7 @@ fn matrices_have_one_form() {
     let plan = good(YAML, Format::Yaml).plan;
     let axes = |sweep: &str| plan.sweeps[sweep].matrix.keys().cloned().collect::<Vec<_>>();
     assert_eq!(axes("saturation"), ["endpoint", "model", "scenario", "batch_size"]);
-    assert_eq!(axes("ladder"), ["scenario", "model", "endpoint", "qps", "temperature"]);
+    assert_eq!(axes("ladder"), ["model", "endpoint", "scenario", "qps", "temperature"]);
     assert!(plan.sweeps["saturation"].exclude.iter().all(|exclude| exclude.contains_key("batch_size")));
 
     let least = "sweepline: 1\nname: a\nendpoints: { e: { engine: mock } }\nmodels: { m: { id: m } }\n\
@@ -71,6 +71,10 @@ fn matrices_have_one_form() {
     let matrix = &plan.sweeps["s"].matrix;
     assert_eq!(matrix.keys().collect::<Vec<_>>(), ["endpoint", "model", "scenario", "qps"]);
     assert_eq!(matrix["scenario"], Axis::one(Scalar::Text("B1".to_owned())));
+    let only = good(&format!("{least}scenarios: {{ long: {{ prompt_tokens: 900 }} }}\n"), Format::Yaml);
+    assert_eq!(only.plan.sweeps["s"].matrix["scenario"], Axis::one(Scalar::Text("long".to_owned())));
+    let place = only.place(&steps("sweeps/s/matrix/scenario/0")).unwrap();
+    assert_eq!(place.to_string(), "plan.yaml:6:14", "where it is declared");
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn places_point_at_what_was_written() {
     assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:51:30");
     assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:49:14");
     // What was not written is found at what it would stand in.
-    assert_eq!(place("sweeps/ladder/matrix/scenario/0"), "plan.yaml:57:5");
+    assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:57:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
     assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:87:25");
