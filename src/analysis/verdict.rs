@@ -205,7 +205,8 @@ impl Evidence<'_> {
         Ok(state.map(|state| {
             let share = share * 100.0;
             let whose = if is_estimate { "the estimate says" } else { "we" };
-            let mut text = format!("the server counts {server:.1} tokens to a prompt, {whose} {ours:.1}: {share:.1}% apart");
+            let mut text =
+                format!("the server counts {server:.1} tokens to a prompt, {whose} {ours:.1}: {share:.1}% apart");
             if is_estimate {
                 text += "; write tokenizer: FILE, or tokenizer: server, for the model";
             }

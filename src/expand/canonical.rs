@@ -176,6 +176,9 @@ fn each(spec: &RunSpec, put: Put) {
     put("model.", "id", text(id));
     some(precision, |precision| put("model.", "precision", text(precision)));
     some(tokenizer, |tokenizer| put("model.", "tokenizer", text(tokenizer)));
+    if let Some(fits) = tokenizer.as_ref().and_then(|_| fits(scenario, mix)) {
+        put("model.", "tokenizer.fits", text(fits));
+    }
     each_of_phases(phases, put);
     put("", "repeat", int(*repeat));
     each_of_scenario(scenario, put);
@@ -189,6 +192,21 @@ fn each(spec: &RunSpec, put: Put) {
 /// A field that is not set has no entry.
 fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
     value.iter().for_each(put);
+}
+
+/// What a tokenizer fits besides prompts that stand alone. Versions before had the estimate there, so runs of such content are
+/// others; all other runs are what they were.
+fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
+    let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
+    let is_scripted = |content: &Content| {
+        content.reuse == Reuse::Conversation && content.turns > 1 && content.talk.history == History::Scripted
+    };
+    match (contents().any(|content| content.trace.is_some()), contents().any(is_scripted)) {
+        (true, true) => Some("traces and histories"),
+        (true, false) => Some("traces"),
+        (false, true) => Some("histories"),
+        (false, false) => None,
+    }
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {

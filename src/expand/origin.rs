@@ -84,6 +84,8 @@ impl Place<'_> {
     fn model(&self, field: &str) -> Vec<Step> {
         let name = self.name_on("model");
         let Some(model) = self.plan.models.get(&name) else { return self.axis_or_matrix("model") };
+        // What the tokenizer fits follows from its being there.
+        let field = field.split('.').next().unwrap_or(field);
         let mut steps = keys(&["models", &name, field]);
         if field == "id" {
             steps.extend(self.id_key(model));

@@ -34,10 +34,15 @@ impl Learned {
                     Err(ProbeError::Refused { .. }) => None,
                     Err(error) => return Err(error),
                 },
+                again: match self.counter.chat(&[("user", sample), ("assistant", lead), ("user", sample)]) {
+                    Ok(tokens) => Some(tokens),
+                    Err(ProbeError::Refused { .. }) => None,
+                    Err(error) => return Err(error),
+                },
             },
             Api::Completions => {
                 let counts = self.counter.texts(&[sample.to_owned()], true)?;
-                Frames { alone: counts.first().copied().unwrap_or_default(), led: None }
+                Frames { alone: counts.first().copied().unwrap_or_default(), led: None, again: None }
             }
         };
         Ok(self.table.tokenizer(frames))

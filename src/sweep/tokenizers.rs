@@ -41,8 +41,7 @@ impl Tokenizers {
     pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
         if digest == TokenizerPath::SERVER {
-            // The texts of a trace are counted by the estimate.
-            return if spec.scenario.trace.is_some() { Ok(None) } else { self.taught(question) };
+            return self.taught(question);
         }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tokenizer) = made.get(digest) {

@@ -102,16 +102,21 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
     bytes
 }
 
-/// Tokens that the model is given for a prompt without history, all that the server puts around it included.
-pub(super) fn tokens(counting: &Counting, conversation: bool, prompt: &Prompt) -> Result<u32, TokenizerError> {
+/// Tokens that the model is given for a prompt behind its history, all that the server puts around them included.
+pub(super) fn tokens(
+    counting: &Counting,
+    conversation: bool,
+    history: &[Exchange],
+    prompt: &Prompt,
+) -> Result<u32, TokenizerError> {
     match counting.api {
         Api::Chat => {
-            let messages = messages(&[], prompt);
+            let messages = messages(history, prompt);
             let said: Vec<Said> =
                 messages.iter().map(|message| Said { role: message.role, content: &message.content }).collect();
             counting.tokenizer.chat_tokens(&said)
         }
-        Api::Completions => counting.tokenizer.text_tokens(&transcript(conversation, &[], prompt)),
+        Api::Completions => counting.tokenizer.text_tokens(&transcript(conversation, history, prompt)),
     }
 }
 

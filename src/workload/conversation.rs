@@ -100,7 +100,7 @@ impl Conversation {
             }
             self.cut_to(room);
         }
-        prompt.intended_prompt_tokens = prompt.intended_prompt_tokens.saturating_add(self.tokens);
+        generator.behind(&mut prompt, (self.number, self.turn), (&self.history, self.tokens));
         if prompt.own_nonce.is_none() {
             prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.seen);
         }

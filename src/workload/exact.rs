@@ -1,10 +1,13 @@
 //! Texts of exact lengths by a model's tokenizer.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::Api;
 
 use super::body;
+use super::conversation::Exchange;
 use super::estimated;
 use super::nonce::Nonce;
 use super::prompt::Prompt;
@@ -35,6 +38,20 @@ pub(super) struct Exact {
     /// Tokens of the shortest prompt, without a lead and, less its tokens, with one.
     shortest: u32,
     shortest_led: u32,
+    /// Tokens around a text that stands behind another one.
+    behind: i64,
+    /// Texts that prompts share piece by piece.
+    pieces: RefCell<Pieces>,
+}
+
+/// Bytes of pieces that are kept; beyond, all are written again when their turn comes.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Pieces by their name and length, in bounded memory.
+#[derive(Debug, Clone, Default)]
+struct Pieces {
+    texts: HashMap<(u64, u32), Arc<str>>,
+    bytes: usize,
 }
 
 /// What stands before a user's text.
@@ -46,6 +63,8 @@ pub(super) struct Around<'a> {
     pub lead_tokens: u32,
     /// What takes the place of the prompt's first nonce.
     pub own_nonce: Option<&'a str>,
+    /// The turns before.
+    pub history: &'a [Exchange],
 }
 
 impl Exact {
@@ -54,10 +73,13 @@ impl Exact {
         const LEAD: &str = "Answer in plain words.";
         // A digit of the nonce is the last that goes.
         const LEAST: &str = "0";
-        let exact = Exact { counting, conversation, bare: 0, frame: 0, lead_frame: 0, shortest: 0, shortest_led: 0 };
+        let (bare, frame, lead_frame, behind, shortest, shortest_led) = (0, 0, 0, 0, 0, 0);
+        let pieces = RefCell::default();
+        let exact = Exact { counting, conversation, bare, frame, lead_frame, shortest, shortest_led, behind, pieces };
         let tokenizer = &exact.counting.tokenizer;
         let bare = tokenizer.frame(&|text| tokenizer.bare_tokens(text))?;
-        let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None };
+        let behind = tokenizer.frame(&|text| exact.behind(text))?;
+        let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None, history: &[] };
         let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
         // A model whose chats have no system message is known by its template's complaint; it has use for no lead.
         let lead = Arc::from(LEAD);
@@ -67,7 +89,7 @@ impl Exact {
         let shortest = exact.whole(LEAST, around(None))?;
         let led = exact.whole(LEAST, around(Some(&lead)));
         let shortest_led = led.map_or(shortest, |tokens| tokens.saturating_sub(lead_tokens));
-        Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, ..exact })
+        Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, behind, ..exact })
     }
 
     /// Tokens of the shortest prompt that can be made: all that stands around a text, and one digit. With a lead: besides its
@@ -108,6 +130,80 @@ impl Exact {
         let frame = frame + i64::from(around.lead_tokens);
         let (text, tokens) = self.fitted(dice, topic, nonce, wanted, (&whole, frame));
         (text, tokens.saturating_sub(around.lead_tokens))
+    }
+
+    /// The same behind a history: the whole has `wanted` tokens, those of the history and the lead with it. None where there is no
+    /// room for a text.
+    pub fn later(
+        &self,
+        dice: &mut Dice,
+        topic: &'static Topic,
+        nonce: Option<Nonce>,
+        (wanted, around): (u32, Around),
+    ) -> Option<(String, u32)> {
+        let whole = |text: &str| self.whole(text, around);
+        let frame = self.counting.tokenizer.frame(&whole).ok()?;
+        let fitted = self.fitted(dice, topic, nonce, (wanted, Ending::Question), (&whole, frame));
+        Some(fitted).filter(|(text, _)| !text.is_empty())
+    }
+
+    /// A user's text of pieces one after the other, and how many tokens the prompt really has; `wanted` where that can be. A piece
+    /// is its name and the tokens that it has behind another one, and `write` gives its words; where pieces end, prose of
+    /// `own` goes on. Equal pieces behind equal ones are the same tokens, but for the last words of a text.
+    pub fn pieced(
+        &self,
+        (nonce, wanted, around): (Option<Nonce>, u32, Around),
+        pieces: impl Iterator<Item = u64>,
+        size: u32,
+        write: &dyn Fn(u64) -> Dice,
+        mut own: Dice,
+    ) -> Option<(String, u32)> {
+        let tokenizer = &self.counting.tokenizer;
+        let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
+        let head = u32::try_from(heads.first().map_or(0, |head| tokenizer.cost(head))).unwrap_or(0);
+        // The nonce is a part of the first piece.
+        let mut pieces =
+            pieces.enumerate().map(|(at, name)| (name, size.saturating_sub(if at == 0 { head } else { 0 })));
+        let topic = own.topic();
+        let mut endless = Endless::new(&mut own, topic);
+        let mut prose = |out: &mut String, length: usize| {
+            let end = out.len() + length;
+            while out.len() < end {
+                let Some((name, tokens)) = pieces.next() else { return endless.more(out, end - out.len()) };
+                out.push_str(&self.piece((name, tokens), write));
+                out.push(' ');
+            }
+        };
+        let whole = |text: &str| self.whole(text, around);
+        let parts = Parts { heads: &heads, prose: &mut prose, ending: "" };
+        tokenizer.fit(&whole, self.frame, wanted, parts).ok().map(|Fitted { text, tokens }| (text, tokens))
+    }
+
+    /// A text of so many tokens where it stands behind another one.
+    fn piece(&self, (name, tokens): (u64, u32), write: &dyn Fn(u64) -> Dice) -> Arc<str> {
+        if let Some(known) = self.pieces.borrow().texts.get(&(name, tokens)) {
+            return Arc::clone(known);
+        }
+        let mut dice = write(name);
+        let topic = dice.topic();
+        let (text, _) =
+            self.fitted(&mut dice, topic, None, (tokens, Ending::Nothing), (&|text| self.behind(text), self.behind));
+        let text: Arc<str> = text.into();
+        let kept = &mut *self.pieces.borrow_mut();
+        if kept.bytes + text.len() > KEPT_BYTES {
+            *kept = Pieces::default();
+        }
+        kept.bytes += text.len();
+        kept.texts.insert((name, tokens), Arc::clone(&text));
+        text
+    }
+
+    /// Tokens of a text behind another one, without those of that one.
+    fn behind(&self, text: &str) -> Result<u32, TokenizerError> {
+        const BEFORE: &str = "note.";
+        let tokenizer = &self.counting.tokenizer;
+        let both = tokenizer.bare_tokens(&format!("{BEFORE} {text}"))?;
+        Ok(both.saturating_sub(tokenizer.bare_tokens(BEFORE)?))
     }
 
     /// A template or tokenizer that took the samples and does not take a text, which no real one does, leaves the text that
@@ -155,6 +251,6 @@ impl Exact {
             reusable_tokens: 0,
             output_tokens: 0,
         };
-        body::tokens(&self.counting, self.conversation, &prompt)
+        body::tokens(&self.counting, self.conversation, around.history, &prompt)
     }
 }

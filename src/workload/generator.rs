@@ -2,6 +2,7 @@
 
 mod data;
 mod lead;
+mod whole;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -227,12 +228,14 @@ impl Generator {
 
     /// Request `k` of a trace.
     fn replay(&self, replayed: &Replayed, k: u64) -> Prompt {
-        let (user, intended_prompt_tokens) = replayed.prompt(k, self.nonce);
         let is_cold = self.content.cache == Cache::Cold;
+        let own_nonce = if is_cold { self.own_nonce(k, 0) } else { None };
+        let fitted = self.fitted_replay(replayed, k, own_nonce.as_deref());
+        let (user, intended_prompt_tokens) = fitted.unwrap_or_else(|| replayed.prompt(k, self.nonce));
         Prompt {
             system: None,
             user,
-            own_nonce: if is_cold { self.own_nonce(k, 0) } else { None },
+            own_nonce,
             intended_prompt_tokens,
             reusable_tokens: match k {
                 _ if is_cold => 0,
@@ -320,7 +323,8 @@ impl Generator {
         let wanted = self.lengths(item, turn).prompt_tokens;
         match &self.exact {
             Some(exact) if turn == 0 => {
-                let around = Around { lead: lead.text.as_ref(), lead_tokens: lead.tokens, own_nonce };
+                let (lead, lead_tokens) = (lead.text.as_ref(), lead.tokens);
+                let around = Around { lead, lead_tokens, own_nonce, history: &[] };
                 exact.first(&mut dice, topic, nonce, (wanted, around))
             }
             _ => self.alone(&mut dice, topic, nonce, (wanted, Ending::Question)),

@@ -57,11 +57,25 @@ impl Replayed {
         (k % self.requests.len() as u64) as usize
     }
 
-    /// The text of request `k` and its tokens.
+    /// How far the nonce of request `k` reaches.
+    pub(super) fn scope(&self, k: u64) -> Scope {
+        if self.request(k).blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt }
+    }
+
+    /// What the words of a block are drawn from.
+    pub(super) fn block(&self, block: u64) -> Dice {
+        Dice::new(&self.block_key, block, 0)
+    }
+
+    /// What the words of request `k` are drawn from that no block names.
+    pub(super) fn own(&self, k: u64) -> Dice {
+        Dice::new(&self.own_key, k, 0)
+    }
+
+    /// The text of request `k` and its tokens, by the estimate.
     pub(super) fn prompt(&self, k: u64, nonce: Option<NonceKey>) -> (String, u32) {
         let request = self.request(k);
-        let scope = if request.blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt };
-        let nonce = nonce.map(|key| Nonce::new(key, scope));
+        let nonce = nonce.map(|key| Nonce::new(key, self.scope(k)));
         let (length, weight) = nonce::size(nonce);
         let wanted = request.prompt_tokens.saturating_mul(CHARS_PER_TOKEN);
         let mut out = String::with_capacity(wanted as usize + length + 2 * OVER);
@@ -72,11 +86,11 @@ impl Replayed {
         for (at, block) in (1u32..).zip(&request.blocks) {
             let end = at.saturating_mul(BLOCK_TOKENS * CHARS_PER_TOKEN).min(wanted);
             let length = end.saturating_sub(written);
-            append(&mut out, Dice::new(&self.block_key, *block, 0), (length, BLOCK_TOKENS * CHARS_PER_TOKEN));
+            append(&mut out, self.block(*block), (length, BLOCK_TOKENS * CHARS_PER_TOKEN));
             written = written.max(end);
         }
         let left = wanted.saturating_sub(written);
-        append(&mut out, Dice::new(&self.own_key, k, 0), (left, left));
+        append(&mut out, self.own(k), (left, left));
         (out, written.max(wanted).div_ceil(CHARS_PER_TOKEN))
     }
 }

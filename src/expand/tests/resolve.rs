@@ -42,8 +42,9 @@ fn stream_comes_from_the_nearest() {
 #[test]
 fn connections_and_engine_come_from_the_nearest() {
     let of = |plan: Value, matrix: Value, sweep: Value| {
-        let mut json =
-            plan_json(json!({ "s": { "matrix": { "endpoint": "demo", "model": "large", "scenario": "B1", "batch_size": 1 } } }));
+        let mut json = plan_json(
+            json!({ "s": { "matrix": { "endpoint": "demo", "model": "large", "scenario": "B1", "batch_size": 1 } } }),
+        );
         json.as_object_mut().expect("a table").extend(plan.as_object().expect("a table").clone());
         let table = json["sweeps"]["s"].as_object_mut().expect("a table");
         table.extend(sweep.as_object().expect("a table").clone());

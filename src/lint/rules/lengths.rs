@@ -12,7 +12,8 @@ pub fn estimated_lengths(view: &View) -> Vec<Finding> {
         view.sweeps.iter().any(|sweep| has(sweep) && sweep.real_endpoints().next().is_some() && declares(sweep))
     };
     let meant = view.plan.models.iter().filter(|(name, model)| model.tokenizer.is_none() && is_measured(name));
-    let finding = |(name, _): (&String, &Model)| Finding {
+    let finding = |(name, _): (&String, &Model)| {
+        Finding {
         scope: Scope::Model(name.clone()),
         at: steps!["models", name.as_str()],
         message: "without its tokenizer lengths in tokens are estimates: prompts come out 12-18 % shorter than declared with \
@@ -20,6 +21,7 @@ pub fn estimated_lengths(view: &View) -> Vec<Finding> {
             .to_owned(),
         remedy: "write tokenizer: FILE (its tokenizer.json or the folder of it), or tokenizer: server where the server counts"
             .to_owned(),
+    }
     };
     meant.map(finding).collect()
 }

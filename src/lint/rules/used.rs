@@ -55,7 +55,8 @@ fn unused<'p>(
 ) -> impl Iterator<Item = (String, String)> {
     let used = on_axis(view, axis);
     let unused: Vec<&String> = names.filter(|name| !used.contains(*name)).collect();
-    let remedy = move |name: &String| format!("write {axis}: {name} in the matrix that is meant to have it, or remove it");
+    let remedy =
+        move |name: &String| format!("write {axis}: {name} in the matrix that is meant to have it, or remove it");
     unused.into_iter().map(move |name| (name.clone(), remedy(name)))
 }
 

@@ -568,7 +568,9 @@ fn never_used() {
     let based = format!("{short}, longer: {{ base: short, prompt_tokens: 900 }}");
     assert_eq!(said_of(&plan(&based, "scenario: longer")), []);
     assert_eq!(said_of(&plan(&based, "scenario: short")), warned("longer"));
-    let mixed = format!("{short}, {long}, both: {{ mix: [{{ scenario: short, share: 0.5 }}, {{ scenario: long, share: 0.5 }}] }}");
+    let mixed = format!(
+        "{short}, {long}, both: {{ mix: [{{ scenario: short, share: 0.5 }}, {{ scenario: long, share: 0.5 }}] }}"
+    );
     assert_eq!(said_of(&plan(&mixed, "scenario: both")), []);
     assert_eq!(said_of(&plan(&mixed, "scenario: [short, long]")), warned("both"));
     // A cell that is added has it too.

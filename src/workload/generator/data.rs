@@ -76,7 +76,7 @@ impl Generator {
         let is_cold = self.content.cache == Cache::Cold;
         let own_nonce = if is_cold { self.own_nonce(item, turn) } else { None };
         let lead_tokens = system.as_ref().map_or(0, |system| self.alone_tokens(system));
-        let around = Around { lead: system.as_ref(), lead_tokens, own_nonce: own_nonce.as_deref() };
+        let around = Around { lead: system.as_ref(), lead_tokens, own_nonce: own_nonce.as_deref(), history: &[] };
         let whole = || self.exact.as_ref()?.whole(&user, around).ok();
         let first = if turn == 0 { whole() } else { None };
         let intended_prompt_tokens = first.unwrap_or_else(|| lead_tokens.saturating_add(self.alone_tokens(&user)));

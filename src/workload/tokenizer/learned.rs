@@ -32,6 +32,8 @@ pub struct Frames {
     pub alone: u64,
     /// Of the same behind [`Lesson::lead`] as a system message; none where there is no such thing.
     pub led: Option<u64>,
+    /// Of the same behind itself as a question and [`Lesson::lead`] as the answer to it; none where that was not counted.
+    pub again: Option<u64>,
 }
 
 /// What has to be counted.
@@ -103,7 +105,8 @@ impl Table {
         let cost = |text: &str| text.split(' ').map(|word| self.word(word)).sum::<i64>();
         let alone = frames.alone as i64 - cost(SAMPLE);
         let led = frames.led.map_or(alone, |led| led as i64 - cost(SAMPLE) - cost(LEAD));
-        let learned = Learned { table: self.clone(), alone, led };
+        let again = frames.again.map_or(0, |again| again as i64 - alone - 2 * cost(SAMPLE) - cost(LEAD));
+        let learned = Learned { table: self.clone(), alone, led, again };
         Tokenizer { source: Source::Learned(learned), digest: String::new(), words: words::Words::default() }
     }
 
@@ -146,6 +149,8 @@ pub(super) struct Learned {
     alone: i64,
     /// Tokens around a chat with a system message.
     led: i64,
+    /// Tokens that a question and its answer before the last question bring besides their own.
+    again: i64,
 }
 
 impl Learned {
@@ -165,7 +170,9 @@ impl Learned {
 
     /// Tokens of a chat.
     pub fn chat(&self, messages: &[Message]) -> u32 {
-        let frame = if messages.len() > 1 { self.led } else { self.alone };
+        let has_lead = messages.first().is_some_and(|message| message.role == "system");
+        let answers = messages.iter().filter(|message| message.role == "assistant").count();
+        let frame = if has_lead { self.led } else { self.alone } + self.again * answers as i64;
         counted(messages.iter().map(|message| self.cost(message.content)).sum::<i64>() + frame)
     }
 
@@ -214,7 +221,7 @@ mod tests {
         let lesson = Lesson::new(&["Say hello."]);
         assert!(lesson.words.len() < 8_000, "{}", lesson.words.len());
         let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
-        let frames = Frames { alone: count(SAMPLE) + 7, led: Some(count(SAMPLE) + count(LEAD) + 11) };
+        let frames = Frames { alone: count(SAMPLE) + 7, led: Some(count(SAMPLE) + count(LEAD) + 11), again: None };
         let tokenizer = Arc::new(lesson.learned(&counts).tokenizer(frames));
         for k in 0..2_000u64 {
             let reuse = if k % 3 == 0 { Reuse::SharedSystem } else { Reuse::None };
