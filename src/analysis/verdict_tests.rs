@@ -150,10 +150,31 @@ fn prompt_length() {
     for count in [None, Some(PromptCount::Estimate)] {
         assert_eq!(found(5_000, None, count), None);
     }
+    estimates();
     let (mut records, mut facts) = clean();
     facts.prompt_count = exact;
     records.iter_mut().for_each(|record| record.row.prompt_tokens = None);
     assert!(judged(&records, &facts).not_checked.iter().any(|(name, _)| *name == "prompt_length"));
+}
+
+/// An estimate is judged by the server's count too, where the probe says what the template adds.
+fn estimates() {
+    let found = |server: u32| {
+        let (mut records, mut facts) = clean();
+        facts.prompt_count = Some(PromptCount::Estimate);
+        facts.probe_prompt = Some(ProbePrompt { ours: 12, server: 52 });
+        for record in &mut records {
+            (record.row.intended_prompt_tokens, record.row.prompt_tokens) = (960, Some(server));
+        }
+        let reasons = judged(&records, &facts).reasons.into_iter();
+        reasons.filter(|reason| reason.name == "prompt_length").map(|reason| (reason.state, reason.text)).next()
+    };
+    for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
+        assert_eq!(found(server).is_some(), differs, "{server}");
+    }
+    let text = "the server counts 835.0 tokens to a prompt, the estimate says 1000.0: 16.5% apart; write tokenizer: FILE, or \
+                tokenizer: server, for the model";
+    assert_eq!(found(835), Some((State::Suspect, text.to_owned())));
 }
 
 #[test]

@@ -173,8 +173,6 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts } = job;
     let observer = Observer::new(Arc::clone(&progress));
-    // Texts that blocks are made of have to be the same wherever they stand: they are not fitted by a tokenizer.
-    let tokenizer = tokenizer.filter(|_| spec.scenario.trace.is_none());
     let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
         Some(true) => PromptCount::Server,
         Some(false) => PromptCount::Tokenizer,

@@ -161,16 +161,18 @@ impl Exact {
         let tokenizer = &self.counting.tokenizer;
         let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
         let head = u32::try_from(heads.first().map_or(0, |head| tokenizer.cost(head))).unwrap_or(0);
-        // The nonce is a part of the first piece.
-        let mut pieces =
-            pieces.enumerate().map(|(at, name)| (name, size.saturating_sub(if at == 0 { head } else { 0 })));
+        // The nonce is a part of the first piece. All are made before the text, which holds the table of words.
+        let tokens = |at: usize| size.saturating_sub(if at == 0 { head } else { 0 });
+        let most = wanted.div_ceil(size.max(1)) as usize + 1;
+        let pieces = pieces.take(most).enumerate().map(|(at, name)| self.piece((name, tokens(at)), write));
+        let mut pieces = pieces.collect::<Vec<_>>().into_iter();
         let topic = own.topic();
         let mut endless = Endless::new(&mut own, topic);
         let mut prose = |out: &mut String, length: usize| {
             let end = out.len() + length;
             while out.len() < end {
-                let Some((name, tokens)) = pieces.next() else { return endless.more(out, end - out.len()) };
-                out.push_str(&self.piece((name, tokens), write));
+                let Some(piece) = pieces.next() else { return endless.more(out, end - out.len()) };
+                out.push_str(&piece);
                 out.push(' ');
             }
         };

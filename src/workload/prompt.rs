@@ -12,7 +12,7 @@ pub struct Prompt {
     /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
     pub own_nonce: Option<String>,
     /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, and the history by the estimate.
+    /// template; with a tokenizer: all that the model is given, as it was encoded, and a real history by the estimate.
     pub intended_prompt_tokens: u32,
     /// Of these, the leading ones that an earlier request of the run carries too, where the scenario declares so: what an
     /// endless prefix cache could give back. All of a prompt at most; a server always computes its last token.

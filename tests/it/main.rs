@@ -15,6 +15,7 @@ mod data_plans;
 mod data_texts;
 mod dataset;
 mod dataset_commands;
+mod declared;
 mod defaults;
 mod diff;
 mod editor;

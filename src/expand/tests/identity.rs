@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::golden::{closed_chat, conversation_on_mock, open_completions};
 use crate::expand::canonical::Bytes;
-use crate::expand::{LoadEngine, Recording, RunId, RunSpec, canonical, differences};
-use crate::plan::{Scalar, Timer};
+use crate::expand::{LoadEngine, ModelSpec, Recording, RunId, RunSpec, canonical, differences};
+use crate::plan::scenario::Content;
+use crate::plan::{History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
 /// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
@@ -171,4 +172,23 @@ fn ids_read_back_from_text() {
     for wrong in ["", "ab", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32)] {
         assert!(wrong.parse::<RunId>().is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn a_tokenizer_names_what_it_fits_where_versions_before_had_the_estimate() {
+    let fits = |tokenizer: bool, change: &dyn Fn(&mut Content)| {
+        let mut spec = conversation_on_mock();
+        let model = ModelSpec { tokenizer: tokenizer.then(|| "server".to_owned()), ..ModelSpec::clone(&spec.model) };
+        spec.model = Arc::new(model);
+        change(&mut spec.scenario);
+        let form = canonical(&spec);
+        assert!(form.entries().iter().skip(2).map(|(path, _)| path).is_sorted(), "{form:?}");
+        form.get("model.tokenizer.fits").map(ToString::to_string)
+    };
+    let script = |content: &mut Content| (content.talk.history, content.turns) = (History::Scripted, 3);
+    let real = |content: &mut Content| content.talk.history = History::Real;
+    assert_eq!([fits(true, &script), fits(false, &script)], [Some("histories".to_owned()), None]);
+    assert_eq!(fits(true, &real), None, "what a server answered is not known beforehand");
+    let one = |content: &mut Content| (content.talk.history, content.turns) = (History::Scripted, 1);
+    assert_eq!(fits(true, &one), None);
 }

@@ -24,6 +24,8 @@ const BREAKS: [(&str, &str, &str); 2] =
 /// What may stand behind a word of prose, and a word that is learned with each of them.
 const MARKS: [&str; 7] = ["", "...", ".", ",", ";", ":", "?"];
 const STEM: &str = "note";
+/// Who answers, in a transcript.
+const SPEAKER: &str = "Assistant:";
 
 /// Tokens that a server puts around texts, by words of [`Lesson`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +130,10 @@ impl Table {
     fn line(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
+        }
+        // In a transcript an answer follows its speaker's colon at once.
+        if let Some(said) = word.strip_prefix(SPEAKER).filter(|said| !said.is_empty()) {
+            return self.line(SPEAKER) + self.line(said);
         }
         let stem = word.trim_end_matches(['.', ',', ';', ':', '?']);
         let mark = |mark: &str| self.known(&format!("{STEM}{mark}"));

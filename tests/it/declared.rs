@@ -1,0 +1,285 @@
+//! What is measured is what the plan declares: its only scenario, and lengths as the model's own tokenizer counts them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tokenizers::Tokenizer as Library;
+
+use super::lab::{Ended, Lab, Run};
+use super::mock::Mock;
+use super::tokens::{bpe, folder};
+
+/// A plan with these scenarios, whose only sweep has this matrix.
+fn plan(scenarios: &str, matrix: &str) -> String {
+    format!(
+        "sweepline: 1\nname: declared\nendpoints: {{ demo: {{ engine: mock, mock: {{ ttft: 1ms, itl: 1ms }} }} }}\n\
+         models: {{ m: {{ id: m }} }}\nphases: {{ fill: 0s, stabilize: 0s, measure: 100ms, drain: 10s }}\n\
+         {scenarios}\nsweeps: {{ s: {{ matrix: {{ {matrix} }} }} }}\n"
+    )
+}
+
+const LONG: &str = "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }";
+const BOTH: &str =
+    "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }\n  short: { prompt_tokens: 30, output_tokens: 3 }";
+
+/// On a busy machine a run need not be valid.
+fn is_run(ended: &Ended) {
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn the_only_scenario_is_what_the_server_is_sent() {
+    let (lab, mut mock) = (Lab::new(), Mock::start(&[]));
+    let on_mock = |plan: String| {
+        plan.replace("mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"http://127.0.0.1:{}/v1\"", mock.port))
+    };
+    lab.write("plan.yaml", &on_mock(plan(LONG, "batch_size: 1")));
+    is_run(&lab.run(&["run", "plan.yaml"]));
+    let run = lab.only_run();
+    assert_eq!(run.json["spec"]["labels"]["scenario"], "long");
+    assert_eq!(run.json["spec"]["scenario"]["prompt_tokens"], 300);
+    // Whoever looks is told its name.
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(preview["runs"][0]["cell"]["scenario"], "long");
+    for command in
+        [&["preview", "plan.yaml"][..], &["graph", "plan.yaml"], &["why", "repeat == 0", "--plan", "plan.yaml"]]
+    {
+        let told = lab.ok(command).stdout;
+        assert!(told.contains("long"), "{command:?}: {told}");
+    }
+    let frozen = lab.ok(&["freeze", "plan.yaml"]).stdout;
+    let line = frozen.lines().find(|line| line.trim_start().starts_with("scenario:")).expect("an axis");
+    assert!(line.contains("[long]") && line.contains("# the only one, plan.yaml:"), "{line}");
+    mock.terminate();
+    let (mut bodies, mut told) = (0, 0);
+    for line in mock.log_now() {
+        let Some(body) = line["request"].as_str() else { continue };
+        let body: Value = serde_json::from_str(body).unwrap();
+        if body["max_tokens"] == 3 {
+            let text = body["messages"][0]["content"].as_str().unwrap();
+            assert!((1_100..1_250).contains(&text.len()), "{} characters: {text}", text.len());
+            bodies += 1;
+        }
+        told += 1;
+    }
+    assert!(bodies > 0 && told > 0, "{bodies} of {told}");
+}
+
+#[test]
+fn several_scenarios_and_no_axis_are_a_mistake() {
+    let lab = Lab::new();
+    let refused = |text: &str, wanted: &[&str]| {
+        lab.write("plan.yaml", text);
+        let ended = lab.run(&["check", "plan.yaml"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(wanted.iter().all(|wanted| told.contains(wanted)), "{told}");
+    };
+    let wanted = ["error[E018]", "which scenario", "has 2", "add scenario: [long, short] to its matrix"];
+    refused(&plan(BOTH, "batch_size: 1"), &wanted);
+    let added = plan(BOTH, "scenario: long, batch_size: 1")
+        .replace("} } }\n", "}, add: [{ endpoint: demo, model: m, batch_size: 4 }] } }\n");
+    refused(&added, &["error[E018]", "this cell of `add` does not say which scenario"]);
+    let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
+    refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
+    // One of them on the axis is enough, and from the command line too.
+    lab.write("plan.yaml", &plan(BOTH, "batch_size: 1"));
+    let set = lab.ok(&["preview", "plan.yaml", "--format", "json", "--set", "sweeps.s.matrix.scenario=short"]).json();
+    assert_eq!(set["runs"][0]["cell"]["scenario"], "short");
+    // Without any of its own a plan sends B1, as ever.
+    lab.write("none.yaml", &plan("", "batch_size: 1"));
+    let none = lab.ok(&["preview", "none.yaml", "--format", "json"]).json();
+    assert_eq!(none["runs"][0]["cell"]["scenario"], "B1");
+}
+
+#[test]
+fn what_is_declared_and_never_used_is_told() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
+    let told = lab.ok(&["check", "plan.yaml"]).stdout;
+    assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
+    assert!(told.contains("it is declared, and no sweep sends it"), "{told}");
+    assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
+    // A fragment is there for several plans.
+    lab.write("shared.yaml", BOTH);
+    lab.write("plan.yaml", &plan("use: shared.yaml", "scenario: short, batch_size: 1"));
+    let told = lab.ok(&["check", "plan.yaml"]).stdout;
+    assert!(!told.contains("M022"), "{told}");
+    // What a model's lengths are worth without its tokenizer.
+    let real =
+        plan("", "batch_size: 1").replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", "url: \"http://node:1/v1\"");
+    lab.write("plan.yaml", &real);
+    let told = lab.ok(&["check", "plan.yaml"]).stdout;
+    for part in ["warning[M023]", "12-18 % shorter than declared", "36 %", "tokenizer: server"] {
+        assert!(told.contains(part), "{told}");
+    }
+    lab.write("plan.yaml", &real.replace("id: m }", "id: m, tokenizer: server }"));
+    assert!(!lab.ok(&["check", "plan.yaml"]).stdout.contains("M023"));
+}
+
+/// What a plan of a server that is no mock led to, the server being one that counts words.
+fn measured(lab: &Lab, tokenizer: &str, scenario: &str, load: &str) -> (BTreeMap<String, Run>, Vec<Value>) {
+    let mut mock = Mock::start(&["--tokenize", "vllm", "--itl", "1ms"]);
+    let text = format!(
+        "sweepline: 1\nname: lengths\nendpoints:\n  chat: {{ url: \"http://127.0.0.1:{port}/v1\", resource: one }}\n  \
+         text: {{ url: \"http://127.0.0.1:{port}/v1\", api: completions, resource: one }}\n\
+         models: {{ m: {{ id: m{tokenizer} }} }}\nphases: {{ fill: 0s, stabilize: 0s, measure: 600ms, drain: 60s }}\n\
+         validity: {{ client_late: {{ suspect: 99%, invalid: 100% }}, unsteady: {{ suspect: 99% }} }}\n\
+         scenarios: {{ it: {scenario} }}\nsweeps: {{ s: {{ matrix: {{ endpoint: [chat, text], {load} }} }} }}\n",
+        port = mock.port
+    );
+    lab.write("plan.yaml", &text.replace(", , ", ", ").replace(",  }", " }"));
+    is_run(&lab.run(&["run", "plan.yaml"]));
+    mock.terminate();
+    let mut log = mock.log_now();
+    log.retain(|line| line["request_id"].as_str().is_some_and(|id| !id.starts_with("sweepline")));
+    (lab.runs(), log)
+}
+
+/// The text that a body stands for at a server with the tests' chat template, and whether it is a chat.
+fn rendered(body: &Value) -> (String, bool) {
+    let Some(messages) = body["messages"].as_array() else {
+        return (body["prompt"].as_str().unwrap().to_owned(), false);
+    };
+    let said = |message: &Value| {
+        let part = |name: &str| message[name].as_str().unwrap().to_owned();
+        format!("<|im_start|>{}\n{}<|im_end|>\n", part("role"), part("content"))
+    };
+    (messages.iter().map(said).collect::<String>() + "<|im_start|>assistant\n", true)
+}
+
+fn ids(library: &Library, body: &Value) -> Vec<u32> {
+    let (text, is_chat) = rendered(body);
+    library.encode_fast(text, !is_chat).unwrap().get_ids().to_vec()
+}
+
+/// The requests of a run by number, each with its body.
+fn bodies<'l>(run: &Run, log: &'l [Value]) -> BTreeMap<u64, Value> {
+    let prefix = format!("{}-{}-", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
+    let number = |line: &'l Value| line["request_id"].as_str()?.strip_prefix(&prefix)?.parse::<u64>().ok();
+    let body = |line: &Value| serde_json::from_str(line["request"].as_str().unwrap()).unwrap();
+    log.iter().filter_map(|line| Some((number(line)?, body(line)))).collect()
+}
+
+/// Requests 15 ms apart: sessions that grow by a block, some that end inside one, and some without any.
+fn trace() -> Vec<(u64, Vec<u64>)> {
+    let request = |at: u64| match at % 4 {
+        0 => (512 * (1 + at / 4 % 3) - 37 * (at % 3), (0..=at / 4 % 3).collect()),
+        1 => (700, vec![0, 900 + at]),
+        2 => (1_500, vec![0, 1]),
+        _ => (90 + at, vec![]),
+    };
+    (0..24).map(request).collect()
+}
+
+fn trace_file() -> String {
+    let line = |(at, (tokens, blocks)): (usize, (u64, Vec<u64>))| {
+        let at = at * 15;
+        format!("{{\"timestamp\": {at}, \"input_length\": {tokens}, \"output_length\": 3, \"hash_ids\": {blocks:?}}}\n")
+    };
+    trace().into_iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
+    let (lab, library) = (Lab::new(), bpe());
+    folder(&lab, &library);
+    lab.write("trace.jsonl", &trace_file());
+    let (runs, log) =
+        measured(&lab, ", tokenizer: model", "{ trace: { file: trace.jsonl, as: mooncake } }", "scenario: it");
+    assert_eq!(runs.len(), 2);
+    let wanted = trace();
+    for run in runs.values() {
+        let rows: BTreeMap<u64, _> = run.records.iter().map(|record| (record.row.request, &record.row)).collect();
+        let sent: BTreeMap<u64, Vec<u32>> =
+            bodies(run, &log).iter().map(|(number, body)| (*number, ids(&library, body))).collect();
+        assert_eq!(sent.len(), wanted.len());
+        for (number, ids) in &sent {
+            let (tokens, _) = &wanted[*number as usize];
+            assert_eq!(ids.len() as u64, *tokens, "request {number}");
+            assert_eq!(u64::from(rows[number].intended_prompt_tokens), *tokens, "request {number}");
+        }
+        // Equal blocks are equal tokens: as many as the trace says, less the last words of a text that ends inside one.
+        let blocks = |at: u64| &wanted[at as usize].1;
+        for (a, b) in (0..24).flat_map(|a| (a + 1..24).map(move |b| (a, b))) {
+            let same = blocks(a).iter().zip(blocks(b)).take_while(|(a, b)| a == b).count() as u64;
+            let least = (512 * same).min(wanted[a as usize].0).min(wanted[b as usize].0);
+            let common = sent[&a].iter().zip(&sent[&b]).take_while(|(a, b)| a == b).count() as u64;
+            let cut = least < 512 * same || wanted[a as usize].0.min(wanted[b as usize].0) < 512 * same + 64;
+            let slack = if cut { 64 } else { 8 };
+            assert!(common + slack >= least, "{a} and {b}: {common} of {least}");
+            assert!(same > 0 || common < 30, "{a} and {b} share nothing, and {common} tokens");
+        }
+    }
+}
+
+#[test]
+fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
+    let (lab, library) = (Lab::new(), bpe());
+    folder(&lab, &library);
+    let talk = "{ base: D, history: scripted, turns: 4, system_tokens: 40, prompt_tokens: 60, output_tokens: 20 }";
+    let (runs, log) = measured(&lab, ", tokenizer: model", talk, "batch_size: 2");
+    assert_eq!(runs.len(), 2);
+    for run in runs.values() {
+        let bodies = bodies(run, &log);
+        let mut later = 0;
+        for row in run.records.iter().map(|record| &record.row) {
+            let Some(body) = bodies.get(&row.request) else { continue };
+            let turn = row.turn.expect("a turn");
+            let declared = 40 + 60 + turn * (60 + 20);
+            assert_eq!(ids(&library, body).len() as u32, declared, "turn {turn}: {body}");
+            assert_eq!(row.intended_prompt_tokens, declared, "turn {turn}");
+            later += u32::from(turn > 0);
+        }
+        assert!(later > 3, "{later} later turns");
+    }
+}
+
+/// Where the server counts, its own usage has what the trace and the script say.
+#[test]
+fn traces_and_histories_are_as_long_as_the_server_counts() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", &trace_file());
+    let talk = "{ base: D, history: scripted, turns: 3, prompt_tokens: 60, output_tokens: 20 }";
+    for (scenario, load) in
+        [("{ trace: { file: trace.jsonl, as: mooncake } }", "scenario: it"), (talk, "batch_size: 2")]
+    {
+        let (runs, _) = measured(&lab, ", tokenizer: server", scenario, load);
+        for run in
+            runs.values().filter(|run| run.json["spec"]["scenario"]["trace"].is_object() == scenario.contains("trace"))
+        {
+            assert_eq!(run.json["facts"]["prompt_count"], "server");
+            let mut counted = 0;
+            for row in run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some()) {
+                let declared = match row.turn {
+                    Some(turn) => 60 + turn * 80,
+                    None => trace()[row.request as usize].0 as u32,
+                };
+                assert_eq!(row.prompt_tokens, Some(declared), "{row:?}");
+                counted += 1;
+            }
+            assert!(counted > 5, "{counted}");
+        }
+    }
+}
+
+/// Without a tokenizer the server's own count says how far off the estimate was.
+#[test]
+fn an_estimate_that_is_far_off_is_told() {
+    let lab = Lab::new();
+    let (runs, _) = measured(&lab, "", "{ prompt_tokens: 800, output_tokens: 2 }", "batch_size: 2");
+    assert_eq!(runs.len(), 2);
+    for (id, run) in &runs {
+        let probe = &run.json["facts"]["probe_prompt"];
+        assert!(probe["ours"].is_u64() && probe["server"].is_u64(), "{probe}");
+        let shown = lab.run(&["show", id]).stdout;
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("prompt_length (suspect): the server counts"), "{shown}");
+        assert!(shown.contains("the estimate says") && shown.contains("% apart; write tokenizer: FILE"), "{shown}");
+    }
+    // What a mock counts for want of a tokenizer says nothing of an estimate.
+    lab.write("mock.yaml", &plan(LONG, "batch_size: 1"));
+    let ended = lab.run(&["run", "mock.yaml", "--results", "of-mock"]);
+    is_run(&ended);
+    assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
+}
