@@ -46,7 +46,8 @@ impl Generator {
         // A text of a data set is as long as it is.
         if self.drawn.is_none() {
             let wanted = self.lengths(item, turn).prompt_tokens.saturating_add(self.lead(item).tokens);
-            let nonce = self.user_scope(item, turn).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
+            let nonce = self.user_scope(item, turn, false);
+            let nonce = nonce.and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
             let mut dice = Dice::new(&self.user_key, item, turn);
             let wanted = wanted.saturating_add(history_tokens);
             if let Some((user, tokens)) = exact.later(&mut dice, self.topic(item), nonce, (wanted, around)) {
