@@ -186,7 +186,7 @@ fn a_lock_says_where_every_value_comes_from() {
         ("    for: 3s", "--set:2"),
         ("    mode: keep", "default"),
         ("      batch_size: [1, 8]", "plans/p.yaml:9"),
-        ("      endpoint: [demo]", "default"),
+        ("      endpoint: [demo]", "the only one, plans/parts/site.yaml:2"),
         ("        - { from: 20, to: 40, times: 2 }", "plans/p.yaml:10"),
         ("    arrivals: poisson", "default"),
         ("name: reuse", "plans/p.yaml:2"),

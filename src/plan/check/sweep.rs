@@ -16,6 +16,9 @@ use crate::plan::tree::Step;
 /// No plan has more cells than this, whatever it allows itself: they are held in memory.
 const MOST_CELLS: u32 = 10_000_000;
 
+/// Names that a remedy lists.
+const MOST_NAMED: usize = 8;
+
 impl Checker<'_> {
     /// Checks every sweep and gives its matrix its one form.
     pub(super) fn sweeps(&mut self, plan: &mut Plan) {
@@ -80,7 +83,9 @@ impl Checker<'_> {
                 matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
                 let message = format!("sweep `{name}` does not say which {axis}, and the plan has {}", declared.len());
-                let remedy = format!("add {axis}: [{}] to its matrix", declared.join(", "));
+                let shown = &declared[..declared.len().min(MOST_NAMED)];
+                let more = if shown.len() < declared.len() { ", …" } else { "" };
+                let remedy = format!("add {axis}: [{}{more}] to its matrix", shown.join(", "));
                 self.missing_axis(name, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
             }
         }
