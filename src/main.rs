@@ -6,7 +6,10 @@ use clap::Parser;
 use sweepline::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refusal) => return cli::refuse(&refusal),
+    };
     let colour = cli.colour();
     let exit = cli::run(cli).unwrap_or_else(|failure| failure.report(colour));
     ExitCode::from(exit.code())

@@ -2,6 +2,7 @@
 
 use crate::rows::{Facts, Measured};
 
+use super::failures::Failures;
 use super::gaps::{Events, Gaps};
 use super::idle::IdleStart;
 use super::request::{Metric, summarize};
@@ -14,6 +15,8 @@ use super::window::{self, Counts, Flow};
 pub struct RunMetrics {
     /// How the requests of the window ended.
     pub counts: Counts,
+    /// How those that failed ended, and what was said of them.
+    pub failures: Failures,
     /// Time to first token from sending.
     pub ttft: Summary,
     /// Time to first token from the schedule.
@@ -56,34 +59,45 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
 }
 
-/// Measures one run: `rows` are its requests of every phase.
+/// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,
+/// and no throughput of tokens: what failures took and gave until then is none.
 pub fn measure(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Facts) -> RunMetrics {
-    let of = |metric| summarize(window::members(rows, facts).map(|row| window::request(row, facts)), metric);
+    let counts = Counts::of(rows, facts);
+    let any = counts.completed > 0;
+    let of_all = |metric| summarize(window::members(rows, facts).map(|row| window::request(row, facts)), metric);
+    let of = |metric| if any { of_all(metric) } else { nothing() };
     let flow = Flow::of(rows, events, facts);
+    let flow = if any { flow } else { Flow { output_throughput: None, prompt_throughput: None, ..flow } };
     let user_throughput = of(Metric::UserThroughput);
     RunMetrics {
-        counts: Counts::of(rows, facts),
+        counts,
+        failures: Failures::of(rows, facts),
         ttft: of(Metric::Ttft),
         ttft_from_schedule: of(Metric::TtftFromSchedule),
         ttfo: of(Metric::Ttfo),
         e2e: of(Metric::E2e),
         e2e_from_schedule: of(Metric::E2eFromSchedule),
         tpot: of(Metric::Tpot),
-        itl: gaps.itl.clone(),
-        lateness: of(Metric::Lateness),
-        connecting: of(Metric::Connecting),
-        cap_wait: of(Metric::CapWait),
+        itl: if any { gaps.itl.clone() } else { nothing() },
+        lateness: of_all(Metric::Lateness),
+        connecting: of_all(Metric::Connecting),
+        cap_wait: of_all(Metric::CapWait),
         generation_throughput: of(Metric::GenerationThroughput),
         derived_server_throughput: derived(&user_throughput, facts),
         user_throughput,
-        jitter_ratio: gaps.jitter,
-        jitter_interval: gaps.jitter_interval,
+        jitter_ratio: gaps.jitter.filter(|_| any),
+        jitter_interval: gaps.jitter_interval.filter(|_| any),
         idle_start: IdleStart::of(rows, facts),
         reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,
     }
+}
+
+/// The distribution of a latency that no request has.
+fn nothing() -> Summary {
+    Summary::of(Vec::new(), 0, None)
 }
 
 fn derived(user_throughput: &Summary, facts: &Facts) -> Option<f64> {

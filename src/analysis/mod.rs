@@ -16,6 +16,7 @@ mod classes;
 pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
+mod failures;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -50,6 +51,7 @@ mod simulations;
 pub mod synthetic;
 
 pub use classes::{OfClass, classes};
+pub use failures::{Failure, Failures};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};

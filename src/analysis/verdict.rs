@@ -4,9 +4,11 @@
 
 use std::fmt;
 
-use crate::plan::{Limits, Percentile, Slo, Validity};
+use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
 use crate::rows::{Facts, Measured, Outcome, TokenSource};
+use crate::units::Share;
 
+use super::failures::Failures;
 use super::gaps::Events;
 use super::generator::Generator;
 use super::prompts::Differ;
@@ -150,7 +152,7 @@ impl Evidence<'_> {
         let cause = if causes.is_empty() { String::new() } else { format!(": {}", causes.join("; ")) };
         let text =
             |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{cause}");
-        Ok(judge_share((late, sent), limits, (1, Some(10)), text))
+        Ok(judge_share((late, sent), limits, Validity::CLIENT_LATE, text))
     }
 
     fn rate_missed(&self) -> Finding {
@@ -173,6 +175,11 @@ impl Evidence<'_> {
     }
 
     fn errors(&self, limits: Limits) -> Finding {
+        let Counts { requests, completed, .. } = self.counts;
+        if requests > 0 && completed == 0 {
+            let kinds = Failures::of(self.rows, self.facts).kinds();
+            return Ok(Some((State::Invalid, format!("none of {requests} requests completed ({kinds})"))));
+        }
         let patient = |outcome| matches!(outcome, Outcome::CutAtDrain | Outcome::Timeout | Outcome::Stalled);
         let excused = |row: &&Measured| self.saturated.is_some() && patient(row.outcome);
         let failed = self.members().filter(|row| !row.outcome.is_ok() && !excused(row));
@@ -181,7 +188,7 @@ impl Evidence<'_> {
         let kinds: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
         let failed = outcomes.values().sum();
         let text = |share| format!("{share} of requests failed ({})", kinds.join(", "));
-        Ok(judge_share((failed, self.counts.requests as usize), limits, (1, Some(10)), text))
+        Ok(judge_share((failed, self.counts.requests as usize), limits, Validity::ERRORS, text))
     }
 
     fn output_length(&self, limits: Limits) -> Finding {
@@ -198,12 +205,12 @@ impl Evidence<'_> {
         let differs = |row: &&Measured| row.output_tokens() != Some(row.requested_tokens);
         let wrong = self.members().filter(counted).filter(differs).count();
         let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
-        Ok(judge_share((wrong, all), limits, (1, None), text))
+        Ok(judge_share((wrong, all), limits, Validity::OUTPUT_LENGTH, text))
     }
 
     fn prompt_length(&self, limits: Limits) -> Finding {
         let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
-        let state = exceeded(limits, (5, None), |limit| share > limit);
+        let state = exceeded(limits, Validity::PROMPT_LENGTH, |limit| share > limit);
         Ok(state.map(|state| {
             let share = share * 100.0;
             let whose = if is_estimate { "the estimate says" } else { "we" };
@@ -221,7 +228,7 @@ impl Evidence<'_> {
         let cached = reuse.cached.ok_or("the server does not tell what came from its prefix cache")?;
         let declared = reuse.declared.ok_or("what prompts share was not counted")?;
         let excess = reuse.excess().unwrap_or_default();
-        let state = exceeded(limits, (2, Some(10)), |limit| excess > limit);
+        let state = exceeded(limits, Validity::WARM_CACHE, |limit| excess > limit);
         let percent = |share: f64| format!("{:.1}%", share * 100.0);
         Ok(state.map(|state| {
             let (cached, declared) = (percent(cached), percent(declared));
@@ -252,7 +259,7 @@ impl Evidence<'_> {
         let parts = [(halves.throughput, what, 1.0), (ttft, "median TTFT (ms)", 2.0)];
         let found = parts.into_iter().filter_map(|(difference, what, scale)| {
             let difference = difference?;
-            let state = exceeded(limits, (5, None), |limit| difference.exceeds(limit * scale))?;
+            let state = exceeded(limits, Validity::UNSTEADY, |limit| difference.exceeds(limit * scale))?;
             let [a, b] = difference.halves;
             Some((state, format!("{what} moved by {:.0}%: {a:.2}, then {b:.2}", difference.share * 100.0)))
         });
@@ -327,7 +334,7 @@ fn offered(rows: &[Measured], from: u64, length: u64) -> f64 {
 fn judge_share(
     (count, all): (usize, usize),
     limits: Limits,
-    defaults: (i64, Option<i64>),
+    defaults: Defaults,
     text: impl FnOnce(String) -> String,
 ) -> Option<(State, String)> {
     let share = count as f64 / all.max(1) as f64;
@@ -335,15 +342,10 @@ fn judge_share(
     Some((state, text(format!("{:.1}%", share * 100.0))))
 }
 
-fn exceeded(limits: Limits, (suspect, invalid): (i64, Option<i64>), above: impl Fn(f64) -> bool) -> Option<State> {
-    let share = |limit: Option<crate::units::Share>, percent: Option<i64>| {
-        limit.or(percent.map(crate::units::Share::percent)).map(crate::units::Share::to_f64)
-    };
-    if share(limits.invalid, invalid).is_some_and(&above) {
-        Some(State::Invalid)
-    } else {
-        share(limits.suspect, Some(suspect)).is_some_and(&above).then_some(State::Suspect)
-    }
+fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
+    let Limits { suspect, invalid } = limits.or(defaults);
+    let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);
+    if is_above(invalid) { Some(State::Invalid) } else { is_above(suspect).then_some(State::Suspect) }
 }
 
 fn median(values: Vec<f64>) -> Option<f64> {

@@ -11,12 +11,12 @@ use crate::analysis::quantile;
 use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
-    Events, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes, goodput,
-    judge, measure,
+    Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes,
+    goodput, judge, measure,
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
-use crate::report::format::value;
+use crate::report::format::{cut, value};
 use crate::report::{Line, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
@@ -129,12 +129,30 @@ pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
     };
     let metrics = &answered.metrics;
     let mut parts = vec![format!("{} requests", metrics.counts.requests)];
+    parts.extend(errors(metrics));
     parts.extend(if metrics.ttft.n > 0 { latency("TTFT", &metrics.ttft) } else { latency("E2E", &metrics.e2e) });
     if let Some(throughput) = metrics.flow.output_throughput {
         parts.push(format!("{throughput:.0} tok/s"));
     }
     parts.push(answered.verdict.to_string());
     parts.join(" · ")
+}
+
+/// Most characters of what a server said, in the line of a run.
+const LONGEST_SAID: usize = 100;
+
+/// How many requests failed, in which ways, and what was said of the most frequent one.
+fn errors(metrics: &RunMetrics) -> Option<String> {
+    let counts = metrics.counts;
+    let Failures(failures) = &metrics.failures;
+    let kinds = match failures.as_slice() {
+        [] => return None,
+        [only] => only.outcome.to_string(),
+        _ => metrics.failures.kinds(),
+    };
+    let failed = if counts.completed == 0 { "all failed".to_owned() } else { format!("{} failed", counts.failed) };
+    let said = metrics.failures.message().map(|text| format!(" \"{}\"", cut(text, LONGEST_SAID)));
+    Some(format!("{failed}: {kinds}{}", said.unwrap_or_default()))
 }
 
 /// The median of a latency and the highest percentile that its n supports.

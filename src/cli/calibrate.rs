@@ -14,9 +14,10 @@ use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, 
 use crate::units::{Decimal, Nanos};
 
 use super::changes::Changes;
+use super::interrupt::listen_for_signals;
 use super::limits::{Limits, raise_file_limit};
 use super::schema::text_of;
-use super::{Exit, Failure, Folder, Loudness, TextOrJson, output, run::listen_for_signals};
+use super::{Exit, Failure, Folder, Loudness, TextOrJson, output};
 
 /// Where the help shows what says a load without a plan.
 const WITHOUT_PLAN: &str = "The load, without a plan";

@@ -67,6 +67,7 @@ pub fn run(args: ImportArgs) -> Result<Exit, Failure> {
         },
         model: args.model,
         url: args.url,
+        folder: args.output.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default(),
         read: &read,
     };
     let made = import::import(&wishes).map_err(|error| Failure::Usage(error.to_string()))?;

@@ -23,6 +23,7 @@ mod freeze;
 mod gate;
 mod graph;
 mod import;
+mod interrupt;
 mod limits;
 mod lints;
 mod list;
@@ -221,6 +222,18 @@ pub enum TextOrJson {
     Text,
     /// For programs.
     Json,
+}
+
+/// Prints why a command line cannot be, or the help that it asks for, and gives the exit code. What was typed may have come
+/// from elsewhere.
+pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    let in_colour = Colour { when: When::Auto }.on(&std::io::stderr());
+    output::complain(&if in_colour { text.ansi().to_string() } else { text.to_string() });
+    std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
 }
 
 /// Runs a command.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::import::{Fresh, FreshLoad, FreshServer, fresh};
-use crate::plan::{Api, Engine, looks_like_key};
+use crate::plan::{Api, Engine, carries_secret, looks_like_key};
 use crate::report::format::plain;
 use crate::server::{Description, Question, describe};
 use crate::units::{Decimal, Nanos};
@@ -109,8 +109,8 @@ pub fn run(args: NewArgs) -> Result<Exit, Failure> {
 
 /// Asks the server what it is. One that does not answer is no mistake where the model is known.
 fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
-    if reqwest::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
-        let text = "--url carries a user name or password, which would end up in the plan; take it out, and name the variable \
+    if reqwest::Url::parse(url).is_ok_and(|url| carries_secret(&url)) {
+        let text = "--url carries a user name, password or key, which would end up in the plan; take it out, and name the variable \
                     that holds the key with --api-key-env";
         return Err(Failure::Usage(text.to_owned()));
     }

@@ -16,6 +16,9 @@ use super::changes::Changes;
 use super::schema::text_of;
 use super::{Exit, Failure, TextOrJson, output};
 
+/// How many models of a server are named to people; JSON has them all.
+const FEW_MODELS: usize = 20;
+
 /// The arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
@@ -105,7 +108,8 @@ pub fn text(asked: &[Asked]) -> String {
     let line = |Asked { endpoint, state, host: _, server, models, reason }: &Asked| {
         let said = match state {
             Readiness::Ready => {
-                let models = if models.is_empty() { "no models".to_owned() } else { models.join(", ") };
+                let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
+                let models = if models.is_empty() { "no models" } else { &listed };
                 format!("ready; server {}; lists {models}", server.as_deref().unwrap_or("unnamed"))
             }
             Readiness::Unready => format!("not ready: {}", reason.as_deref().unwrap_or_default()),

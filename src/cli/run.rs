@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 use crate::expand::PlannedRun;
 use crate::report::calibration;
@@ -14,7 +12,7 @@ use crate::report::progress::{Screen, duration};
 use crate::server::client_environment;
 use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
-use crate::sweep::event::{Event, Observer, RunView};
+use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
 
@@ -22,11 +20,15 @@ use super::again::Again;
 use super::changes::Changes;
 use super::estimate::Spans;
 use super::freeze::Frozen;
+use super::interrupt::listen_for_signals;
 use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, gate, lints, preview, room, texts};
+
+/// How many of the runs to do are listed with their reasons.
+const MOST_LISTED: usize = 20;
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -158,9 +160,17 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         let cached = if there.is_empty() { String::new() } else { format!(" ({} are done already)", there.len()) };
         let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
         screen.line(&format!("{name}: {}{cached}, about {time}; results go to {results}", runs(todo.len())));
-        for (run, decision) in todo.iter().filter(|(_, d)| args.loudness.verbose || d.action == Action::Redo) {
-            let view = RunView::new(0, run);
+        let told: Vec<_> = todo.iter().filter(|(_, d)| args.loudness.verbose || d.action == Action::Redo).collect();
+        let naming = Naming::of(&workspace.expansion.runs);
+        for (run, decision) in told.iter().take(MOST_LISTED) {
+            let view = RunView::among(0, run, &naming);
             screen.line(&format!("  {} ({}): {}", view.name, run.id.short(), plain(&decision.reason)));
+        }
+        if told.len() > MOST_LISTED {
+            screen.line(&format!(
+                "  and {} more: `preview --all` lists every run with its reason",
+                told.len() - MOST_LISTED
+            ));
         }
     }
 }
@@ -228,36 +238,6 @@ impl Observer for Listener<'_> {
     }
 }
 
-/// The first SIGINT or SIGTERM asks the sweep to stop, the second ends the program at once.
-pub(super) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
-    let (sender, receiver) = watch::channel(false);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Unexpected(error.into()))?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        let listen = |kind| signal(kind).map_err(|error| Failure::Unexpected(error.into()));
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?)
-    };
-    let listen = move || {
-        runtime.block_on(async {
-            for times in 1.. {
-                tokio::select! {
-                    _ = signals.0.recv() => {}
-                    _ = signals.1.recv() => {}
-                }
-                if times > 1 {
-                    std::process::exit(i32::from(Exit::Interrupted.code()));
-                }
-                sender.send_replace(true);
-            }
-        });
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(|e| Failure::Unexpected(e.into()))?;
-    Ok(receiver)
-}
-
 /// Prints the results and what one would type next.
 fn conclude(
     args: &RunArgs,
@@ -268,7 +248,11 @@ fn conclude(
     let picked = || workspace.expansion.runs.iter().zip(decisions).filter_map(|(run, d)| Some((run, d.as_ref()?)));
     let runs: Vec<_> = picked().map(|(run, _)| run).collect();
     let fresh = Store::open(&args.folder.results);
-    let shown = answers::print_table(&fresh, workspace.plan(), &runs, args.colour)?;
+    let shown = match answers::print_table(&fresh, workspace.plan(), &runs, args.colour) {
+        // A terminal that closed takes no table, and what was interrupted was.
+        Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
+        shown => shown?,
+    };
     let screen = Screen::new(args.loudness.talk());
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));

@@ -11,13 +11,14 @@ use super::detect::Container;
 use super::error::{Bad, DatasetError};
 use super::lines::Lines;
 use super::parquet::Rows;
+use super::record::Place;
 use super::skipped::Reason;
 use super::text::{self, Cutter, Piece, Pieces};
 use super::value::{self, Fields};
 
 /// One entry: where it stands, and its fields.
 pub(super) struct Entry {
-    pub(super) line: u64,
+    pub(super) place: Place,
     pub(super) fields: Result<Fields, Bad>,
 }
 
@@ -25,6 +26,8 @@ pub(super) struct Entry {
 pub(super) struct Entries {
     path: PathBuf,
     source: Source,
+    /// How many entries were read.
+    read: u64,
 }
 
 enum Source {
@@ -53,7 +56,7 @@ impl Entries {
             }
             Container::Parquet => Source::Parquet(Box::new(Rows::open(path, most, wanted)?)),
         };
-        Ok(Entries { path: path.to_owned(), source })
+        Ok(Entries { path: path.to_owned(), source, read: 0 })
     }
 
     /// The names of all columns, where the file declares them.
@@ -69,13 +72,18 @@ impl Entries {
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DatasetError> {
         let path = &self.path;
         let read = |error| DatasetError::read(path, error);
+        let mut is_listed = false;
         let entry = match &mut self.source {
             Source::Array(pieces) => match pieces.next().map_err(read)? {
-                Some(piece) => Some(json(piece)),
+                Some(piece) => {
+                    is_listed = true;
+                    Some(json(piece))
+                }
                 None if pieces.cutter().is_whole() => None,
                 None => {
                     let cut = Bad::new(Reason::Syntax, "the file ends before its list does: it was cut off");
-                    let entry = Entry { line: pieces.line(), fields: Err(cut) };
+                    let place = Place { line: pieces.line(), entry: None };
+                    let entry = Entry { place, fields: Err(cut) };
                     self.source = Source::Ended;
                     Some(entry)
                 }
@@ -85,7 +93,9 @@ impl Entries {
             Source::Parquet(rows) => rows.next()?,
             Source::Ended => None,
         };
-        Ok(entry)
+        self.read += 1;
+        let number = is_listed.then_some(self.read);
+        Ok(entry.map(|entry| Entry { place: Place { entry: number, ..entry.place }, ..entry }))
     }
 }
 
@@ -107,10 +117,12 @@ fn json(piece: Piece) -> Entry {
             line += (error.line() as u64).saturating_sub(1);
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or_default();
-            Err(Bad::new(Reason::Syntax, format!("no JSON: {text} (column {})", error.column())))
+            // The entry may begin anywhere in its line.
+            let of = if error.line() == 1 { " of the entry" } else { "" };
+            Err(Bad::new(Reason::Syntax, format!("no JSON: {text} (column {}{of})", error.column())))
         }
     });
-    Entry { line, fields }
+    Entry { place: Place { line, entry: None }, fields }
 }
 
 /// An entry of CSV. An empty field is an absent one.
@@ -123,7 +135,7 @@ fn record(piece: Piece, header: &[String]) -> Entry {
         let values = values.into_iter().map(|value| if value.is_empty() { Value::Null } else { Value::String(value) });
         Ok(header.iter().cloned().zip(values).collect())
     });
-    Entry { line: piece.line, fields }
+    Entry { place: Place { line: piece.line, entry: None }, fields }
 }
 
 /// The names of the columns of a CSV file.

@@ -31,7 +31,7 @@ pub enum DatasetError {
     Entry {
         /// The file.
         path: PathBuf,
-        /// The line, from 1, or `row N`.
+        /// The line, from 1, with the entry's number in a JSON array; or `row N`.
         place: String,
         /// Why.
         reason: Reason,

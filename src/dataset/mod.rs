@@ -31,7 +31,7 @@ pub use error::DatasetError;
 pub use filter::{Filter, Range};
 pub use options::{Format, MOST_ENTRY_BYTES, OnBad, Options};
 pub use read::Dataset;
-pub use record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Exchange, Record, Role, Turn, estimated_tokens};
+pub use record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Exchange, Place, Record, Role, Turn, estimated_tokens};
 pub use shape::columns::{Field, Mapping, TimeUnit};
 pub use skipped::{Reason, Skipped, Skips};
 pub use summary::{Figures, Summarizer, Summary};

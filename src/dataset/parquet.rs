@@ -71,7 +71,7 @@ impl Rows {
         let fields = row(batch, self.at, self.most);
         self.at += 1;
         self.row += 1;
-        Ok(Some(Entry { line: self.row, fields }))
+        Ok(Some(Entry { place: super::record::Place { line: self.row, entry: None }, fields }))
     }
 }
 

@@ -10,7 +10,7 @@ use super::detect::{self, Container};
 use super::entries::{Entries, Entry};
 use super::error::{Bad, DatasetError};
 use super::options::{Format, OnBad, Options};
-use super::record::Record;
+use super::record::{Place, Record};
 use super::shape::{self, Draft};
 use super::skipped::{Reason, Skipped};
 
@@ -91,14 +91,14 @@ impl Dataset {
         }
         let first = loop {
             let Some(entry) = self.entries.next()? else {
-                let first = self.skipped.0.values().min_by_key(|skips| skips.first);
+                let first = self.skipped.0.values().min_by_key(|skips| skips.place());
                 let problem = match first {
                     None => "there is no entry in the file".to_owned(),
                     Some(first) => {
                         format!(
                             "none of its {} entries can be read; {}: {}",
                             self.skipped.total(),
-                            first.first,
+                            first.place(),
                             first.example
                         )
                     }
@@ -106,8 +106,8 @@ impl Dataset {
                 return Err(DatasetError::file(&self.path, problem, "see that it is the file that you mean"));
             };
             match entry.fields {
-                Ok(fields) => break (entry.line, fields),
-                Err(bad) => self.refuse(entry.line, bad)?,
+                Ok(fields) => break (entry.place, fields),
+                Err(bad) => self.refuse(entry.place, bad)?,
             }
         };
         if self.options.format.is_none() {
@@ -119,7 +119,7 @@ impl Dataset {
             let problem = format!("the format {} declares no language", self.format);
             return Err(DatasetError::file(&self.path, problem, "leave out the filter on languages"));
         }
-        self.first = Some(Entry { line: first.0, fields: Ok(first.1) });
+        self.first = Some(Entry { place: first.0, fields: Ok(first.1) });
         Ok(())
     }
 
@@ -156,12 +156,12 @@ impl Dataset {
     }
 
     /// Counts a bad entry, or ends with it.
-    fn refuse(&mut self, line: u64, bad: Bad) -> Result<(), DatasetError> {
+    fn refuse(&mut self, place: Place, bad: Bad) -> Result<(), DatasetError> {
         if bad.reason.is_bad() && self.options.on_bad == OnBad::Fail {
-            let place = if self.container == Container::Parquet { format!("row {line}") } else { line.to_string() };
+            let place = if self.container == Container::Parquet { format!("row {place}") } else { place.to_string() };
             return Err(DatasetError::Entry { path: self.path.clone(), place, reason: bad.reason, text: bad.text });
         }
-        self.skipped.add(bad.reason, line, &bad.text);
+        self.skipped.add(bad.reason, place, &bad.text);
         Ok(())
     }
 
@@ -176,19 +176,19 @@ impl Dataset {
                 },
             };
             let draft = entry.fields.and_then(|fields| shape::read(self.format, &fields, &self.options.mapping));
-            match draft.and_then(|draft| self.record(entry.line, draft)) {
+            match draft.and_then(|draft| self.record(entry.place, draft)) {
                 Ok(record) => {
                     self.kept += 1;
                     return Ok(Some(record));
                 }
-                Err(bad) => self.refuse(entry.line, bad)?,
+                Err(bad) => self.refuse(entry.place, bad)?,
             }
         }
     }
 
     /// What a draft becomes among the records before it.
-    fn record(&mut self, line: u64, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
-        record.line = line;
+    fn record(&mut self, place: Place, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
+        record.place = place;
         if let Some(time) = time {
             record.offset = Some(self.offset(time)?);
         }

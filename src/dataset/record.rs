@@ -1,5 +1,7 @@
 //! What every reader makes of an entry.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
@@ -35,13 +37,31 @@ pub struct Exchange<'a> {
     pub answer: Option<&'a str>,
 }
 
+/// Where an entry stands in its file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line that it begins in, from 1; the row in a Parquet file.
+    pub line: u64,
+    /// Which entry of a JSON array it is, from 1: many arrays stand in one line. None where every entry has its own line.
+    pub entry: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.entry {
+            Some(entry) => write!(f, "{}, entry {entry}", self.line),
+            None => write!(f, "{}", self.line),
+        }
+    }
+}
+
 /// One request or conversation of a data set, or one request of a trace.
 ///
 /// A record has turns (text), or at least `input_tokens` (a length without text), or both.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Record {
-    /// Where it stands in its file: the line that it begins in, from 1; the row in a Parquet file.
-    pub line: u64,
+    /// Where it stands in its file.
+    pub place: Place,
     /// The file's own name of the record, where it has one.
     pub id: Option<String>,
     /// Messages: at most one system message, which is the first, then user and assistant by turns, the user first.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::record::Place;
+
 /// Why an entry is no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -71,8 +73,18 @@ pub struct Skips {
     pub count: u64,
     /// Where the first one stands: its line, or its row in a Parquet file.
     pub first: u64,
+    /// Which entry of a JSON array the first one is, from 1; absent where every entry has its own line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
     /// What is wrong with the first one.
     pub example: String,
+}
+
+impl Skips {
+    /// Where the first one stands.
+    pub fn place(&self) -> Place {
+        Place { line: self.first, entry: self.entry }
+    }
 }
 
 /// What was left out, by reason.
@@ -86,8 +98,9 @@ impl Skipped {
         self.0.values().map(|skips| skips.count).sum()
     }
 
-    pub(super) fn add(&mut self, reason: Reason, line: u64, text: &str) {
-        let fresh = || Skips { count: 0, first: line, example: text.to_owned() };
+    pub(super) fn add(&mut self, reason: Reason, place: Place, text: &str) {
+        let Place { line, entry } = place;
+        let fresh = || Skips { count: 0, first: line, entry, example: text.to_owned() };
         self.0.entry(reason).or_insert_with(fresh).count += 1;
     }
 }

@@ -45,7 +45,7 @@ struct Line<'a> {
 
 /// Writes a record as one line of JSON; what it lacks has no key.
 pub fn json_line(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
-    let Record { line: _, id, turns, input_tokens, output_tokens, offset, hash_ids, conversation, language } = record;
+    let Record { place: _, id, turns, input_tokens, output_tokens, offset, hash_ids, conversation, language } = record;
     let line = Line {
         id: id.as_deref(),
         messages: turns,

@@ -10,6 +10,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
+use crate::units::text::is_unseen;
+
 /// The part of a JSON object of the OpenAI API that is measured.
 #[derive(Debug, Default, Deserialize)]
 pub struct Body<'a> {
@@ -268,9 +270,9 @@ fn error_text(error: &serde_json::Value) -> String {
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// The beginning of a text from a server, short enough for a row and without control characters.
+/// The beginning of a text from a server, short enough for a row and without what a terminal obeys or hides.
 pub fn excerpt(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
     if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }
 }
 

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use http::Uri;
 use http::uri::Scheme;
 
+use crate::units::text::without_secret;
+
 /// A secret. Nothing prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -29,7 +31,7 @@ impl Secret {
         }
         // As it stands inside a JSON string: quotes and backslashes are escaped there.
         let json = serde_json::Value::from(self.0.as_str()).to_string();
-        text.replace(&json[1..json.len() - 1], "[secret]").replace(&self.0, "[secret]")
+        without_secret(&text.replace(&json[1..json.len() - 1], "[secret]"), &self.0, "[secret]")
     }
 }
 

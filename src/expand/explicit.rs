@@ -29,6 +29,7 @@ pub fn explicit(plan: &Plan) -> Plan {
     let default = LoadEngine::default();
     plan.engine.threads.get_or_insert(default.threads);
     plan.engine.timer.get_or_insert(default.timer);
+    plan.validity = plan.validity.explicit();
     plan.record.text.get_or_insert(Recording::default().text);
     let resources = resources(&plan);
     for (name, endpoint) in &mut plan.endpoints {

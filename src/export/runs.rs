@@ -63,6 +63,11 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
         text("verdict", "valid, suspect or invalid."),
         text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
         text("labels", "What describes a valid run, like saturated. Null: nothing."),
+        text("errors", "How the failed requests of the window ended, like 10 http_500, 2 reset. Null: none failed."),
+        text(
+            "first_error",
+            "What was said of the first of the most frequent errors. Null: none failed, or nothing was said.",
+        ),
     ];
     let metrics = metric::columns(Scope::Plan);
     others.extend(metrics.iter().map(if by_class { of_part } else { Column::of }));
@@ -101,6 +106,9 @@ pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'
         cells.push(run.verdict.state.name().into());
         cells.push(names(run.verdict.reasons.iter().map(|reason| reason.name)));
         cells.push(names(run.verdict.labels.iter().map(|label| label.name)));
+        let failures = &run.metrics.failures;
+        cells.push((!failures.0.is_empty()).then(|| failures.kinds()).into());
+        cells.push(failures.message().map(str::to_owned).into());
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
     };

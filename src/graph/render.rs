@@ -139,7 +139,7 @@ pub fn json(drawing: &Drawing) -> serde_json::Value {
 /// `text` on one line, with the characters that `special` knows written in its way.
 fn escape(text: &str, special: impl Fn(char) -> Option<String>) -> String {
     text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if crate::units::text::is_unseen(c) { ' ' } else { c })
         .map(|c| special(c).unwrap_or_else(|| c.to_string()))
         .collect()
 }

@@ -16,7 +16,7 @@ mod tests;
 mod text;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -62,6 +62,8 @@ pub struct Wishes<'a> {
     pub model: Option<String>,
     /// The server, where nothing else names one.
     pub url: Option<String>,
+    /// The folder that the plan will lie in: files that it names lie there or below.
+    pub folder: PathBuf,
     /// Gives the text of a file that is named in what is imported, of at most [`MOST_BYTES`].
     pub read: &'a dyn Fn(&str) -> Result<String, String>,
 }
@@ -100,7 +102,7 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     // Before anything is cut to the length of a line, which would leave a part of a secret that nobody knows again.
     draft.change_comments(|text| secrets.hide(text));
     let plan = secrets.hide_in_plan(&write::text(&draft, &from));
-    plan::parse(Path::new("the imported plan"), &plan, PlanFormat::Yaml)
+    plan::parse(&wishes.folder.join("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
     let listed = draft::merged(&draft.listed);
     let sentences = |missing: bool| {
@@ -245,7 +247,8 @@ impl Taken<'_> {
             }
             Program::Measure(tool, words) => {
                 self.tool.get_or_insert(tool.name());
-                let job = bench::job(file, tool, command, words, &self.around, secrets, &mut self.listed)?;
+                let around = Around { folder: self.wishes.folder.clone(), ..self.around.clone() };
+                let job = bench::job(file, tool, command, words, &around, secrets, &mut self.listed)?;
                 self.jobs.extend(job);
             }
             Program::Sweep(kind, words) => {
@@ -278,7 +281,8 @@ impl Taken<'_> {
         };
         let before = around(self.wishes);
         for one in each {
-            let one = Around { model: before.model.clone().or(one.model), url: before.url.clone().or(one.url), ..one };
+            let (model, url) = (before.model.clone().or(one.model), before.url.clone().or(one.url));
+            let one = Around { model, url, folder: self.wishes.folder.clone(), ..one };
             let job = bench::job(&self.wishes.name, tool, command, words, &one, secrets, &mut self.listed)?;
             self.jobs.extend(job);
         }

@@ -167,6 +167,10 @@ impl Secrets {
         }
         users.iter().flat_map(|user| user.split(':').chain([user.as_str()])).for_each(|part| self.add(part));
         if text.contains("://") || text.contains('?') {
+            for pair in text.split(['/', ';']).filter(|part| part.contains('=') && !part.contains(['?', '&', '#'])) {
+                let (name, value) = pair.split_once('=').unwrap_or_default();
+                self.add_named(name, value.split(char::is_whitespace).next().unwrap_or_default());
+            }
             for pair in text.split(['?', '&', '#']).skip(1) {
                 let (name, value) = pair.split_once('=').unwrap_or(("key", pair));
                 let value = value.split(char::is_whitespace).next().unwrap_or_default();

@@ -13,6 +13,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
         format: Format::Auto,
         model: None,
         url: None,
+        folder: PathBuf::new(),
         read: &read,
     })
 }

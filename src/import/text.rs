@@ -1,5 +1,7 @@
 //! How values, names and comments are written in the plan.
 
+use crate::units::text::is_unseen;
+
 /// The longest comment, in characters.
 const LONGEST: usize = 300;
 /// The longest name that is made of something, in characters.
@@ -21,15 +23,18 @@ pub(super) fn scalar(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            // Besides control characters those that end a line or may not stand in YAML.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
-                quoted.push_str(&format!("\\u{:04x}", c as u32));
-            }
+            c if breaks(c) && u32::from(c) > 0xffff => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c if breaks(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => quoted.push(c),
         }
     }
     quoted.push('"');
     quoted
+}
+
+/// Besides control characters those that end a line, are not seen, or may not stand in YAML.
+fn breaks(c: char) -> bool {
+    is_unseen(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 /// A text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
@@ -55,8 +60,6 @@ pub(super) fn name_of(text: &str, otherwise: &str) -> String {
 
 /// A text in one line of a comment.
 pub(super) fn one_line(text: &str) -> String {
-    let breaks =
-        |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
     let line: String = text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {

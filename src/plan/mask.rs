@@ -3,6 +3,7 @@
 
 use super::source::shifted;
 use super::tree::{Node, Span, Value};
+use crate::units::text::{is_unseen, without_secret};
 
 /// Words that make a key the name of a secret.
 const SECRET_WORDS: [&str; 9] =
@@ -39,6 +40,19 @@ fn is_reference(text: &str) -> bool {
 /// Whether a line says where a secret is.
 fn has_reference(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '}' | ',' | '=')).any(is_reference)
+}
+
+/// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
+pub fn carries_secret(url: &reqwest::Url) -> bool {
+    let is_secret_pair =
+        |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
+    let parts = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
+    let mut pairs = parts.iter().flat_map(|part| part.split(['/', '&', ';', '#', '?']));
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !url.username().is_empty()
+        || url.password().is_some()
+        || url.query_pairs().any(|(key, _)| is_secret_name(&key))
+        || pairs.any(|pair| is_secret_pair(pair) || pair.split(|c| !is_key(c)).any(looks_like_key))
 }
 
 impl Mask {
@@ -92,6 +106,16 @@ impl Mask {
                 self.texts.push(text.clone());
             }
             Value::Int(_) | Value::Float(_) if secret => self.spans.push(node.span.clone()),
+            // In the file the characters that are not seen are escapes, so that the words of the text are not its words.
+            Value::Text(text) if text.contains(is_unseen) => {
+                let mut found = Mask::default();
+                found.collect_words(text);
+                if !found.spans.is_empty() {
+                    found.collect_texts(text);
+                    self.spans.push(node.span.clone());
+                    self.texts.extend(found.texts);
+                }
+            }
             _ => {}
         }
     }
@@ -116,8 +140,26 @@ impl Mask {
         }
     }
 
-    /// What is a secret by its own look, wherever it stands: `user:password@` of a URL, keys of well-known services.
+    /// What is a secret by its own look, wherever it stands, also behind characters that are not seen: they would be taken
+    /// out before it is shown.
     fn collect_words(&mut self, text: &str) {
+        let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
+        if !text.contains(is_hidden) {
+            return self.collect_seen_words(text);
+        }
+        let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
+        for (at, c) in text.char_indices().filter(|(_, c)| !is_hidden(*c)) {
+            places.extend((at..at + c.len_utf8()).map(|byte| byte..at + c.len_utf8()));
+            seen.push(c);
+        }
+        let mut found = Mask::default();
+        found.collect_seen_words(&seen);
+        let place = |span: &Span| Some(places.get(span.start)?.start..places.get(span.end.checked_sub(1)?)?.end);
+        self.spans.extend(found.spans.iter().filter_map(place));
+    }
+
+    /// `user:password@` of a URL, keys of well-known services, `api_key=…` of a URL.
+    fn collect_seen_words(&mut self, text: &str) {
         for (at, _) in text.match_indices("://") {
             let rest = &text[at + 3..];
             let end =
@@ -139,9 +181,9 @@ impl Mask {
         self.collect_query(text);
     }
 
-    /// `?api_key=…` of a URL.
+    /// `api_key=…` of a URL: in its query, its fragment or its path.
     fn collect_query(&mut self, text: &str) {
-        for (at, _) in text.match_indices(['?', '&']) {
+        for (at, _) in text.match_indices(['?', '&', '#', ';', '/']) {
             let rest = &text[at + 1..];
             let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'')).unwrap_or(rest.len());
             if let Some((name, value)) = rest[..end].split_once('=')
@@ -164,7 +206,7 @@ impl Mask {
 
     /// A message without any hidden text.
     pub fn clean(&self, message: &str) -> String {
-        self.texts.iter().fold(message.to_owned(), |message, text| message.replace(text.as_str(), "***"))
+        self.texts.iter().fold(message.to_owned(), |message, text| without_secret(&message, text, "***"))
     }
 }
 

@@ -74,7 +74,7 @@ pub use error::{Code, Diagnostic, Place, PlanErrors};
 pub use extra::Json;
 pub use files::{Disk, Files};
 pub use load::Options;
-pub use mask::{is_secret_name, looks_like_key};
+pub use mask::{carries_secret, is_secret_name, looks_like_key};
 pub use mix::MixPart;
 pub use model::*;
 pub use report::{Finding, Related, Report, Severity};

@@ -23,7 +23,7 @@ pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
 pub use super::nonce::NonceMode;
-pub use super::objective::{Goodput, Limits, Percentile, Slo, Validity};
+pub use super::objective::{Defaults, Goodput, Limits, Percentile, Slo, Validity};
 pub use super::phases::{Between, PhasesPatch};
 pub use super::prefix::{Cache, Prefix, PrefixOrder};
 pub use super::price::Owned;

@@ -27,6 +27,46 @@ pub struct Validity {
     pub unsteady: Limits,
 }
 
+/// Thresholds where the plan says none, in percent: above the first a run is suspect, above the second invalid.
+pub type Defaults = (i64, Option<i64>);
+
+impl Validity {
+    /// Of `client_late`.
+    pub const CLIENT_LATE: Defaults = (1, Some(10));
+    /// Of `errors`.
+    pub const ERRORS: Defaults = (1, Some(10));
+    /// Of `output_length`.
+    pub const OUTPUT_LENGTH: Defaults = (1, None);
+    /// Of `warm_cache`.
+    pub const WARM_CACHE: Defaults = (2, Some(10));
+    /// Of `prompt_length`.
+    pub const PROMPT_LENGTH: Defaults = (5, None);
+    /// Of `unsteady`.
+    pub const UNSTEADY: Defaults = (5, None);
+
+    /// The thresholds that hold, those that the plan leaves open too.
+    pub fn explicit(&self) -> Validity {
+        Validity {
+            client_late: self.client_late.or(Validity::CLIENT_LATE),
+            errors: self.errors.or(Validity::ERRORS),
+            output_length: self.output_length.or(Validity::OUTPUT_LENGTH),
+            warm_cache: self.warm_cache.or(Validity::WARM_CACHE),
+            prompt_length: self.prompt_length.or(Validity::PROMPT_LENGTH),
+            unsteady: self.unsteady.or(Validity::UNSTEADY),
+        }
+    }
+}
+
+impl Limits {
+    /// These, with `defaults` where they say nothing.
+    pub fn or(self, (suspect, invalid): Defaults) -> Limits {
+        Limits {
+            suspect: self.suspect.or(Some(Share::percent(suspect))),
+            invalid: self.invalid.or(invalid.map(Share::percent)),
+        }
+    }
+}
+
 /// The two thresholds of one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -4,6 +4,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::{Estimate, Value};
+pub use crate::units::text::plain;
 
 /// Columns of a terminal that every table fits.
 pub const WIDTH: u16 = 100;
@@ -39,9 +40,13 @@ pub fn estimate(estimate: Estimate) -> String {
     }
 }
 
-/// Names come from a plan and could carry what moves a terminal's cursor.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// The first `most` characters of a text of others, in one line and fit for a terminal.
+pub fn cut(text: &str, most: usize) -> String {
+    let text = plain(text.trim());
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
 }
 
 /// Columns of a terminal that a text takes: a wide character takes two.

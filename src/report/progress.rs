@@ -13,6 +13,7 @@ use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 use crate::units::Nanos;
+use crate::units::text::page;
 
 use super::format::{WIDTH, plain};
 
@@ -84,7 +85,7 @@ impl Screen {
     /// Prints one line above the bars, even when told to be quiet.
     pub fn error(&self, text: &str) {
         // A closed stderr must not end a sweep.
-        let print = || drop(writeln!(std::io::stderr(), "{text}"));
+        let print = || drop(writeln!(std::io::stderr(), "{}", page(text)));
         match &self.bars {
             Some(bars) => bars.multi.suspend(print),
             None => print(),
@@ -101,6 +102,9 @@ impl Screen {
             Event::Endpoint { result: Ok(_), .. } => {}
             Event::Endpoint { endpoint, result: Err(reason) } => {
                 self.error(&format!("{endpoint}: {}", plain(reason)));
+            }
+            Event::Waiting { endpoint, url } => {
+                self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
             }
             Event::Started { run, progress } => self.started(run, progress),
             Event::Committed { run } => {
@@ -245,7 +249,7 @@ impl Live {
             format!("{} {passed} of {bound}{}", progress.phase().name(), Nanos(length))
         });
         let parts = [
-            self.run.name.clone(),
+            plain(&self.run.name),
             phase,
             format!("{} in flight", progress.in_flight.get()),
             format!("{} errors", progress.failed.get()),

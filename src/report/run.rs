@@ -3,14 +3,17 @@
 use comfy_table::{Cell, CellAlignment, Table};
 
 use crate::analysis::metric::{Get, METRICS, Metric, Unit};
-use crate::analysis::{Estimate, Interval, PlanMetrics, Pulse, Summary, Verdict, quantile};
+use crate::analysis::{Estimate, Failure, Failures, Interval, PlanMetrics, Pulse, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::Facts;
 
-use super::format::{self, digits, estimate, plain, value};
+use super::format::{self, cut, digits, estimate, plain, value};
 use super::generator;
 use super::spark;
 use super::table::{Line, coloured, load};
+
+/// Most characters of what was said of a failed request.
+const LONGEST_SAID: usize = 300;
 
 /// How much of a run is shown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +53,16 @@ fn head(line: &Line) -> String {
         counts.completed,
         counts.failed,
         counts.cut
-    )
+    ) + &failures(&line.metrics.failures)
+}
+
+/// How the failed requests ended, and what was said of the first of each kind.
+fn failures(failures: &Failures) -> String {
+    let line = |Failure { outcome, count, message }: &Failure| {
+        let said = message.as_deref().map_or_else(|| "no reason recorded".to_owned(), |text| cut(text, LONGEST_SAID));
+        wrapped(&format!("  {count} {outcome}: {said}"))
+    };
+    failures.0.iter().map(line).collect()
 }
 
 fn verdict(verdict: &Verdict, colour: bool) -> String {
@@ -241,6 +253,7 @@ mod tests {
         mock · m · B1 · batch 8 · repeat 0
         run abababababababababababababababababababababababababababababababab attempt 1
         1200 requests in the window: 1180 completed, 20 failed, 0 of them cut
+          20 reset: no reason recorded
 
         verdict: suspect
           errors (suspect): 1.7% of requests failed (20 reset)

@@ -9,7 +9,7 @@ use crate::analysis::{RunMetrics, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::RunLabels;
 
-use super::format::{digits, estimate, plain};
+use super::format::{cut, digits, estimate, fill, plain};
 use super::rows::{self, Head, Row, right};
 
 /// One run of the table.
@@ -29,6 +29,8 @@ pub struct Line<'a> {
 pub(super) struct Shape {
     models: bool,
     repeats: bool,
+    /// Some requests failed.
+    errors: bool,
     /// TPOT, or E2E where some of the runs have none.
     pub tpot: bool,
 }
@@ -41,7 +43,8 @@ impl Shape {
         Shape {
             models: differ(|a, b| a.model != b.model),
             repeats: differ(|a, b| a.repeat != b.repeat),
-            tpot: lines.iter().filter(|line| line.class.is_none()).all(|line| line.metrics.tpot.n > 0),
+            errors: lines.iter().any(|line| line.metrics.counts.failed > 0),
+            tpot: lines.iter().filter(|line| line.class.is_none()).all(has_tpot),
         }
     }
 
@@ -64,6 +67,11 @@ impl Shape {
     }
 }
 
+/// Whether TPOT says how fast a run was; one of which nothing completed says nothing about which figure to show.
+fn has_tpot(line: &Line) -> bool {
+    line.metrics.tpot.n > 0 || line.metrics.counts.completed == 0
+}
+
 /// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
 pub fn results(lines: &[Line], colour: bool) -> String {
     let shape = Shape::of(lines);
@@ -83,7 +91,43 @@ pub fn results(lines: &[Line], colour: bool) -> String {
     if lines.iter().any(few_samples) {
         text.push_str(FEW_SAMPLES);
     }
+    text.push_str(&said_of_errors(lines));
     text
+}
+
+/// How many requests failed, and below it how most of them did.
+fn errors(metrics: &RunMetrics) -> String {
+    match metrics.failures.0.as_slice() {
+        [] => "0".to_owned(),
+        [failure] => format!("{}\n{}", failure.count, failure.outcome),
+        [first, ..] => format!("{}\n{}, …", metrics.counts.failed, first.outcome),
+    }
+}
+
+/// Most errors that are quoted below a table.
+const MOST_SAID: usize = 5;
+/// Most characters of one.
+const LONGEST_SAID: usize = 200;
+
+/// What was said of the errors, each way to end and each sentence once: `http_500: out of memory`.
+fn said_of_errors(lines: &[Line]) -> String {
+    let mut said = indexmap::IndexSet::new();
+    for failure in lines.iter().flat_map(|line| &line.metrics.failures.0) {
+        let message =
+            failure.message.as_deref().map_or("no reason recorded".to_owned(), |text| cut(text, LONGEST_SAID));
+        said.insert(format!("{}: {message}", failure.outcome));
+    }
+    let mut text = String::new();
+    for sentence in said.iter().take(MOST_SAID) {
+        text.push_str(&fill("", 2, sentence));
+    }
+    match said.len() {
+        0 => text,
+        count if count > MOST_SAID => {
+            format!("\nerrors\n{text}and {} more; `show RUN` has those of a run\n", count - MOST_SAID)
+        }
+        _ => format!("\nerrors\n{text}"),
+    }
 }
 
 /// What the mark says.
@@ -94,6 +138,7 @@ fn header(shape: &Shape) -> Vec<Cell> {
         Some(Cell::new("load")),
         Some(right("rep")).filter(|_| shape.repeats),
         Some(right("requests")),
+        Some(right("errors")).filter(|_| shape.errors),
         Some(right("TTFT p50\nms")),
         Some(right("TTFT tail\nms")),
         Some(right(shape.pace())),
@@ -116,6 +161,7 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
         Some(Cell::new(stacked(load(labels), second.map(|_| "from schedule".into())))),
         Some(right(labels.repeat.to_string())).filter(|_| shape.repeats),
         Some(right(metrics.counts.requests.to_string())),
+        Some(right(errors(metrics))).filter(|_| shape.errors),
         Some(right(stacked(median(&metrics.ttft), second.map(median)))),
         Some(right(stacked(tail(&metrics.ttft), second.map(tail)))),
         Some(right(median(pace))),
@@ -249,17 +295,21 @@ mod tests {
     #[test]
     fn a_table_for_people() {
         insta::assert_snapshot!(table(&some(), false), @r#"
-        endpoint scenario load          requests  TTFT p50  TTFT tail  TPOT p50 output verdict
-                                                        ms         ms        ms  tok/s
-        mock     A1       batch 8           1200      20.1   p99 21.0      4.00   1599 valid
-        mock     B1       20 qps             217      20.1   p95 20.9      4.00    349 valid
-        mock     B1       200 qps ≤ 8       1988      20.0   p99 20.0      4.00   1600 valid, saturated
-                          from schedule               7520  p99 12495
-        mock     C        batch 1              3       n/a        n/a       n/a    200 valid
-                                                 (n=3 < 6) (n=3 < 13) (n=3 < 6)
-        mock     D        batch 8           1200      20.2 p99 > 21.0      4.01   1421 invalid: errors
+        endpoint scenario load          requests   errors  TTFT p50  TTFT tail  TPOT p50 output verdict
+                                                                 ms         ms        ms  tok/s
+        mock     A1       batch 8           1200        0      20.1   p99 21.0      4.00   1599 valid
+        mock     B1       20 qps             217        0      20.1   p95 20.9      4.00    349 valid
+        mock     B1       200 qps ≤ 8       1988        0      20.0   p99 20.0      4.00   1600 valid,
+                          from schedule                        7520  p99 12495                  saturated
+        mock     C        batch 1              3        0       n/a        n/a       n/a    200 valid
+                                                          (n=3 < 6) (n=3 < 13) (n=3 < 6)
+        mock     D        batch 8           1200      134      20.2 p99 > 21.0      4.01   1421 invalid:
+                                                 http_500                                       errors
 
         from schedule: counted from the moment a request was due, as its user would
+
+        errors
+        http_500: no reason recorded
         "#);
     }
 
@@ -273,22 +323,26 @@ mod tests {
         let text = table(&made, false);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         insta::assert_snapshot!(text, @r#"
-          load          rep requests  TTFT p50  TTFT tail  TPOT p50 output verdict
-                                            ms         ms        ms  tok/s
+          load          rep requests   errors  TTFT p50  TTFT tail  TPOT p50 output verdict
+                                                     ms         ms        ms  tok/s
         mock · m · A1
-          batch 8         0     1200      20.1   p99 21.0      4.00   1599 valid
+          batch 8         0     1200        0      20.1   p99 21.0      4.00   1599 valid
         mock · llama-3.1-70b-instruct · B1 · output_tokens=128
-          20 qps          1      217      20.1   p95 20.9      4.00    349 valid
+          20 qps          1      217        0      20.1   p95 20.9      4.00    349 valid
         vllm-on-node-a · m · B1
-          200 qps ≤ 8     0     1988      20.0   p99 20.0      4.00   1600 valid, saturated
-          from schedule                   7520  p99 12495
+          200 qps ≤ 8     0     1988        0      20.0   p99 20.0      4.00   1600 valid, saturated
+          from schedule                            7520  p99 12495
         mock · m · C
-          batch 1         0        3       n/a        n/a       n/a    200 valid
-                                     (n=3 < 6) (n=3 < 13) (n=3 < 6)
+          batch 1         0        3        0       n/a        n/a       n/a    200 valid
+                                              (n=3 < 6) (n=3 < 13) (n=3 < 6)
         mock · m · D
-          batch 8         0     1200      20.2 p99 > 21.0      4.01   1421 invalid: errors
+          batch 8         0     1200      134      20.2 p99 > 21.0      4.01   1421 invalid: errors
+                                     http_500
 
         from schedule: counted from the moment a request was due, as its user would
+
+        errors
+        http_500: no reason recorded
         "#);
     }
 

@@ -37,7 +37,7 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
         return Err(refusal(question, response).await);
     }
     let header = response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let list = if response.status().is_success() { body(response).await } else { Value::Null };
+    let list = if response.status().is_success() { body(response, question).await? } else { Value::Null };
     let first = &list["data"][0];
     let longest = first["max_model_len"].as_u64().or_else(|| first["meta"]["n_ctx_train"].as_u64());
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
@@ -51,7 +51,7 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
         if !response.status().is_success() {
             continue;
         }
-        if let Some(found) = body(response).await[*key].as_str() {
+        if let Some(found) = body(response, question).await.unwrap_or_default()[*key].as_str() {
             version = Some(question.presentable(found));
             if !known {
                 engine = Some((*of, format!("it answers at {page}")));

@@ -13,6 +13,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan::MockFigures;
 
+/// Variables that a program may need to start, or to say what is wrong with it; none of them holds a secret.
+const KEPT: [&str; 6] = [
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "RUST_BACKTRACE",
+    "LLVM_PROFILE_FILE",
+];
+
 /// A running embedded mock. Ends with this value.
 #[derive(Debug)]
 pub struct Embedded {
@@ -48,6 +58,9 @@ impl Embedded {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
         let program = std::env::current_exe().map_err(wrong)?;
         let mut child = Command::new(program)
+            // It needs nothing of the environment, in which keys are.
+            .env_clear()
+            .envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .args(arguments(figures))
             .args(log.iter().flat_map(|log| ["--log".as_ref(), log.as_os_str()]))
             .stdin(Stdio::piped())

@@ -8,9 +8,14 @@ use serde_json::{Value, json};
 
 use crate::plan::Api;
 use crate::units::Nanos;
+use crate::units::text::{is_unseen, without_secret};
 
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
+/// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
+const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
+/// How many of a server's models an error names.
+const FEW_MODELS: usize = 20;
 /// The most of a server's words that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
 /// The most model names that are taken from a server's list.
@@ -36,14 +41,14 @@ pub struct Question {
 }
 
 impl Question {
-    /// The beginning of a server's words, fit for a terminal: without control characters, and without the key, which
-    /// servers like to repeat. The key first: a cut could leave a part of it.
+    /// The beginning of a server's words, fit for a terminal: without what a terminal obeys or hides, and without the key,
+    /// which servers like to repeat. The key first: a cut could leave a part of it.
     pub(super) fn presentable(&self, text: &str) -> String {
-        let text = match self.api_key.as_deref().filter(|key| !key.is_empty()) {
-            Some(key) => text.replace(key, "[secret]"),
+        let text = match &self.api_key {
+            Some(key) => without_secret(text, key, "[secret]"),
             None => text.to_owned(),
         };
-        text.chars().filter(|c| !c.is_control()).take(LONGEST_WORDS).collect()
+        text.chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
     }
 }
 
@@ -62,6 +67,17 @@ pub struct Found {
     pub output_tokens: Option<u64>,
 }
 
+impl Found {
+    /// The models it lists, at most so many by name.
+    pub fn listed(&self, most: usize) -> String {
+        let names = self.models.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match self.models.len().saturating_sub(most) {
+            0 => names,
+            more => format!("{names} and {more} more"),
+        }
+    }
+}
+
 /// Why a server cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
@@ -72,6 +88,19 @@ pub enum ProbeError {
         url: String,
         /// Why.
         reason: String,
+    },
+    /// It took the question and did not answer it in time.
+    #[error(
+        "{url} did not answer {what} within {within}; wait until it has loaded its model and answers, and run the same command \
+         again; if it never does, is this the address of an OpenAI-compatible API?"
+    )]
+    Silent {
+        /// The address.
+        url: String,
+        /// What it was asked, by method and path.
+        what: String,
+        /// How long it was waited for.
+        within: Nanos,
     },
     /// It wants a key, or another one.
     #[error("{url} refuses the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
@@ -111,8 +140,13 @@ pub enum ProbeError {
     },
 }
 
-/// Asks a server. Blocks; bounded by the question's times.
+/// Asks a server. Blocks; each of its two questions for the question's times, and for ten seconds at most.
 pub fn probe(question: &Question) -> Result<Found, ProbeError> {
+    let question = &Question {
+        connect: question.connect.min(LONGEST_WAIT),
+        within: question.within.min(LONGEST_WAIT),
+        ..question.clone()
+    };
     let unreachable = |reason: String| unreachable(question, reason);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -155,11 +189,19 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
         Some(key) => request.bearer_auth(key),
         None => request,
     };
-    request
-        .header("x-request-id", "sweepline-probe")
-        .send()
-        .await
-        .map_err(|error| ProbeError::Unreachable { url: question.url.clone(), reason: words(&error) })
+    request.header("x-request-id", "sweepline-probe").send().await.map_err(|error| no_answer(&error, question))
+}
+
+/// Why a question has no answer. That there was no connection in time says reqwest itself.
+fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
+    let url = question.url.clone();
+    if !error.is_timeout() || error.is_connect() {
+        return ProbeError::Unreachable { url, reason: words(error) };
+    }
+    let path = error.url().map_or("", reqwest::Url::path);
+    let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
+    let what = path.strip_prefix(base.trim_end_matches('/')).unwrap_or(path).to_owned();
+    ProbeError::Silent { url, what, within: question.within }
 }
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
@@ -171,7 +213,7 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
         return Err(refusal(question, response).await);
     }
     // A server without a list of models can still be measured.
-    let list = if status.is_success() { body(response).await } else { Value::Null };
+    let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
     Ok(Found { server, models, ..Found::default() })
@@ -191,12 +233,12 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
-            let (url, model, listed) = (question.url.clone(), question.model.clone(), found.models.join(", "));
+            let (url, model, listed) = (question.url.clone(), question.model.clone(), found.listed(FEW_MODELS));
             return Err(ProbeError::Model { url, model, listed });
         }
         return Err(refusal(question, response).await);
     }
-    let answer = body(response).await;
+    let answer = body(response, question).await?;
     if !answer["choices"].is_array() {
         return Err(ProbeError::NoCompletion { url: question.url.clone() });
     }
@@ -208,7 +250,8 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let status = response.status();
-    let answer = body(response).await;
+    // That it refuses is known, whatever it was about to say.
+    let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
     let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
@@ -219,16 +262,22 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// The JSON of an answer of at most 4 MiB; null for anything else.
-pub(super) async fn body(mut response: Response) -> Value {
+/// The JSON of an answer of at most 4 MiB; null for anything else. One that breaks off is taken as far as it came, one
+/// that does not go on is an error.
+pub(super) async fn body(mut response: Response, question: &Question) -> Result<Value, ProbeError> {
     let mut data = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
-        data.extend_from_slice(&chunk);
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => data.extend_from_slice(&chunk),
+            Err(error) if error.is_timeout() => return Err(no_answer(&error, question)),
+            Ok(None) | Err(_) => break,
+        }
         if data.len() > 4 << 20 {
-            return Value::Null;
+            return Ok(Value::Null);
         }
     }
-    serde_json::from_slice(&data).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&data).into_owned()))
+    let text = || Value::String(String::from_utf8_lossy(&data).into_owned());
+    Ok(serde_json::from_slice(&data).unwrap_or_else(|_| text()))
 }
 
 /// An error with its causes; reqwest's own text names only the outermost.

@@ -147,7 +147,7 @@ impl Asker {
         let request = self.client.post(url).header("content-type", "application/json").body(asked.to_string());
         let response = send(request, &self.question).await?;
         if response.status().is_success() {
-            Ok(body(response).await)
+            body(response, &self.question).await
         } else {
             Err(refusal(&self.question, response).await)
         }

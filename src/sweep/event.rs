@@ -1,5 +1,6 @@
 //! What a sweep says while it runs. It tells whoever listens and waits for nobody.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::Progress;
@@ -14,7 +15,7 @@ pub struct RunView {
     pub id: RunId,
     /// Its sweep.
     pub sweep: String,
-    /// What people call it, by [`name`].
+    /// What people call it.
     pub name: String,
     /// Its phases.
     pub phases: Phases,
@@ -26,14 +27,43 @@ pub struct RunView {
     pub cooldown_ns: u64,
 }
 
+/// What the names of a plan's runs need to tell them apart.
+#[derive(Debug, Clone, Default)]
+pub struct Naming {
+    /// The plan has several models.
+    models: bool,
+    /// Sweeps of several repeats.
+    repeated: HashSet<Arc<str>>,
+}
+
+impl Naming {
+    /// For the runs of a plan.
+    pub fn of(runs: &[PlannedRun]) -> Naming {
+        let model = |run: &PlannedRun| run.spec.labels.model.to_string();
+        let first = runs.first().map(model);
+        Naming {
+            models: runs.iter().any(|run| Some(model(run)) != first),
+            repeated: runs.iter().filter(|run| run.repeat > 0).map(|run| Arc::clone(&run.sweep)).collect(),
+        }
+    }
+}
+
 impl RunView {
-    /// The view of run `number`.
+    /// The view of run `number`, which is named among no others.
     pub fn new(number: usize, run: &PlannedRun) -> RunView {
+        RunView::among(number, run, &Naming::default())
+    }
+
+    /// The view of run `number` among those of its plan: its name has the model where there are several, and the repeat,
+    /// from 0, where its sweep has several.
+    pub fn among(number: usize, run: &PlannedRun, naming: &Naming) -> RunView {
+        let model = naming.models.then(|| run.spec.labels.model.to_string());
+        let is_repeated = naming.repeated.contains(&run.sweep);
         RunView {
             number,
             id: run.id,
             sweep: run.sweep.to_string(),
-            name: planned_name(run),
+            name: named(&run.spec, model, in_declared_order(run), is_repeated),
             phases: run.spec.phases,
             load: run.spec.load.clone(),
             requests_per_arrival: run.spec.scenario.requests_per_arrival(),
@@ -90,21 +120,32 @@ pub fn load_name(load: &Load) -> String {
 /// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0). Further
 /// axes stand in the order of their names, for of a result no plan is known.
 pub fn name(spec: &RunSpec) -> String {
-    named(spec, spec.labels.axes.iter())
+    named(spec, None, spec.labels.axes.iter(), spec.repeat > 0)
 }
 
 /// As [`name`], with the further axes in the order in which the plan declares them, and after them what no axis says.
 pub fn planned_name(run: &PlannedRun) -> String {
-    let labels = &run.spec.labels.axes;
-    let of_axis = |axis| labels.iter().find(|(label, _)| *label == axis);
-    let of_sweep = labels.iter().filter(|(label, _)| run.cell.get(label).is_none());
-    named(&run.spec, run.cell.iter().filter_map(|(axis, _)| of_axis(axis)).chain(of_sweep))
+    named(&run.spec, None, in_declared_order(run), run.spec.repeat > 0)
 }
 
-fn named<'a>(spec: &RunSpec, axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let mut parts = vec![spec.endpoint.name.clone(), spec.labels.scenario.to_string(), load_name(&spec.load)];
+fn in_declared_order(run: &PlannedRun) -> impl Iterator<Item = (&str, &str)> {
+    let labels = &run.spec.labels.axes;
+    let of_axis = move |axis| labels.iter().find(|(label, _)| *label == axis);
+    let of_sweep = labels.iter().filter(|(label, _)| run.cell.get(label).is_none());
+    run.cell.iter().filter_map(move |(axis, _)| of_axis(axis)).chain(of_sweep)
+}
+
+fn named<'a>(
+    spec: &RunSpec,
+    model: Option<String>,
+    axes: impl Iterator<Item = (&'a str, &'a str)>,
+    with_repeat: bool,
+) -> String {
+    let mut parts = vec![spec.endpoint.name.clone()];
+    parts.extend(model);
+    parts.extend([spec.labels.scenario.to_string(), load_name(&spec.load)]);
     parts.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
-    if spec.repeat > 0 {
+    if with_repeat {
         parts.push(format!("repeat {}", spec.repeat));
     }
     parts.join(" · ")
@@ -126,6 +167,13 @@ pub enum Event {
         endpoint: String,
         /// What became of it: how it answers, or why its runs are left out.
         result: Result<String, String>,
+    },
+    /// A server takes its time to answer the probe.
+    Waiting {
+        /// Its name.
+        endpoint: String,
+        /// Its address.
+        url: String,
     },
     /// A run begins.
     Started {

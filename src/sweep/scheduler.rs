@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use petgraph::graph::NodeIndex;
 use tokio::sync::watch;
@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::server::{Embedded, Found};
 use crate::store::{StoreError, Writer};
 
-use super::event::{Event, Observer, RunView};
+use super::event::{Event, Naming, Observer, RunView};
 use super::live::Live;
 use super::perform::{self, Order, RunError};
 use super::tokenizers::Tokenizers;
@@ -72,6 +72,16 @@ pub enum SweepError {
     Thread(#[from] std::io::Error),
 }
 
+/// A probe that is not answered for so long is told.
+const SLOW_PROBE: Duration = Duration::from_secs(2);
+
+/// A server that is being asked.
+struct Asked {
+    since: Instant,
+    endpoint: String,
+    url: String,
+}
+
 /// What a node answers.
 enum Answer {
     Served(Result<Embedded, String>),
@@ -103,6 +113,8 @@ struct Scheduler<'a, 'o> {
     stop: watch::Receiver<bool>,
     halt: watch::Sender<bool>,
     answers: Sender<(NodeIndex, Answer)>,
+    /// Servers whose probe is under way, until it is told that they take their time.
+    asked: HashMap<NodeIndex, Asked>,
     servers: HashMap<String, Live>,
     /// Runs left on each endpoint; with the last one its embedded server goes.
     runs_left: HashMap<String, usize>,
@@ -138,7 +150,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             *runs_left.entry(endpoint.clone()).or_default() += 1;
             *waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
         }
-        let views = runs.iter().enumerate().map(|(at, run)| (*run, RunView::new(at + 1, planned(run)))).collect();
+        let naming = Naming::of(&sweep.expansion.runs);
+        let view = |(at, run): (usize, &usize)| (*run, RunView::among(at + 1, planned(run), &naming));
+        let views = runs.iter().enumerate().map(view).collect();
         let (halt, _) = watch::channel(false);
         Scheduler {
             sweep,
@@ -149,6 +163,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             halt,
             answers,
             servers: HashMap::new(),
+            asked: HashMap::new(),
             runs_left,
             waiting,
             views,
@@ -178,6 +193,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             if self.walk.under_way() == 0 || (self.halted() && self.runs_under_way == 0) {
                 break;
             }
+            self.tell_slow_probes();
             // Bounded, so that a wish to stop is seen soon.
             if let Ok((node, answer)) = receiver.recv_timeout(Duration::from_millis(50)) {
                 self.take(node, answer);
@@ -232,7 +248,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let folder = self.sweep.folder.to_owned();
         let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
         let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
+        if let (None, Some(url)) = (&served, &endpoint.url) {
+            self.asked.insert(node, Asked { since: Instant::now(), endpoint: name.to_owned(), url: url.clone() });
+        }
         self.spawn(node, move || Answer::Probed(perform::ask(&endpoint, served, &spec, &folder)))
+    }
+
+    /// Says once of each server that takes its time what is being waited for.
+    fn tell_slow_probes(&mut self) {
+        let slow = |_: &NodeIndex, asked: &mut Asked| asked.since.elapsed() > SLOW_PROBE;
+        for (_, Asked { endpoint, url, .. }) in self.asked.extract_if(slow) {
+            self.observer.event(Event::Waiting { endpoint, url });
+        }
     }
 
     /// The spec of the first run to do on an endpoint: what its probe asks for.
@@ -259,6 +286,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn take(&mut self, node: NodeIndex, answer: Answer) {
+        self.asked.remove(&node);
         match (self.graph.node(node).clone(), answer) {
             (Node::Serve { endpoint }, Answer::Served(Ok(embedded))) => {
                 self.servers.insert(endpoint, Live { embedded: Some(embedded), ..Live::default() });
@@ -364,8 +392,11 @@ fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
     *count
 }
 
+/// How many of the models that a server lists are named.
+const FEW_MODELS: usize = 20;
+
 fn describe(target: &Target, found: &Found) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
-    let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.models.join(", ") };
+    let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
     format!("{} answers{server}, models: {models}", target.authority)
 }

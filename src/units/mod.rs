@@ -7,6 +7,7 @@ mod nonce_seed;
 mod share;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -60,7 +60,7 @@ fn said(record: &Record) -> Vec<(Role, &str)> {
 fn sharegpt_is_read() {
     let (format, records) = good("sharegpt.json");
     assert_eq!(format, Format::ShareGpt);
-    let ids: Vec<_> = records.iter().map(|record| (record.id.as_deref().unwrap(), record.line)).collect();
+    let ids: Vec<_> = records.iter().map(|record| (record.id.as_deref().unwrap(), record.place.line)).collect();
     assert_eq!(ids, [("QWJhYvA_0", 2), ("QWJhYvA_1", 11), ("i6IyJda_0", 19)], "the empty one is nothing to send");
     assert_eq!(records[0].requests(), 2);
     assert_eq!(said(&records[0])[1], (Role::Assistant, "That is A Coruña, with the Tower of Hercules."));
@@ -78,7 +78,7 @@ fn sharegpt_is_read_as_lines_and_with_a_mark() {
                 {\"id\":2,\"conversations\":[{\"from\":\"human\",\"value\":\"Zwei?\"}]}";
     let (format, records) = read(&written(&folder, "lines", text.as_bytes()), &Options::default());
     assert_eq!(format, Format::ShareGpt);
-    assert_eq!(records.iter().map(|record| record.line).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(records.iter().map(|record| record.place.line).collect::<Vec<_>>(), [2, 4]);
     let array = "\u{feff}[{\"conversations\":[{\"from\":\"user\",\"value\":\"a ] and \\\" and }\"}]}]";
     let (_, records) = read(&written(&folder, "array", array.as_bytes()), &Options::default());
     assert_eq!(said(&records[0]), [(Role::User, "a ] and \" and }")]);
@@ -171,7 +171,7 @@ fn columns_mean_what_is_said() {
     let (_, records) = read(&fixture("questions.csv"), &mapped(columns.clone()));
     assert_eq!(said(&records[0])[0].1, "Say \"hello\", please.");
     assert_eq!(said(&records[0])[1].1, "Hello,\nthere.");
-    assert_eq!(records.iter().map(|record| record.line).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(records.iter().map(|record| record.place.line).collect::<Vec<_>>(), [2, 4]);
     let bad = [(Field::Prompt, "qestion".to_owned())].into();
     assert_eq!(
         refusal(&fixture("questions.csv"), &mapped(bad)),
@@ -190,13 +190,13 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
     let expected = [
         (
             "sharegpt_broken.json",
-            "sharegpt_broken.json:3: the role `robot` of message 1 is unknown (known: human or user, gpt or assistant, system)",
+            "sharegpt_broken.json:3, entry 2: the role `robot` of message 1 is unknown (known: human or user, gpt or assistant, system)",
             2,
             vec![(Syntax, (1, 11)), (WrongValue, (4, 3)), (Missing, (2, 6)), (Duplicate, (1, 8))],
         ),
         (
             "longbench_broken.json",
-            "longbench_broken.json:3: there is no `choice_D`",
+            "longbench_broken.json:3, entry 2: there is no `choice_D`",
             1,
             vec![(WrongValue, (1, 5)), (Missing, (2, 3))],
         ),
@@ -296,8 +296,10 @@ fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
     let csv = giant(&folder, "csv", ["\"", "many, words\n", "\"\n"], ["prompt\nfirst\n", "last\n"]);
     for (path, line) in [(lines, 2), (array, 2), (csv, 3)] {
         let refused = refusal(&path, &Options::default());
+        // The array's entries are counted.
+        let place = if path.ends_with("array") { format!("{line}, entry 2") } else { line.to_string() };
         assert!(
-            refused.contains(&format!(":{line}: the entry is longer than 10000000 bytes (--max-entry)")),
+            refused.contains(&format!(":{place}: the entry is longer than 10000000 bytes (--max-entry)")),
             "{refused}"
         );
         assert_eq!(left_out(&path), (2, BTreeMap::from([(Reason::TooLong, (1, line))])));
@@ -320,7 +322,8 @@ fn text_that_is_no_utf8_is_refused_or_left_out() {
     for (name, bytes, line) in cases {
         let path = written(&folder, name, bytes);
         let refused = refusal(&path, &Options::default());
-        assert!(refused.starts_with(&format!("{name}:{line}: byte ")) && refused.contains("is no UTF-8"), "{refused}");
+        let place = if name == "array" { format!("{line}, entry 2") } else { line.to_string() };
+        assert!(refused.starts_with(&format!("{name}:{place}: byte ")) && refused.contains("is no UTF-8"), "{refused}");
         assert_eq!(left_out(&path), (2, BTreeMap::from([(Reason::NotUtf8, (1, line))])));
     }
 }
@@ -346,7 +349,7 @@ fn filters_count_what_they_leave_out() {
     let trees = |filter| {
         let options = Options { filter, ..Options::default() };
         let mut dataset = Dataset::open(&fixture("oasst.trees.jsonl"), &options).unwrap();
-        let kept: Vec<u64> = dataset.by_ref().map(|record| record.unwrap().line).collect();
+        let kept: Vec<u64> = dataset.by_ref().map(|record| record.unwrap().place.line).collect();
         (kept, dataset.skipped().0.iter().map(|(reason, skips)| (*reason, skips.count)).collect::<Vec<_>>())
     };
     let turns = Filter { turns: Some("2..".parse().unwrap()), ..Filter::default() };

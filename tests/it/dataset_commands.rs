@@ -44,7 +44,7 @@ fn a_file_is_looked_into() {
     prompt tokens         3        4    12   11.7  19   19   19   estimated: characters / 4
     output tokens         3        12   15   16.3  22   22   22   estimated: characters / 4
 
-    left out 1: nothing to send (first at 28: no user message and no prompt tokens)
+    left out 1: nothing to send (first at 28, entry 4: no user message and no prompt tokens)
     ");
     std::fs::copy(fixture("mooncake.jsonl"), lab.path().join("trace.jsonl")).unwrap();
     insta::assert_snapshot!(lab.ok(&["dataset", "inspect", "trace.jsonl"]).stdout, @r"

@@ -180,7 +180,7 @@ sweeps:
 fn one_signal_abandons_the_run_and_leaves_the_rest() {
     let lab = lab();
     lab.write("plan.yaml", LONGER);
-    for (count, signal) in [(1, Signal::INT), (2, Signal::TERM)] {
+    for (count, signal) in [(1, Signal::INT), (2, Signal::TERM), (3, Signal::HUP)] {
         let before = files(&lab, "runs");
         let known = names(&lab, "attempts");
         let running = lab.start(&["run", "plan.yaml"]);
@@ -200,7 +200,23 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
         assert_eq!(files(&lab, "runs"), before, "nothing was committed");
     }
     goes_on(&lab, &files(&lab, "runs"));
-    assert_eq!(names(&lab, "attempts").len(), 2, "what was abandoned stays for whoever wants to look");
+    assert_eq!(names(&lab, "attempts").len(), 3, "what was abandoned stays for whoever wants to look");
+}
+
+#[test]
+fn a_sweep_that_is_to_outlive_its_terminal_does() {
+    let lab = lab();
+    lab.write("plan.yaml", LONGER);
+    // As `nohup` starts it.
+    let program = env!("CARGO_BIN_EXE_sweepline");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" run plan.yaml", program]).current_dir(lab.path());
+    let running = super::lab::Running::start(command.stdin(std::process::Stdio::null()));
+    wait_for_attempt(&lab);
+    running.signal(Signal::HUP);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(names(&lab, "runs").len(), 2);
 }
 
 #[test]
@@ -222,7 +238,7 @@ fn a_signal_between_runs_keeps_what_is_committed() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    // A server that takes connections and never answers: a probe waits for it for the ten minutes of a request.
+    // A server that takes connections and never answers: a probe waits for it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let lab = lab();
     let url = format!("url: http://{}/v1, engine: vllm", silent.local_addr().unwrap());

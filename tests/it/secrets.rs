@@ -16,6 +16,8 @@ use super::server::{Server, stream_of, token};
 const CANARY: &str = "canary7f3a9c51d2e84b60";
 /// What must be nowhere: the beginning of the key gives it away too.
 const TRACE: &str = "canary7f";
+/// So does its end.
+const END: &str = "51d2e84b60";
 
 /// A plan over endpoints in YAML's flow style, one closed loop on each, in this order.
 fn plan(endpoints: &[(&str, String)], requests: usize) -> String {
@@ -47,7 +49,7 @@ fn at(port: u16, more: &str) -> String {
 /// Nothing that a program said has the key.
 fn said_nothing(ended: &Ended) {
     for text in [&ended.stdout, &ended.stderr] {
-        assert!(!text.contains(TRACE), "{text}");
+        assert!(!text.contains(TRACE) && !text.contains(END), "{text}");
     }
 }
 
@@ -166,6 +168,13 @@ fn echoes() -> Vec<Vec<u8>> {
         stream_of(&format!("{}data: {{\"choices\":[{{\"finish_reason\":\"{CANARY}\"}}]}}\n\n", token("a"))),
         format!("HTTP/1.1 {CANARY}\r\n\r\n").into_bytes(),
     ];
+    // What is not seen is taken out before a text is shown: it must not hide the key until then.
+    for mark in ["\u{1}", "\u{200b}", "\u{202e}", "\\u0001"] {
+        let split = format!("{}{mark}{}", &CANARY[..10], &CANARY[10..]);
+        echoes.push(status(401, &format!("{{\"error\":{{\"message\":\"bad key {split}\"}}}}")));
+        echoes.push(status(401, &format!("bad key {split}")));
+        echoes.push(status(400, &format!("{{\"headers\":{{\"authorization\":\"Bearer {split}\"}}}}")));
+    }
     // Wherever a message is cut, no part of the key is left.
     for before in 170..205 {
         echoes.push(status(401, &format!("{} {CANARY}", "x".repeat(before))));
@@ -190,9 +199,9 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
     let run = lab.only_run();
     assert_eq!(run.json["environment"]["server"], "odd [secret]");
     let records = by_number(run);
-    for record in records.iter().take(7) {
+    for record in records.iter().take(7).chain(records.iter().skip(9).take(12)) {
         let error = record.row.error.as_deref().unwrap();
-        assert!(error.contains("[secret]"), "{error}");
+        assert!(error.contains("[secret]") && !error.contains(END), "{error}");
     }
     assert_eq!(records[7].row.finish_reason.as_deref(), Some("[secret]"));
     assert!(records.iter().all(|record| record.row.outcome != Outcome::Connect));
@@ -205,10 +214,10 @@ fn a_refused_key_is_not_shown() {
     let port = listener.local_addr().unwrap().port();
     // Two commands ask once each; the thread ends when it has answered both.
     let answering = std::thread::spawn(move || {
-        for before in [10, 190] {
+        for (before, mark) in [(10, "\u{1}"), (190, "")] {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4096]);
-            let body = format!("{} {CANARY} is wrong", "x".repeat(before));
+            let body = format!("{} {}{mark}{} is wrong", "x".repeat(before), &CANARY[..10], &CANARY[10..]);
             let _ =
                 write!(stream, "HTTP/1.1 401 No\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         }

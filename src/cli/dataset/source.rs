@@ -174,7 +174,7 @@ pub fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result<(), Fa
 /// What was left out, one line for each reason; `None` where nothing was.
 pub fn left_out(skipped: &Skipped) -> Option<String> {
     let line = |(reason, skips): (&crate::dataset::Reason, &crate::dataset::Skips)| {
-        let (count, words, first) = (skips.count, reason.words(), skips.first);
+        let (count, words, first) = (skips.count, reason.words(), skips.place());
         format!("left out {count}: {words} (first at {first}: {})", plain(&skips.example))
     };
     let lines: Vec<String> = skipped.0.iter().map(line).collect();

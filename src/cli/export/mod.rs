@@ -7,7 +7,7 @@ mod source;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -272,6 +272,13 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
 
 fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {
     let written = match path {
+        // For eyes, not for a program: nothing in it may move the cursor.
+        None if std::io::stdout().is_terminal() => {
+            let mut bytes = Vec::new();
+            let written = format.write(sheet, &mut bytes);
+            output::print(&String::from_utf8_lossy(&bytes))?;
+            written
+        }
         None => {
             let mut out = BufWriter::new(std::io::stdout());
             format.write(sheet, &mut out).and_then(|()| out.flush())

@@ -108,10 +108,10 @@ impl<'a> Source<'a> {
             Rows::Requests => {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
-                    eprintln!(
+                    output::complain(&format!(
                         "{requests} requests fit no sheet and are left out; `--rows requests` gives them sheet after sheet, \
                          `--format parquet` in one file"
-                    );
+                    ));
                 }
                 !wide && requests <= MOST_REQUESTS
             }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::plan::Step;
+use crate::units::text::is_unseen;
 
 /// What is said behind a value.
 pub struct Comment(pub String);
@@ -76,7 +77,8 @@ fn text(text: &str) -> String {
     };
     let quoted = Value::String(literal).to_string();
     let escape = |c: char| match c {
-        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
+        c if is_unseen(c) && u32::from(c) > 0xffff => format!("\\U{:08x}", u32::from(c)),
+        c if is_unseen(c) => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),
     };
     quoted.chars().map(escape).collect()
@@ -131,6 +133,7 @@ mod tests {
             "*a",
             "!a",
             "@",
+            "a\u{202e}b\u{200b}\u{e0001}",
         ] {
             assert_eq!(read_back(notes).as_deref(), Some(notes), "{}", text(notes));
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::verdict::Reason as Found;
-use crate::analysis::{Pulse, slo};
+use crate::analysis::{Failure, Pulse, slo};
 use crate::export::Cell;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
@@ -22,6 +22,9 @@ pub struct Document<'a> {
     run: &'a RunRecord,
     /// What the run is worth.
     verdict: Verdict,
+    /// How the failed requests of the window ended, the most frequent way first; absent where none failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failed>,
     /// Each limit of the plan's objective, tested on the run; empty without a plan or an objective.
     slo: Vec<Limit>,
     /// The load over the run, from its start to the end of drain; absent where nothing was sent.
@@ -56,6 +59,17 @@ struct Reason {
     state: &'static str,
     /// The figures, in a sentence.
     text: String,
+}
+
+/// The failed requests that ended in one way.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Failed {
+    /// How they ended, as in the rows: http_500, reset, …
+    outcome: String,
+    /// How many.
+    count: u64,
+    /// What was said of the first of them, by the server where it said anything; null where nobody did.
+    message: Option<String>,
 }
 
 /// One limit of the objective and what the test says.
@@ -110,6 +124,7 @@ impl<'a> Document<'a> {
                 labels: reasons(&verdict.labels),
                 not_checked: not_checked.collect(),
             },
+            failures: answered.metrics.failures.0.iter().map(failed).collect(),
             slo: answered.slo.iter().map(limit).collect(),
             load: answered.pulse.as_ref().map(load),
             classes: tables(&class_rows(None, None, run, &answered)),
@@ -120,6 +135,11 @@ impl<'a> Document<'a> {
 
 fn reason(found: &Found) -> Reason {
     Reason { name: found.name, state: found.state.name(), text: found.text.clone() }
+}
+
+fn failed(failure: &Failure) -> Failed {
+    let Failure { outcome, count, message } = failure.clone();
+    Failed { outcome: outcome.to_string(), count, message }
 }
 
 fn limit(test: &slo::SloTest) -> Limit {

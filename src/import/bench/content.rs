@@ -1,11 +1,16 @@
 //! What a command sends → a scenario.
 //!
-//! Data sets are not sent by this version. What stands in for one has the lengths that its options say, or, for ShareGPT, the
-//! mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180, figure 11: 161.31 and 337.99 tokens).
+//! A data set is sent where its file is one that the plan can name. What stands in for another one has the lengths that its
+//! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
+//! figure 11: 161.31 and 337.99 tokens).
 
+use std::path::Path;
+
+use super::files::{fits, named};
 use super::varied::Ratio;
 use super::{Arguments, Around, Said, Tool};
 use crate::import::draft::Field;
+use crate::import::text::scalar;
 use crate::units::Decimal;
 
 /// The shortest prompt that a scenario takes: its nonce has to fit.
@@ -22,6 +27,19 @@ struct Lengths {
     output: Said<u32>,
     /// How far they vary.
     ratio: Option<Ratio>,
+    /// How many texts are shared, where there are several.
+    groups: Option<Said<u32>>,
+    /// `data` or `lengths`, where a file says what is sent or how long it is.
+    file: Option<Field>,
+    /// Whether the command says how long answers are.
+    asks: bool,
+}
+
+impl Lengths {
+    /// One length of prompts and one of answers.
+    fn new(name: impl Into<String>, prompt: Said<u32>, output: Said<u32>) -> Lengths {
+        Lengths { name: name.into(), prefix: None, prompt, output, ratio: None, groups: None, file: None, asks: true }
+    }
 }
 
 /// The scenario of a command: a hint for its name, and its fields.
@@ -30,23 +48,35 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (S
     let said = arguments.text("dataset-name");
     let dataset =
         said.unwrap_or_else(|| Said::default(default.to_owned(), format!("default --dataset-name {default}")));
-    let lengths = lengths(&dataset, arguments);
+    let lengths = lengths(&dataset, arguments, &around.folder);
     let mut fields = Vec::new();
-    match lengths.prefix.filter(|prefix| prefix.value > 0) {
-        Some(prefix) => {
+    match (lengths.prefix.filter(|prefix| prefix.value > 0), lengths.groups) {
+        (Some(prefix), Some(groups)) => {
+            fields.push(Field::new("base", "B1", format!("{}: prefixes, and the rest differs", dataset.origin)));
+            let value = format!("{{ tokens: {}, groups: {} }}", prefix.value.min(LONGEST), groups.value);
+            fields.push(Field::new("prefix", value, format!("{}, {}", prefix.origin, groups.origin)));
+        }
+        (Some(prefix), None) => {
             fields.push(Field::new("base", "C", format!("{}: one shared prefix, the rest differs", dataset.origin)));
             fields.push(length("system_tokens", prefix, 1, arguments));
         }
-        None => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
+        (None, _) => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
     let extra = extra_body(arguments);
     let from_extra = |key: &str| extra.iter().rfind(|field| field.key == key).cloned();
-    match lengths.ratio {
-        Some(ratio) => {
+    match (lengths.file, lengths.ratio) {
+        (Some(file), _) => {
+            let of_texts = file.key == "data";
+            fields.push(file);
+            let output = from_extra("output_tokens");
+            let asked = || lengths.asks.then(|| length("output_tokens", lengths.output, 1, arguments));
+            fields.extend(output.or_else(asked).filter(|_| of_texts));
+        }
+        (None, Some(ratio)) => {
             let fixed = from_extra("output_tokens");
             fields.push(ratio.lengths((&lengths.prompt, SHORTEST), (&lengths.output, fixed.as_ref())));
         }
-        None => {
+        (None, None) => {
             fields.push(length("prompt_tokens", lengths.prompt, SHORTEST, arguments));
             let output = from_extra("output_tokens");
             fields.push(output.unwrap_or_else(|| length("output_tokens", lengths.output, 1, arguments)));
@@ -112,7 +142,7 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
 }
 
 /// The lengths of a data set, and what is said of it where it is not sent.
-fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
+fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
         "random-mm" | "random-rerank" => {
@@ -126,46 +156,85 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments) -> Lengths {
             let origin = format!("{} without {}", input.origin, prefix.origin);
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
-            stand_in(dataset, arguments, &prompt, &output);
-            Lengths { name: "sonnet".to_owned(), prefix: Some(prefix), prompt, output, ratio: None }
+            // The poem is text to cut prompts of, as sweepline's own prose is.
+            arguments.text("dataset-path");
+            stand_in(dataset, arguments, (&prompt, &output), "its prompts are cut out of a poem");
+            Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }
         "prefix_repetition" => {
             let prefix = or(arguments, "prefix-repetition-prefix-len", 256);
             let count = or(arguments, "prefix-repetition-num-prefixes", 10);
-            if count.value != 1 {
-                arguments.missing(&count.origin, "all requests of the plan share one prefix");
-            }
             let prompt = or(arguments, "prefix-repetition-suffix-len", 256);
             let output =
                 arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
-            Lengths { name: "prefixes".to_owned(), prefix: Some(prefix), prompt, output, ratio: None }
+            let groups = Some(count).filter(|count| count.value > 1);
+            Lengths { prefix: Some(prefix), groups, ..Lengths::new("prefixes", prompt, output) }
         }
-        other => {
-            let (prompt, output, option) = match other {
-                "sharegpt" => (161, 338, Some("sharegpt-output-len")),
-                "custom" | "custom_mm" => (161, 256, Some("custom-output-len")),
-                "hf" => (161, 256, Some("hf-output-len")),
-                "spec_bench" => (161, 256, Some("spec-bench-output-len")),
-                "speed_bench" => (161, 4096, Some("speed-bench-output-len")),
-                _ => (161, 338, None),
-            };
-            let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
-            let given = |option: &str| arguments.number::<i64>(option, "a whole number").filter(|said| said.value > 0);
-            let given = given("output-len")
-                .or_else(|| option.and_then(given))
-                .map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
-            let output = given
-                .unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
-            let prompt = Said::default(prompt, origin);
-            stand_in(dataset, arguments, &prompt, &output);
-            Lengths { name: crate::import::text::name_of(other, "dataset"), prefix: None, prompt, output, ratio: None }
+        other => of_file(other, dataset, arguments, folder),
+    }
+}
+
+/// A data set that is a file.
+fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Lengths {
+    let (prompt, output, option) = match other {
+        "sharegpt" => (161, 338, Some("sharegpt-output-len")),
+        "custom" | "custom_mm" => (161, 256, Some("custom-output-len")),
+        "hf" => (161, 256, Some("hf-output-len")),
+        "spec_bench" => (161, 256, Some("spec-bench-output-len")),
+        "speed_bench" => (161, 4096, Some("speed-bench-output-len")),
+        _ => (161, 338, None),
+    };
+    let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
+    let given = |option: &str| arguments.number::<i64>(option, "a whole number").filter(|said| said.value > 0);
+    let given = given("output-len")
+        .or_else(|| option.and_then(given))
+        .map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
+    // ShareGPT's answers say how long they are; of other data sets the tool asks for its default.
+    let asks = given.is_some() || other != "sharegpt";
+    let output =
+        given.unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
+    let prompt = Said::default(prompt, origin);
+    let name = crate::import::text::name_of(other, "dataset");
+    match file(other, arguments, folder) {
+        Ok(file) => Lengths { file: Some(file), asks, ..Lengths::new(name, prompt, output) },
+        Err(why) => {
+            stand_in(dataset, arguments, (&prompt, &output), &why);
+            Lengths::new(name, prompt, output)
         }
     }
 }
 
-fn stand_in(dataset: &Said<String>, arguments: &Arguments, prompt: &Said<u32>, output: &Said<u32>) {
+/// The field of a scenario that reads the data set's file; an error says why there is none.
+fn file(name: &str, arguments: &Arguments, folder: &Path) -> Result<Field, String> {
+    let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
+    let Said { value, origin } = path.ok_or("the command names no file")?;
+    let (key, more, how) = match name {
+        // As its sampling keeps them; it also leaves out what has more than 2 048 tokens in all.
+        "sharegpt" => (
+            "data",
+            ", as: sharegpt, on_bad: skip, filter: { prompt_tokens: { min: 4, max: 1024 }, output_tokens: { min: 4 } }",
+            ", of the lengths that vLLM keeps",
+        ),
+        "custom" => ("data", ", on_bad: skip", ""),
+        "burstgpt" => ("lengths", ", as: burstgpt, on_bad: skip", ": its lengths, in prose of ours"),
+        "hf" => return Err("nothing is downloaded".to_owned()),
+        _ => return Err("its form is not known here".to_owned()),
+    };
+    let file = scalar(&named(folder, &value)?);
+    let field = |order: &str| match key {
+        "lengths" => format!("{{ data: {{ file: {file}{more} }} }}"),
+        _ => format!("{{ file: {file}{more}{order} }}"),
+    };
+    let asked = if name == "custom" { ", output_tokens: 1" } else { "" };
+    fits(folder, "", &format!(", {key}: {}{asked}", field("")))?;
+    let is_sorted = key == "data" && arguments.flag("disable-shuffle").is_some();
+    Ok(Field::new(key, field(if is_sorted { ", order: file" } else { "" }), format!("{origin}{how}")))
+}
+
+fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&Said<u32>, &Said<u32>), reason: &str) {
     let why = format!(
-        "this version sends no data sets; the plan sends its own prompts of {} tokens and asks for {}, all of one length",
+        "{reason}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ file: FILE }}` \
+         in the scenario sends a data set that lies in the plan's folder",
         prompt.value.max(SHORTEST),
         output.value
     );
@@ -182,8 +251,19 @@ fn random(arguments: &Arguments) -> Lengths {
     let output = arguments.whole("output-len").unwrap_or_else(|| or(arguments, "random-output-len", 128));
     let prefix = arguments.whole("random-prefix-len");
     let ratio = Ratio::of(arguments);
-    Lengths { name: format!("random-{}-{}", prompt.value, output.value), prefix, prompt, output, ratio }
+    Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
+
+/// The fields of a request that a scenario has a word of its own for.
+pub(super) const OWN: [&str; 7] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "ignore_eos",
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+];
 
 /// What `--extra-body` says and a scenario knows.
 fn extra_body(arguments: &Arguments) -> Vec<Field> {
@@ -210,11 +290,12 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
             "presence_penalty" | "frequency_penalty" => {
                 number().and_then(|value| within(Said { value, origin: origin.clone() }, key, -200, 200, arguments))
             }
-            _ => None,
+            // What else there is stands under `extra`, where the engine takes it.
+            _ => continue,
         };
         if known.is_none() {
             let shown = arguments.secrets().shown(key, &value.to_string());
-            arguments.missing(&format!("{origin} = {shown}"), "this field is not sent");
+            arguments.missing(&format!("{origin} = {shown}"), "this is no value that it can have");
         }
         fields.extend(known);
     }

@@ -2,12 +2,15 @@
 
 mod arguments;
 mod content;
+mod files;
 mod load;
 mod options;
 mod sampling;
 mod server;
 mod tables;
 mod varied;
+
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -121,6 +124,8 @@ pub(super) struct Around {
     pub repeats: Option<Field>,
     /// What the plan says once besides.
     pub once: Vec<(&'static str, Field)>,
+    /// The folder that the plan will lie in.
+    pub folder: PathBuf,
 }
 
 /// The names of all options, without their dashes.
@@ -152,7 +157,8 @@ pub(super) fn job(
         listed.extend(arguments.only_listed());
         return Ok(None);
     };
-    let model = server::model(&place, &arguments, around)?;
+    let mut model = server::model(&place, &arguments, around)?;
+    model.1.extend(files::tokenizer(&arguments, &around.folder));
     let load = load::load(&place, tool, &arguments)?;
     let mut scenario = content::scenario(tool, &arguments, around);
     scenario.1.extend(sampling::extra(&arguments, &endpoint.1));

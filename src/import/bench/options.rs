@@ -29,11 +29,10 @@ pub(in crate::import) enum Fate {
 pub(in crate::import) const STORED: Fate = Needless("every run is stored, one row per request");
 pub(in crate::import) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
 const PERCENTILES: Fate = Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
-const TOKENIZER: Fate =
-    Needless("prompts are estimated at four characters per token; the server's own counts are stored");
-const SAMPLING: Fate = Lost("this sampling parameter is not sent");
+const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are counted");
+const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
 const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
-const DATASET: Fate = Lost("this version sends no data sets");
+const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario takes a data set from a file, with `filter` and `as`");
 const PICTURES: Fate = Lost("requests carry text only");
 const EMBEDDINGS: Fate = Lost("only generation is measured");
 
@@ -59,7 +58,7 @@ pub(super) const OPTIONS: [Known; 101] = [
     // The model.
     ("model", One, Read),
     ("served-model-name", One, Read),
-    ("tokenizer", One, TOKENIZER),
+    ("tokenizer", One, Read),
     ("tokenizer-mode", One, TOKENIZER),
     ("skip-tokenizer-init", Flag, TOKENIZER),
     ("trust-remote-code", Flag, TOKENIZER),
@@ -79,7 +78,7 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("ramp-up-end-rps", One, Read),
     ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
     ("probe-request-rate", One, Lost("no second stream of requests runs beside the load")),
-    ("self-timed", Flag, Lost("arrivals of a recorded trace are not replayed")),
+    ("self-timed", Flag, Lost("`trace: { file: FILE }` of a scenario replays recorded arrivals; write it there")),
     ("no-self-timed", Flag, Needless("arrivals come from `qps` and `arrivals`")),
     ("seed", One, Read),
     // What is sent.
@@ -93,9 +92,9 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("repetition-penalty", One, Read),
     ("use-beam-search", Flag, SAMPLING),
     ("best-of", One, SAMPLING),
-    ("logprobs", One, Lost("log probabilities are not asked for, nor do they cost time here")),
+    ("logprobs", One, SAMPLING),
     ("extra-body", One, Read),
-    ("chat-template-kwargs", One, Lost("the server's own template is used as it is")),
+    ("chat-template-kwargs", One, Read),
     ("request-id-prefix", One, Needless("each request has an `x-request-id` of its own")),
     // What is told of it.
     ("goodput", Many, Read),
@@ -115,9 +114,9 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("profile", Flag, Lost("the server's profiler is not started")),
     ("config", One, Lost("the options in this file are not read: give them on the command line")),
     // The data set.
-    ("dataset", One, DATASET),
+    ("dataset", One, Read),
     ("dataset-name", One, Read),
-    ("dataset-path", One, DATASET),
+    ("dataset-path", One, Read),
     ("input-len", One, Read),
     ("output-len", One, Read),
     ("random-input-len", One, Read),
@@ -155,7 +154,7 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("asr-max-audio-len-sec", One, DATASET),
     ("no-oversample", Flag, DATASET),
     ("no-stream", Flag, DATASET),
-    ("disable-shuffle", Flag, DATASET),
+    ("disable-shuffle", Flag, Read),
     ("skip-chat-template", Flag, DATASET),
 ];
 

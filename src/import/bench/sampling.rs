@@ -1,10 +1,15 @@
-//! Sampling parameters that not every server knows → `extra` of the scenario.
+//! Fields of a request that not every server knows → `extra` of the scenario.
 
+use serde_json::Value;
+
+use super::content::OWN;
 use super::{Arguments, Said};
 use crate::import::draft::Field;
+use crate::import::secrets::names_secret;
+use crate::import::text::{scalar, text_value};
 use crate::plan::Engine;
 use crate::plan::Json;
-use crate::plan::extra::dialect::{names, takes};
+use crate::plan::extra::dialect::{names, refused, takes};
 use crate::plan::extra::of_engine;
 use crate::units::Decimal;
 
@@ -37,5 +42,82 @@ pub(super) fn extra(arguments: &Arguments, endpoint: &[Field]) -> Option<Field> 
             }
         }
     }
+    for (key, value, origin) in body(arguments) {
+        if OWN.contains(&key.as_str()) {
+            continue;
+        }
+        let shown = arguments.secrets().shown(&key, &value.to_string());
+        let takes = takes(&key);
+        let fits = |takes: crate::plan::extra::dialect::Takes| {
+            serde_json::from_value::<Json>(value.clone()).is_ok_and(|value| takes.takes(&value))
+        };
+        let (is_taken, engine_name) = match engine {
+            Some(engine) => (names(engine, &key), engine.name()),
+            None => (false, "the server's engine"),
+        };
+        let known = fields.iter().any(|field: &String| field.starts_with(&format!("{key}: ")));
+        let why = match takes {
+            _ if names_secret(&key) => Some("a plan holds no secret".to_owned()),
+            _ if refused(&key).is_some() => refused(&key).map(|(reason, remedy)| format!("{reason}: {remedy}")),
+            _ if known => Some("an option of the command says it too, and is taken".to_owned()),
+            Some(takes) if !fits(takes) => Some(format!("{key} is {}", takes.wanted())),
+            _ if !is_taken => {
+                Some(format!("whether `{engine_name}` takes {key} is not known: write it under `extra` if it does"))
+            }
+            _ => None,
+        };
+        match (why, flow(&value)) {
+            (None, Some(value)) => {
+                fields.push(format!("{}: {value}", scalar(&key)));
+                origins.push(origin);
+            }
+            (why, _) => {
+                let why = why.unwrap_or_else(|| "a null says nothing".to_owned());
+                arguments.missing(&format!("{origin} = {shown}"), &why);
+            }
+        }
+    }
     (!fields.is_empty()).then(|| Field::new("extra", format!("{{ {} }}", fields.join(", ")), origins.join(", ")))
+}
+
+/// The fields of `--extra-body`, and the arguments of the chat template, each with where it came from.
+fn body(arguments: &Arguments) -> Vec<(String, Value, String)> {
+    let read = |said: Option<Said<String>>| said.and_then(|said| serde_json::from_str(&said.value).ok());
+    let mut fields = Vec::new();
+    if let Some(body) = read(arguments.text("extra-body")) {
+        arguments.secrets().add_json(&body);
+        let Value::Object(body) = body else { return fields };
+        fields.extend(body.into_iter().map(|(key, value)| {
+            let origin = format!("--extra-body {key}");
+            (key, value, origin)
+        }));
+    }
+    if let Some(said) = arguments.text("chat-template-kwargs") {
+        match serde_json::from_str(&said.value) {
+            Ok(Value::Object(table)) => {
+                let option = "--chat-template-kwargs".to_owned();
+                fields.push(("chat_template_kwargs".to_owned(), Value::Object(table), option));
+            }
+            _ => arguments.missing(&said.origin, "this is not a JSON object"),
+        }
+    }
+    fields
+}
+
+/// A value in YAML's flow style; none for null.
+fn flow(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => text_value(text),
+        Value::Array(items) => {
+            let items: Option<Vec<String>> = items.iter().map(flow).collect();
+            format!("[{}]", items?.join(", "))
+        }
+        Value::Object(table) => {
+            let entry = |(key, value): (&String, &Value)| Some(format!("{}: {}", text_value(key), flow(value)?));
+            let entries: Option<Vec<String>> = table.iter().map(entry).collect();
+            format!("{{ {} }}", entries?.join(", "))
+        }
+    })
 }

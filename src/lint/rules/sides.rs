@@ -166,6 +166,7 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
         "history" => Some(Scalar::Text(scenario.content.talk.history.name().to_owned())),
         "sessions" => Some(Scalar::Text(scenario.content.talk.sessions.name().to_owned())),
         "context_limit" => scenario.content.talk.context_limit.and_then(tokens),
+        "cache" => Some(Scalar::Text(scenario.content.cache.name().to_owned())),
         "context_cut" => Some(Scalar::Text(scenario.content.talk.context_cut.name().to_owned())),
         "stream" => Some(Scalar::Bool(scenario.stream.unwrap_or(streams))),
         "ignore_eos" => Some(Scalar::Bool(scenario.ignore_eos.unwrap_or(true))),

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
-use crate::plan::mask::is_secret_name;
+use crate::plan::mask::carries_secret;
 use crate::plan::model::{Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, SecretRef};
 use crate::plan::suggest;
 use crate::units::Decimal;
@@ -84,8 +84,7 @@ impl Checker<'_> {
             Ok(parsed) => parsed,
             Err((message, remedy)) => return self.report(&at, bad(message, &remedy)),
         };
-        let secret_query = parsed.query_pairs().any(|(key, _)| is_secret_name(&key));
-        if !parsed.username().is_empty() || parsed.password().is_some() || secret_query {
+        if carries_secret(&parsed) {
             let message = "the URL carries a password or key, which would end up in results and logs";
             let remedy = "remove it from the URL and write api_key: { secret: env:NAME }";
             return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));

@@ -61,6 +61,9 @@ pub struct LeftOut {
     pub count: u64,
     /// The line of the first one; its row in a Parquet file.
     pub first: u64,
+    /// Which entry of a JSON array the first one is, from 1; none where every entry has its own line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
 }
 
 /// What was found in a file.

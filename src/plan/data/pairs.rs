@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::corpus::LeftOut;
 use super::read::{UNANSWERED, count};
 use super::written::{DataFilter, TableOf, is_fail};
-use crate::dataset::{Format, OnBad, Record, estimated_tokens};
+use crate::dataset::{Format, OnBad, Place, Record, estimated_tokens};
 use crate::plan::lengths::{Joint, LEAST_PROMPT, Lengths, MOST_TOKENS, Range, Rows};
 use crate::plan::trace::Columns;
 use crate::units::Decimal;
@@ -93,18 +93,18 @@ pub(super) struct Collected {
 impl Collected {
     /// Takes each exchange of a record: of the first one what the file declares counts more than the text.
     pub(super) fn add(&mut self, record: &Record) {
-        self.pair(record.prompt_tokens(), record.answer_tokens(), record.line);
+        self.pair(record.prompt_tokens(), record.answer_tokens(), record.place);
         for exchange in record.exchanges().skip(1) {
-            self.pair(Some(estimated_tokens(exchange.user)), exchange.answer.map(estimated_tokens), record.line);
+            self.pair(Some(estimated_tokens(exchange.user)), exchange.answer.map(estimated_tokens), record.place);
         }
     }
 
-    fn pair(&mut self, prompt: Option<u32>, output: Option<u32>, line: u64) {
+    fn pair(&mut self, prompt: Option<u32>, output: Option<u32>, place: Place) {
         let (Some(prompt), Some(output)) = (prompt, output) else {
-            return count(&mut self.left_out, UNANSWERED, line);
+            return count(&mut self.left_out, UNANSWERED, place);
         };
         if prompt.max(output) > MOST_TOKENS {
-            return count(&mut self.left_out, "more tokens than any context holds", line);
+            return count(&mut self.left_out, "more tokens than any context holds", place);
         }
         self.raised += u64::from(prompt < LEAST_PROMPT);
         *self.pairs.entry((prompt.max(LEAST_PROMPT), output.max(1))).or_default() += 1;

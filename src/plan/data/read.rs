@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::corpus::{Asked, Dialogue, LeftOut, OfTurn, Source};
 use super::pairs::{self, FoundLengths};
 use super::written::TableOf;
-use crate::dataset::{Dataset, DatasetError, Record, Skipped, digest, estimated_tokens};
+use crate::dataset::{Dataset, DatasetError, Place, Record, Skipped, digest, estimated_tokens};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::load::Loader;
 use crate::plan::tree::Span;
@@ -110,22 +110,26 @@ fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> T
 /// What the reader left out, by reason in words.
 fn left_out(skipped: &Skipped) -> BTreeMap<String, LeftOut> {
     let words = skipped.0.iter().map(|(reason, skips)| {
-        let left_out = LeftOut { count: skips.count, first: skips.first };
+        let left_out = LeftOut { count: skips.count, first: skips.first, entry: skips.entry };
         (reason.words().to_owned(), left_out)
     });
     words.collect()
 }
 
 /// Counts one more entry that is left out.
-pub(super) fn count(left_out: &mut BTreeMap<String, LeftOut>, why: &str, line: u64) {
-    left_out.entry(why.to_owned()).or_insert(LeftOut { count: 0, first: line }).count += 1;
+pub(super) fn count(left_out: &mut BTreeMap<String, LeftOut>, why: &str, place: Place) {
+    let Place { line, entry } = place;
+    left_out.entry(why.to_owned()).or_insert(LeftOut { count: 0, first: line, entry }).count += 1;
 }
 
 /// All that was left out, in words: `3 no answer (first at 7), 1 no text (first at 2)`, lines or rows.
 pub(super) fn all(left_out: &BTreeMap<String, LeftOut>) -> String {
     let mut reasons: Vec<(&String, &LeftOut)> = left_out.iter().collect();
     reasons.sort_by_key(|(why, left_out)| (std::cmp::Reverse(left_out.count), why.as_str()));
-    let words = |(why, LeftOut { count, first }): (&String, &LeftOut)| format!("{count} {why} (first at {first})");
+    let words = |(why, left_out): (&String, &LeftOut)| {
+        let LeftOut { count, first, entry } = *left_out;
+        format!("{count} {why} (first at {})", Place { line: first, entry })
+    };
     reasons.into_iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
@@ -142,13 +146,13 @@ struct Collected {
 impl Collected {
     /// Takes a record; false where there are more texts than can be held.
     fn add(&mut self, record: Record) -> bool {
-        let line = record.line;
+        let place = record.place;
         match self.dialogue(&record) {
             Ok(dialogue) => {
                 self.bytes += self.hashed(&dialogue);
                 self.dialogues.push(dialogue);
             }
-            Err(why) => count(&mut self.left_out, why, line),
+            Err(why) => count(&mut self.left_out, why, place),
         }
         self.bytes <= MOST_BYTES
     }

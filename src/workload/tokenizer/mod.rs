@@ -190,5 +190,5 @@ fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
 
 /// The first line of a message of a library, fit for a terminal.
 fn short(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect()
+    text.lines().next().unwrap_or_default().chars().filter(|c| !crate::units::text::is_unseen(*c)).take(200).collect()
 }

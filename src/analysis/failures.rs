@@ -1,0 +1,72 @@
+//! How the failed requests of the window ended, and what was said of them.
+
+use crate::rows::{Facts, Measured, Outcome};
+
+use super::window;
+
+/// The failed requests of the window that ended in one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// How they ended.
+    pub outcome: Outcome,
+    /// How many.
+    pub count: u64,
+    /// What was said of the first of them that anything was said of: the server's own words where it had any.
+    pub message: Option<String>,
+}
+
+/// How the failed requests of the window ended: the most frequent way first, of equally frequent ones the one that came
+/// first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failures(pub Vec<Failure>);
+
+impl Failures {
+    /// Of the window's requests.
+    pub fn of(rows: &[Measured], facts: &Facts) -> Failures {
+        let mut failures: Vec<Failure> = Vec::new();
+        for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
+            let at = failures.iter().position(|failure| failure.outcome == row.outcome).unwrap_or_else(|| {
+                failures.push(Failure { outcome: row.outcome, count: 0, message: None });
+                failures.len() - 1
+            });
+            let failure = &mut failures[at];
+            failure.count += 1;
+            if failure.message.is_none() {
+                failure.message = row.error().map(str::to_owned);
+            }
+        }
+        failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+        Failures(failures)
+    }
+
+    /// `424 http_500`, `10 http_500, 2 reset`; empty where none failed.
+    pub fn kinds(&self) -> String {
+        let kind = |Failure { outcome, count, .. }: &Failure| format!("{count} {outcome}");
+        self.0.iter().map(kind).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What was said of the most frequent ones, or of the next ones where nothing was.
+    pub fn message(&self) -> Option<&str> {
+        self.0.iter().find_map(|failure| failure.message.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::{Run, fail};
+
+    #[test]
+    fn the_most_frequent_failure_comes_first() {
+        let (mut records, facts) = Run { seconds: 1.0, ..Run::default() }.make();
+        let inside = |row: &Measured| window::contains(&facts.windows, row.scheduled_ns);
+        let window: Vec<usize> = (0..records.len()).filter(|at| inside(&Measured::from(&records[*at].row))).collect();
+        for (at, outcome) in [(0, Outcome::Reset), (1, Outcome::Http(500)), (2, Outcome::Http(500))] {
+            fail(&mut records[window[at]], outcome, 1_000_000);
+        }
+        let rows: Vec<Measured> = records.iter().map(|record| Measured::from(&record.row)).collect();
+        let failures = Failures::of(&rows, &facts);
+        assert_eq!((failures.kinds().as_str(), failures.message()), ("2 http_500, 1 reset", None));
+        assert_eq!(Failures::default().kinds(), "");
+    }
+}

@@ -1,0 +1,58 @@
+//! Signals that ask a sweep to end: Ctrl-C, `kill`, and a terminal that closes.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use super::{Exit, Failure};
+
+/// Turns true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second SIGINT or SIGTERM ends
+/// the program at once. A closing terminal sends more than one SIGHUP, so that none of them does; where the program was
+/// started to outlive its terminal (`nohup`), it is ignored.
+pub fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
+    let (sender, receiver) = watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Unexpected(error.into()))?;
+    let (mut interrupt, mut terminate, mut hangup) = {
+        let _inside = runtime.enter();
+        let listen = |kind| signal(kind).map_err(|error| Failure::Unexpected(error.into()));
+        let hangup = (!ignores_hangup()).then(|| listen(SignalKind::hangup())).transpose()?;
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, hangup)
+    };
+    let listen = move || {
+        runtime.block_on(async {
+            let mut asked = 0;
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => asked += 1,
+                    _ = terminate.recv() => asked += 1,
+                    () = closed(&mut hangup) => asked = asked.max(1),
+                }
+                if asked > 1 {
+                    std::process::exit(i32::from(Exit::Interrupted.code()));
+                }
+                sender.send_replace(true);
+            }
+        });
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(|e| Failure::Unexpected(e.into()))?;
+    Ok(receiver)
+}
+
+/// Ready when the terminal has closed; never where that is ignored.
+async fn closed(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process that started this one had SIGHUP ignored. Only Linux says so without unsafe code.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // The lowest bit is signal 1, SIGHUP.
+    mask & 1 == 1
+}

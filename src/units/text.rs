@@ -1,0 +1,139 @@
+//! Text of others on its way to a terminal: what a terminal would obey or hide is shown as `�`, and secrets are found
+//! behind it.
+
+/// Stands for a character that would move the cursor, turn the text around or not be seen.
+const INSTEAD: char = '\u{fffd}';
+
+/// Whether a terminal draws nothing for a character that changes what is read all the same: controls, marks that turn the
+/// direction of text, zero-width characters, separators of lines, tags.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A name or a sentence of others, in one line and fit for a terminal.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
+}
+
+/// A whole page, fit for a terminal: its line ends, tabs and colours (`ESC [ … m`) stay. What comes from others goes
+/// through [`plain`] before it is put into a page; this is the net below.
+pub fn page(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = colour(rest);
+        let length = if colour > 0 { colour } else { c.len_utf8() };
+        match c {
+            _ if colour > 0 => out.push_str(&rest[..colour]),
+            '\n' | '\t' => out.push(c),
+            c if is_unseen(c) => out.push(INSTEAD),
+            c => out.push(c),
+        }
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// How many bytes of colour a text begins with.
+fn colour(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
+    if rest[end..].starts_with('m') { end + 3 } else { 0 }
+}
+
+/// `text` with `mark` in place of `secret`, wherever it stands: also where unseen characters, themselves or as JSON escapes
+/// them, were put between its own. Whoever removes such characters later must not put the secret together again.
+pub fn without_secret(text: &str, secret: &str, mark: &str) -> String {
+    let wanted: Vec<char> = secret.chars().filter(|c| !is_unseen(*c)).collect();
+    if wanted.is_empty() {
+        return text.to_owned();
+    }
+    // As it is first: what looks like an escape may be a part of it.
+    let text = &text.replace(secret, mark);
+    let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
+    while let Some(found) = text[at..].find(wanted[0]) {
+        let start = at + found;
+        match end_of(&wanted, &text[start..]) {
+            Some(length) => {
+                out.push_str(&text[copied..start]);
+                out.push_str(mark);
+                copied = start + length;
+                at = copied;
+            }
+            None => at = start + wanted[0].len_utf8(),
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// Where `wanted` ends, if these are the first characters of `text` that are seen.
+fn end_of(wanted: &[char], text: &str) -> Option<usize> {
+    let mut seen = seen(text);
+    let mut end = None;
+    for wanted in wanted {
+        let (behind, c) = seen.next()?;
+        if c != *wanted {
+            return None;
+        }
+        end = Some(behind);
+    }
+    end
+}
+
+/// The characters that are seen, each with the byte where it ends.
+fn seen(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let c = text[at..].chars().next()?;
+            let escaped = if c == '\\' { escape(&text[at..]) } else { 0 };
+            at += if escaped > 0 { escaped } else { c.len_utf8() };
+            if escaped == 0 && !is_unseen(c) {
+                return Some((at, c));
+            }
+        }
+    })
+}
+
+/// How many bytes the escape of an unseen character takes that a text begins with: JSON's `\u0001`, `\n`, YAML's `\x01`,
+/// Rust's `\u{1}`.
+fn escape(text: &str) -> usize {
+    let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
+    let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);
+    let forms = [(digits("\\u", 4), 2), (digits("\\x", 2), 2), (digits("\\U", 8), 2), (braced, 4)];
+    let is_unseen_by =
+        |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).is_some_and(is_unseen);
+    let long = forms.into_iter().find_map(|(digits, more)| {
+        let digits = digits.filter(|digits| is_unseen_by(digits))?;
+        Some(digits.len() + more)
+    });
+    let is_short = ["\\n", "\\r", "\\t", "\\b", "\\f"].iter().any(|short| text.starts_with(short));
+    long.unwrap_or(if is_short { 2 } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}c\u{200d}d\ne"), "a�[2Jb�c�d�e");
+        assert_eq!(page("a\n\t\u{1b}[31mb\u{1b}[0m\u{1b}[2J\u{2066}c\r"), "a\n\t\u{1b}[31mb\u{1b}[0m�[2J�c�");
+        assert_eq!(page("模型 é 🚀"), "模型 é 🚀");
+    }
+
+    #[test]
+    fn a_secret_is_found_behind_what_is_not_seen() {
+        let hidden = |text: &str| without_secret(text, "canary", "*");
+        assert_eq!(hidden("a canary, can\u{1}ary, c\u{200b}an\u{202e}ary"), "a *, *, *");
+        assert_eq!(hidden(r"can\u0001ary can\nary can\u200bary can\u0061ary"), r"* * * can\u0061ary");
+        assert_eq!(hidden(r"can\x01ary can\u{1}ary can\U000e0001ary"), "* * *");
+        assert_eq!(hidden("cana cancanary"), "cana can*");
+        assert_eq!(without_secret(r"key a\nb", r"a\nb", "*"), "key *");
+        assert_eq!(without_secret("ab", "\n", "*"), "ab");
+    }
+}
