@@ -23,6 +23,7 @@ mod freeze;
 mod gate;
 mod graph;
 mod import;
+mod left_out;
 mod limits;
 mod lints;
 mod list;
