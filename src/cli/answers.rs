@@ -23,6 +23,7 @@ use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::RunView;
 
+use super::left_out::LeftOut;
 use super::remembered::Memory;
 use super::{Colour, Failure, output};
 
@@ -106,9 +107,14 @@ pub fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }
 
-/// The committed run that a plan's run stands for, under the plan's names; none where it is not committed.
+/// The committed run that a plan's run stands for, under the plan's names; none where it is not committed. One that is not
+/// whole is an error.
 pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(RunRecord, Answered)>, StoreError> {
-    let Some(record) = store.run(&run.id.short())?.and_then(|listed| listed.record) else { return Ok(None) };
+    let Some(listed) = store.run(&run.id.short())? else { return Ok(None) };
+    if let Some(error) = listed.unusable() {
+        return Err(error);
+    }
+    let Some(record) = listed.record else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     let names = &run.spec.labels;
     answered.labels.model = names.model.to_string();
@@ -123,7 +129,8 @@ pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(Ru
 
 /// A run's main figures in one line, for the progress of a sweep.
 pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
-    let record = store.run(&id.short()).ok().flatten().and_then(|listed| listed.record);
+    let listed = store.run(&id.short()).ok().flatten().filter(|listed| listed.unusable().is_none());
+    let record = listed.and_then(|listed| listed.record);
     let Some(answered) = record.and_then(|record| read(store, &record, Some(plan)).ok()) else {
         return "committed".to_owned();
     };
@@ -179,24 +186,26 @@ pub struct Shown {
 }
 
 /// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing
-/// that it was made from has changed since.
-pub fn print_table(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: Colour) -> Result<Shown, Failure> {
+/// that it was made from has changed since. Runs that cannot be read are `left_out`.
+pub fn print_table(
+    store: &Store,
+    plan: &Plan,
+    runs: &[&PlannedRun],
+    (colour, left_out): (Colour, &LeftOut),
+) -> Result<Shown, Failure> {
     let mut seen = std::collections::HashSet::new();
     let mut runs = in_plan_order(plan, runs);
     let cells = cells(&runs);
     runs.retain(|run| seen.insert(run.id));
     let colour = colour.on(&std::io::stdout());
     let memory = Memory::of(store, plan, &runs, colour);
-    if let Some(remembered) = memory.as_ref().and_then(Memory::recall) {
+    if let Some(remembered) = memory.as_ref().filter(|_| !left_out.any()).and_then(Memory::recall) {
         output::print(&remembered.text)?;
         return Ok(remembered.shown);
     }
-    let (text, shown, damaged) = table(store, plan, (&runs, &cells), colour);
+    let (text, shown) = table(store, plan, (&runs, &cells), (colour, left_out));
     output::print(&text)?;
-    if let Some(error) = damaged {
-        return Err(error.into());
-    }
-    if let Some(memory) = memory.filter(|_| shown.first.is_some()) {
+    if let Some(memory) = memory.filter(|_| shown.first.is_some() && !left_out.any()) {
         memory.keep(&text, &shown);
     }
     Ok(shown)
@@ -212,20 +221,13 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
-/// The table of those of `runs` that are committed, with one over the runs of each cell; what it holds, and the first error of a
-/// run that could not be read.
-fn table(store: &Store, plan: &Plan, (runs, cells): Runs, colour: bool) -> (String, Shown, Option<StoreError>) {
+/// The table of those of `runs` that are committed, with one over the runs of each cell; and what it holds.
+fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     let (mut answers, mut loaded) = (Vec::new(), Vec::new());
-    let mut damaged = None;
     for run in runs {
-        match answer(store, run, plan) {
-            Ok(None) => {}
-            Ok(Some((record, answered))) => {
-                loaded.extend(as_load(run, &record, &answered.metrics));
-                answers.push(answered);
-            }
-            // The others are shown all the same.
-            Err(error) => drop(damaged.get_or_insert(error)),
+        if let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() {
+            loaded.extend(as_load(run, &record, &answered.metrics));
+            answers.push(answered);
         }
     }
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
@@ -245,7 +247,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, colour: bool) -> (Stri
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
         loaded,
     };
-    (text, shown, damaged)
+    (text, shown)
 }
 
 /// A run as its generator felt it; none where its rows do not say.

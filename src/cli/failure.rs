@@ -21,7 +21,7 @@ pub enum Exit {
     Runs,
     /// A gate was missed: an SLO, or a comparison that shows a regression.
     Gate,
-    /// The results folder is locked, full or unreadable.
+    /// The results folder is locked, full or unreadable, or results that were asked for are.
     Store,
     /// `preview --exit-code` found work.
     Work,
@@ -44,7 +44,7 @@ impl Exit {
             }
             Exit::Runs => "Some runs failed or are invalid, or a server is not ready.",
             Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
-            Exit::Store => "The results folder is locked, full or unreadable.",
+            Exit::Store => "The results folder is locked, full or unreadable, or a result is damaged or missing.",
             Exit::Work => "`preview --exit-code` found work.",
             Exit::Interrupted => "Interrupted; the same command goes on where it stopped.",
         }
@@ -76,28 +76,38 @@ pub enum Failure {
     Store(StoreError),
     /// Anything else.
     Unexpected(anyhow::Error),
+    /// What was said already.
+    Said(Exit),
 }
 
 impl Failure {
     /// Prints the failure on stderr and gives its exit.
     pub fn report(&self, colour: Colour) -> Exit {
-        output::complain(&match self {
+        let text = match self {
+            Failure::Said(exit) => return *exit,
             Failure::Plan(errors) => errors.render(colour.on(&std::io::stderr())),
             Failure::Usage(text) => format!("error: {text}"),
             Failure::Store(error) => {
                 format!("error: {}{}", chain(error), error.damaged_file().map(mended_by).unwrap_or_default())
             }
             Failure::Unexpected(error) => format!("error: {error:#}"),
-        });
+        };
+        output::complain(&text);
         self.exit()
     }
 
     fn exit(&self) -> Exit {
         match self {
             Failure::Plan(_) | Failure::Usage(_) => Exit::Usage,
-            Failure::Store(StoreError::NotFound { .. } | StoreError::Ambiguous { .. }) => Exit::Usage,
+            Failure::Store(
+                StoreError::NotFound { .. }
+                | StoreError::Ambiguous { .. }
+                | StoreError::Deleted { .. }
+                | StoreError::StillThere { .. },
+            ) => Exit::Usage,
             Failure::Store(_) => Exit::Store,
             Failure::Unexpected(_) => Exit::Unexpected,
+            Failure::Said(exit) => *exit,
         }
     }
 }
@@ -105,13 +115,15 @@ impl Failure {
 /// What mends the run that a damaged file belongs to. A sweep looks at `run.json` and sizes only, so other damage needs to be
 /// forced, and only for that run.
 fn mended_by(file: &Path) -> String {
-    let run = file.parent().and_then(|dir| Some((dir.file_name()?.to_str()?, dir.parent()?)));
-    let Some((id, runs)) = run.filter(|(_, runs)| runs.file_name().is_some_and(|name| name == "runs")) else {
-        return String::new();
-    };
+    let run = file.ancestors().take(2).find_map(|dir| {
+        let runs = dir.parent()?;
+        (runs.file_name()? == "runs").then_some((dir.file_name()?.to_str()?, runs))
+    });
+    let Some((id, runs)) = run else { return String::new() };
     let results = runs.parent().unwrap_or(Path::new(""));
     let folder = typed_results(results);
-    let is_hidden = matches!(Store::open(results).run(id), Ok(Some(listed)) if listed.state == State::Whole);
+    let is_hidden =
+        matches!(Store::open(results).run(id), Ok(Some(listed)) if !matches!(listed.state, State::Corrupt(_)));
     let forced = if is_hidden { format!(" --force --only \"id[:16] == '{id}'\"") } else { String::new() };
     format!(
         ": `sweepline run PLAN{folder}{forced}` measures this run again and no other that is whole; `sweepline \

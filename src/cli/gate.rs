@@ -12,6 +12,7 @@ use crate::store::Store;
 use crate::sweep::event::planned_name;
 
 use super::answers::{self, Answered};
+use super::left_out::LeftOut;
 use super::workspace::Workspace;
 use super::{Failure, compare};
 
@@ -38,12 +39,12 @@ pub fn is_one(plan: &Plan) -> Result<(), Failure> {
 
 /// Holds the committed ones of `runs` against the plan's SLO, and the plan's arms against their baselines. Invalid runs say
 /// nothing: of those the exit code tells already.
-pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun]) -> Result<Gate, Failure> {
+pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
     let plan = workspace.plan();
     let (mut gate, mut seen) = (Gate::default(), HashSet::new());
     if plan.slo.is_some() {
         for run in runs.iter().filter(|run| seen.insert(run.id)) {
-            match answers::answer(store, run, plan)? {
+            match left_out.take(answers::answer(store, run, plan)).flatten() {
                 Some((_, answered)) if answered.verdict.state != State::Invalid => {
                     promised(&mut gate, plan, run, &answered)
                 }
@@ -51,7 +52,7 @@ pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun]) -> Resu
             }
         }
     }
-    let compared = compare::declared(plan, &workspace.expansion, store)?;
+    let compared = compare::declared(plan, &workspace.expansion, store, left_out);
     gate.untested = compared.as_ref().and_then(Comparison::untested);
     for family in compared.iter().flat_map(|all| &all.families) {
         for cell in &family.cells {
@@ -62,7 +63,7 @@ pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun]) -> Resu
             }));
         }
     }
-    Ok(gate)
+    gate
 }
 
 /// One run against the SLO.

@@ -11,7 +11,7 @@ use crate::expand::RunSpec;
 
 use crate::report::format::{self, plain};
 use crate::report::grid::{grid, lines};
-use crate::store::{AttemptState, Listed, Moment, State, Store};
+use crate::store::{AttemptState, Deleted, Entry, Listed, Moment, State, Store};
 use crate::sweep::event::load_name;
 
 use super::schema::text_of;
@@ -37,6 +37,8 @@ struct Document<'a> {
     runs: Vec<OneRun<'a>>,
     /// Attempts that became no run; empty without --attempts.
     attempts: Vec<Attempt<'a>>,
+    /// Runs that were committed and whose folders are gone.
+    deleted: Vec<Gone<'a>>,
 }
 
 /// A committed run.
@@ -44,7 +46,7 @@ struct Document<'a> {
 struct OneRun<'a> {
     /// Its full id; the name of its folder, which is the beginning of the id, where its run.json cannot be read.
     id: &'a str,
-    /// whole, or `corrupt: ` with what is wrong.
+    /// whole, or `corrupt: ` or `unreadable: ` with what is wrong.
     state: String,
     /// What its run.json says; absent where that cannot be read.
     #[serde(flatten)]
@@ -67,6 +69,22 @@ struct Recorded<'a> {
     spec: &'a RunSpec,
 }
 
+/// A run that was committed and whose folder is gone. All but its id are null where its entry in the inventory is damaged.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Gone<'a> {
+    /// Its full id; the beginning of it where its entry is damaged.
+    id: &'a str,
+    /// Which attempt at it was committed.
+    attempt: Option<u32>,
+    /// When it was over, in UTC.
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    ended: Option<Moment>,
+    /// What it is called: endpoint, model, scenario, load, repeat.
+    name: Option<String>,
+    /// What is true of it, in words.
+    state: String,
+}
+
 /// An attempt that became no run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Attempt<'a> {
@@ -86,6 +104,7 @@ pub fn run(args: ListArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let runs = store.list()?;
+    let deleted = store.deleted()?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };
     let failed: Vec<(String, String)> = attempts
         .into_iter()
@@ -100,12 +119,13 @@ pub fn run(args: ListArgs) -> Result<Exit, Failure> {
     match args.format {
         TextOrJson::Json => {
             let attempts = failed.iter().map(|(attempt, reason)| Attempt { attempt, reason }).collect();
-            output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts })?;
+            let deleted = deleted.iter().map(Gone::of).collect();
+            output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted })?;
         }
         TextOrJson::Text => {
             // What a program reads has a line for each run.
             let fits = std::io::stdout().is_terminal();
-            output::print(&text(&args, &runs, &failed, fits))?;
+            output::print(&text(&args, &runs, (&failed, &deleted), fits))?;
         }
     }
     Ok(Exit::Done)
@@ -127,20 +147,38 @@ impl<'a> OneRun<'a> {
     }
 }
 
+impl<'a> Gone<'a> {
+    fn of(deleted: &'a Deleted) -> Gone<'a> {
+        let entry = deleted.entry.as_ref().ok();
+        Gone {
+            id: entry.map_or(&deleted.id, |entry| &entry.id),
+            attempt: entry.map(|entry| entry.attempt),
+            ended: entry.map(|entry| entry.ended),
+            name: entry.map(Entry::name),
+            state: deleted.said(),
+        }
+    }
+}
+
 fn said(state: &State) -> String {
     match state {
+        State::Unreadable(reason) => format!("unreadable: {reason}"),
         State::Whole => "whole".to_owned(),
         State::Corrupt(reason) => format!("corrupt: {reason}"),
     }
 }
 
 /// What it shows; `fits` makes the table no wider than a terminal.
-fn text(args: &ListArgs, runs: &[Listed], failed: &[(String, String)], fits: bool) -> String {
-    if runs.is_empty() && failed.is_empty() {
+fn text(args: &ListArgs, runs: &[Listed], (failed, deleted): (&[(String, String)], &[Deleted]), fits: bool) -> String {
+    if runs.is_empty() && failed.is_empty() && deleted.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
     // A header with nothing below it says nothing.
     let mut lines = if runs.is_empty() { Vec::new() } else { table(&runs.iter().map(row).collect::<Vec<_>>(), fits) };
+    lines.extend(deleted.iter().map(|deleted| {
+        let name = deleted.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
+        format!("deleted {}{name}: {}", deleted.id, plain(&deleted.said()))
+    }));
     lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {}", plain(reason))));
     lines.join("\n")
 }

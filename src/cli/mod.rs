@@ -24,6 +24,7 @@ mod gate;
 mod graph;
 mod import;
 mod interrupt;
+mod left_out;
 mod limits;
 mod lints;
 mod list;

@@ -12,6 +12,7 @@ use crate::store::{RunRecord, Store};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::left_out::LeftOut;
 use super::run::quoted;
 use super::selection::Selection;
 use super::workspace::Workspace;
@@ -57,6 +58,8 @@ pub struct Readings {
     pub missing: usize,
     /// Whose they are: endpoint and scenario, how many have none, and of how many.
     absent: Vec<(String, usize, usize)>,
+    /// Those whose result cannot be used; they count as runs without one.
+    pub left_out: LeftOut,
 }
 
 impl Asked {
@@ -66,12 +69,18 @@ impl Asked {
         let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         let wanted: Vec<_> =
             workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect();
-        let mut readings =
-            Readings { plan: workspace.plan().clone(), runs: Vec::new(), missing: 0, absent: Vec::new() };
+        let mut readings = Readings {
+            plan: workspace.plan().clone(),
+            runs: Vec::new(),
+            missing: 0,
+            absent: Vec::new(),
+            left_out: LeftOut::default(),
+        };
         for run in answers::in_plan_order(workspace.plan(), &wanted) {
             let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
             readings.absent[of].2 += 1;
-            match answers::answer(&workspace.store, run, workspace.plan())? {
+            let answer = answers::answer(&workspace.store, run, workspace.plan());
+            match readings.left_out.take(answer).flatten() {
                 Some((record, answered)) => {
                     readings.runs.push(Reading { sweep: run.sweep.to_string(), record, answered });
                 }
@@ -82,6 +91,7 @@ impl Asked {
             }
         }
         if readings.runs.is_empty() {
+            readings.left_out.nothing_left()?;
             return Err(no_results(&self.plan, &self.changes, &self.folder));
         }
         Ok(readings)

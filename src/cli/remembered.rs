@@ -66,7 +66,8 @@ impl Memory {
 
     /// The table, if it was made from just this and is whole.
     pub fn recall(&self) -> Option<Remembered> {
-        let text = fs::read_to_string(&self.file).ok()?;
+        // What is no file is neither read nor waited for.
+        let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
         let (digest, body) = text.split_once('\n')?;
         let is_whole = digest == hex(&Sha256::digest(body));
         let remembered: Remembered = is_whole.then(|| serde_json::from_str(body).ok())??;

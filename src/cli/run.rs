@@ -21,6 +21,7 @@ use super::changes::Changes;
 use super::estimate::Spans;
 use super::freeze::Frozen;
 use super::interrupt::listen_for_signals;
+use super::left_out::LeftOut;
 use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
@@ -145,13 +146,17 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         .filter_map(|(run, decision)| decision.as_ref().map(|decision| (run, decision)))
         .filter(|(run, _)| seen.insert(run.id))
         .collect();
-    let (todo, there): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
+    let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
+    let (there, pruned): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, d)| d.action != Action::Pruned);
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
     if todo.is_empty() {
         screen.line(&format!(
             "{name}: nothing to do; {} in {results}; no request was sent",
             match there.len() {
+                _ if !pruned.is_empty() => {
+                    format!("the results of {} of {} runs are", there.len(), there.len() + pruned.len())
+                }
                 1 => "the result of the one run is".to_owned(),
                 count => format!("the results of all {count} runs are"),
             }
@@ -160,7 +165,10 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         let cached = if there.is_empty() { String::new() } else { format!(" ({} are done already)", there.len()) };
         let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
         screen.line(&format!("{name}: {}{cached}, about {time}; results go to {results}", runs(todo.len())));
-        let told: Vec<_> = todo.iter().filter(|(_, d)| args.loudness.verbose || d.action == Action::Redo).collect();
+        let is_told = |run: &PlannedRun, decision: &Decision| {
+            args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()
+        };
+        let told: Vec<_> = todo.iter().filter(|(run, decision)| is_told(run, decision)).collect();
         let naming = Naming::of(&workspace.expansion.runs);
         for (run, decision) in told.iter().take(MOST_LISTED) {
             let view = RunView::among(0, run, &naming);
@@ -248,7 +256,10 @@ fn conclude(
     let picked = || workspace.expansion.runs.iter().zip(decisions).filter_map(|(run, d)| Some((run, d.as_ref()?)));
     let runs: Vec<_> = picked().map(|(run, _)| run).collect();
     let fresh = Store::open(&args.folder.results);
-    let shown = match answers::print_table(&fresh, workspace.plan(), &runs, args.colour) {
+    let left_out = LeftOut::default();
+    let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
+    pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
+    let shown = match answers::print_table(&fresh, workspace.plan(), &runs, (args.colour, &left_out)) {
         // A terminal that closed takes no table, and what was interrupted was.
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
         shown => shown?,
@@ -273,11 +284,15 @@ fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    let gate = args.gate.then(|| gate::check(workspace, &fresh, &runs)).transpose()?;
+    let gate = args.gate.then(|| gate::check(workspace, &fresh, &runs, &left_out));
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
-    Ok(if summary.failed + summary.skipped + summary.left > 0 || shown.invalid > 0 {
+    Ok(if summary.failed + summary.skipped + summary.left > 0 {
+        Exit::Runs
+    } else if left_out.any() {
+        Exit::Store
+    } else if shown.invalid > 0 {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {
         Exit::Gate

@@ -1,10 +1,11 @@
-//! `sweepline verify`: every file of every committed run against its digest.
+//! `sweepline verify`: every file of every committed run against its digest, and the runs against the inventory.
 
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{RunReport, State, Store};
+use crate::report::format::plain;
+use crate::store::{Deleted, Entry, Moment, RunReport, State, Store, Verified};
 
 use super::schema::text_of;
 use super::{Exit, Failure, Folder, TextOrJson, output};
@@ -12,6 +13,9 @@ use super::{Exit, Failure, Folder, TextOrJson, output};
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
+    /// Forget a run whose folder was deleted on purpose, by any unambiguous beginning of its id, and check nothing
+    #[arg(long, value_name = "ID", conflicts_with = "format")]
+    forget: Option<String>,
     #[command(flatten)]
     folder: Folder,
     /// Text for people, or JSON for programs
@@ -19,11 +23,15 @@ pub struct VerifyArgs {
     format: TextOrJson,
 }
 
-/// Every committed run against its digests.
+/// Every committed run against its digests, and what the inventory misses.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Document<'a> {
     /// Each run of the folder.
     runs: Vec<OneRun<'a>>,
+    /// How many of them are not covered: their run.json has no digest, as an earlier sweepline wrote it.
+    not_covered: usize,
+    /// Runs that were committed and whose folders are gone.
+    deleted: Vec<OneDeleted<'a>>,
 }
 
 /// One run.
@@ -33,8 +41,12 @@ struct OneRun<'a> {
     id: &'a str,
     /// Whether nothing is wrong with any of its files.
     whole: bool,
+    /// Whether its run.json has a digest of its own; null where that cannot be read.
+    covered: Option<bool>,
     /// Its files.
     files: Vec<OneFile<'a>>,
+    /// What is wrong with its entry in the inventory; null where nothing is.
+    inventory: Option<&'a str>,
 }
 
 /// One file of a run.
@@ -46,53 +58,126 @@ struct OneFile<'a> {
     problem: Option<&'a str>,
 }
 
+/// A run that was committed and whose folder is gone.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneDeleted<'a> {
+    /// The beginning of its id.
+    id: &'a str,
+    /// When it was over, in UTC; null where its entry is damaged.
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    ended: Option<Moment>,
+    /// What it is called: endpoint, model, scenario, load, repeat; null where its entry is damaged.
+    name: Option<String>,
+    /// What is wrong with its entry in the inventory; null where nothing is.
+    inventory: Option<&'a str>,
+}
+
 /// The schema, as text.
 pub fn schema_text() -> String {
     text_of::<Document>("sweepline verify --format json")
 }
 
+impl<'a> Document<'a> {
+    fn of(verified: &'a Verified) -> Document<'a> {
+        Document {
+            runs: verified.runs.iter().map(OneRun::of).collect(),
+            not_covered: not_covered(verified),
+            deleted: verified.deleted.iter().map(OneDeleted::of).collect(),
+        }
+    }
+}
+
 impl<'a> OneRun<'a> {
     fn of(report: &'a RunReport) -> OneRun<'a> {
         let files = report.files.iter().map(|file| OneFile { name: &file.name, problem: file.problem.as_deref() });
-        OneRun { id: &report.id, whole: report.is_whole(), files: files.collect() }
+        OneRun {
+            id: &report.id,
+            whole: report.is_whole(),
+            covered: report.covered,
+            files: files.collect(),
+            inventory: report.entered.problem(),
+        }
     }
+}
+
+impl<'a> OneDeleted<'a> {
+    fn of(deleted: &'a Deleted) -> OneDeleted<'a> {
+        let entry = deleted.entry.as_ref();
+        OneDeleted {
+            id: &deleted.id,
+            ended: entry.ok().map(|entry| entry.ended),
+            name: entry.ok().map(Entry::name),
+            inventory: entry.err().map(String::as_str),
+        }
+    }
+}
+
+fn not_covered(verified: &Verified) -> usize {
+    verified.runs.iter().filter(|report| report.covered == Some(false)).count()
 }
 
 /// Reads every file, says what is wrong, and exits 5 where anything is.
 pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
-    let store = Store::open(&args.folder.results);
-    let reports = store.verify(|_| {})?;
-    let bad = reports.iter().filter(|report| !report.is_whole()).count();
-    match args.format {
-        TextOrJson::Text => {
-            for report in reports.iter().filter(|report| !report.is_whole()) {
-                for file in &report.files {
-                    if let Some(problem) = &file.problem {
-                        output::print(&format!("{} {}: {problem}", report.id, file.name))?;
-                    }
-                }
-            }
-            let rest = if bad == 0 { "all whole".to_owned() } else { format!("{bad} damaged") };
-            output::print(&format!("{} runs in {}: {rest}", reports.len(), args.folder.results.display()))?;
-            for line in remedies(&store, &reports, &args.folder.typed())? {
-                output::print(&line)?;
-            }
-        }
-        TextOrJson::Json => output::json(&Document { runs: reports.iter().map(OneRun::of).collect() })?,
+    if let Some(id) = &args.forget {
+        let forgotten = Store::lock(&args.folder.results)?.forget(id)?;
+        let name = forgotten.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
+        output::print(&format!("forgot run {}{name}", forgotten.id))?;
+        return Ok(Exit::Done);
     }
-    Ok(if bad == 0 { Exit::Done } else { Exit::Store })
+    let store = Store::open(&args.folder.results);
+    let verified = store.verify()?;
+    match args.format {
+        TextOrJson::Text => output::print(&text(&store, &verified, &args.folder)?)?,
+        TextOrJson::Json => output::json(&Document::of(&verified))?,
+    }
+    let is_good = |report: &RunReport| report.is_whole() && report.entered.problem().is_none();
+    let all_good = verified.deleted.is_empty() && verified.runs.iter().all(is_good);
+    Ok(if all_good { Exit::Done } else { Exit::Store })
 }
 
-/// What to do about the damage: a sweep looks at `run.json` and sizes only, so other damage needs to be forced.
-fn remedies(store: &Store, reports: &[RunReport], folder: &str) -> Result<Vec<String>, Failure> {
+/// What is wrong, line by line, and what mends it.
+fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, Failure> {
+    let mut lines = Vec::new();
+    for report in &verified.runs {
+        let of_files = report.files.iter().filter_map(|file| Some((file.name.as_str(), file.problem.as_ref()?)));
+        lines.extend(of_files.map(|(name, problem)| format!("{} {name}: {}", report.id, plain(problem))));
+        lines.extend(report.entered.problem().map(|why| format!("{} inventory: {}", report.id, plain(why))));
+    }
+    for deleted in &verified.deleted {
+        let name = deleted.entry.as_ref().map(|entry| format!("{}: ", plain(&entry.name()))).unwrap_or_default();
+        lines.push(format!("{} {name}{}", deleted.id, plain(&deleted.said())));
+    }
+    let bad = verified.runs.iter().filter(|report| !report.is_whole()).count();
+    let entries = verified.runs.iter().filter(|report| report.entered.problem().is_some()).count();
+    let mut parts = vec![if bad == 0 { "all whole".to_owned() } else { format!("{bad} damaged") }];
+    if entries > 0 {
+        parts.push(format!("{entries} with a bad entry in the inventory"));
+    }
+    match verified.deleted.len() {
+        0 => {}
+        1 => parts.push("1 more was deleted".to_owned()),
+        count => parts.push(format!("{count} more were deleted")),
+    }
+    match not_covered(verified) {
+        0 => {}
+        count => parts.push(format!("{count} not covered: an earlier sweepline gave run.json no digest of its own")),
+    }
+    lines.push(format!("{} runs in {}: {}", verified.runs.len(), folder.results.display(), parts.join("; ")));
+    lines.extend(remedies(store, verified, &folder.typed())?);
+    Ok(lines.join("\n"))
+}
+
+/// What to do about it: a sweep looks at `run.json` and sizes only, so other damage needs to be forced.
+fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
-    let mut plain = 0;
-    for report in reports.iter().filter(|report| !report.is_whole()) {
-        match store.run(&report.id)? {
-            Some(listed) if listed.state == State::Whole => hidden.push(format!("'{}'", report.id)),
-            _ => plain += 1,
+    let (mut plain, mut closed) = (0, 0);
+    for report in verified.runs.iter().filter(|report| !report.is_whole()) {
+        match store.run(&report.id)?.map(|listed| listed.state) {
+            Some(State::Whole) => hidden.push(format!("'{}'", report.id)),
+            Some(State::Unreadable(_)) => closed += 1,
+            Some(State::Corrupt(_)) | None => plain += 1,
         }
     }
     if plain > 0 {
@@ -104,6 +189,22 @@ fn remedies(store: &Store, reports: &[RunReport], folder: &str) -> Result<Vec<St
         let (count, ids) = (hidden.len(), hidden.join(", "));
         lines.push(format!(
             "`sweepline run PLAN{folder} --force --only \"id[:16] in [{ids}]\"` does {count} of them again"
+        ));
+    }
+    if closed > 0 {
+        lines.push(format!("{closed} of them cannot be read, and `run` leaves them as they are without --force"));
+    }
+    if verified.runs.iter().any(|report| report.entered.problem().is_some()) {
+        lines.push(format!(
+            "the next `sweepline run PLAN{folder}` that measures anything makes damaged entries of whole runs anew; one of \
+             another commit goes by `sweepline verify{folder} --forget ID`"
+        ));
+    }
+    if let Some(deleted) = verified.deleted.first() {
+        lines.push(format!(
+            "`sweepline run PLAN{folder}` measures deleted runs again; `sweepline verify{folder} --forget {}` forgets one \
+             that was deleted on purpose",
+            deleted.id
         ));
     }
     Ok(lines)

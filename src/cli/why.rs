@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
-use crate::store::{AttemptState, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError};
+use crate::store::{
+    AttemptState, Deleted, Entry, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError,
+};
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Wishes, explain};
 
@@ -61,7 +63,7 @@ struct Told {
     #[serde(skip)]
     name: String,
     /// What is to be done with it under the plan, as `preview` says it; orphan where the plan does not ask for it; without a
-    /// plan committed, corrupt or new.
+    /// plan committed, corrupt, unreadable, deleted or new.
     state: &'static str,
     /// Why.
     reason: String,
@@ -188,6 +190,10 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
     }
     match store.find(&args.run) {
         Ok(listed) => Ok(vec![of_listed(listed, &attempts)]),
+        Err(StoreError::Deleted { id, .. }) => {
+            let deleted = store.deleted()?.into_iter().find(|deleted| deleted.id == id);
+            Ok(deleted.map(|deleted| vec![of_deleted(&deleted, &attempts)]).unwrap_or_default())
+        }
         Err(StoreError::NotFound { dir, prefix }) => {
             let wanted = prefix.to_ascii_lowercase();
             let tried = attempts.iter().find(|attempt| attempt.id.starts_with(&wanted[..wanted.len().min(16)]));
@@ -203,6 +209,7 @@ fn of_listed(listed: Listed, attempts: &[ListedAttempt]) -> Told {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
         (State::Corrupt(reason), _) => ("corrupt", reason.clone()),
+        (State::Unreadable(reason), _) => ("unreadable", reason.clone()),
         (State::Whole, Some(record)) => ("committed", format!("{:.19}Z", record.ended.to_string())),
         (State::Whole, None) => ("corrupt", "run.json cannot be read".to_owned()),
     };
@@ -215,6 +222,21 @@ fn of_listed(listed: Listed, attempts: &[ListedAttempt]) -> Told {
         replaced: record.and_then(|record| record.replaced.clone()),
         attempts: no_results(&listed.id, attempts),
         identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
+    }
+}
+
+/// A run that was committed and whose folder is gone.
+fn of_deleted(deleted: &Deleted, attempts: &[ListedAttempt]) -> Told {
+    let entry = deleted.entry.as_ref().ok();
+    Told {
+        id: entry.map_or_else(|| deleted.id.clone(), |entry| entry.id.clone()),
+        name: entry.map(Entry::name).unwrap_or_default(),
+        state: "deleted",
+        reason: deleted.said(),
+        changed: Vec::new(),
+        replaced: None,
+        attempts: no_results(&deleted.id, attempts),
+        identity: Map::new(),
     }
 }
 

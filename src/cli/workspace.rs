@@ -30,13 +30,13 @@ impl Workspace {
         let loaded = changes.load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
-        let disk = OnDisk::new(store.list()?, &expansion);
+        let disk = on_disk(&store, &expansion)?;
         Ok(Workspace { loaded, expansion, store, disk, allow_outside: changes.allow_outside() })
     }
 
     /// Lists the results folder anew.
     pub fn look_again(&mut self) -> Result<(), Failure> {
-        self.disk = OnDisk::new(self.store.list()?, &self.expansion);
+        self.disk = on_disk(&self.store, &self.expansion)?;
         Ok(())
     }
 
@@ -50,4 +50,9 @@ impl Workspace {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         decide(run, &self.disk, wishes, &is_invalid)
     }
+}
+
+/// What lies in a results folder, seen from a plan.
+fn on_disk(store: &Store, expansion: &Expansion) -> Result<OnDisk, Failure> {
+    Ok(OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?))
 }

@@ -150,18 +150,64 @@ fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Resul
     })
 }
 
+/// A row file to read: where it lies, and the file itself where it is open already. What is read through an open file is of
+/// one commit, whatever takes its place meanwhile.
+#[derive(Debug)]
+pub struct RowFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl RowFile {
+    /// The open `file` at `path`.
+    pub fn opened(path: PathBuf, file: File) -> RowFile {
+        RowFile { path, file: Some(file) }
+    }
+
+    /// The requests in it, decoded as they are asked for.
+    pub fn requests(self) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
+        stream(self, RequestRow::from_batch)
+    }
+
+    /// The token events in it, likewise.
+    pub fn events(self) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
+        stream(self, EventRow::from_batch)
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file, for one more reader. Each of them seeks before it reads, one after the other.
+    fn open(&self) -> Result<File, RowsError> {
+        let file = self.file.as_ref().map_or_else(|| File::open(&self.path), File::try_clone);
+        file.map_err(|error| RowsError::read(&self.path, error))
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for RowFile {
+    fn from(path: P) -> RowFile {
+        RowFile { path: path.as_ref().to_owned(), file: None }
+    }
+}
+
 /// The batches of a row file, one after the other.
-pub(super) fn batches(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
-    let reader = guarded(path, || build(path, open(path)?))?;
+pub(super) fn batches(
+    file: &RowFile,
+) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
+    let path = file.path();
+    let reader = guarded(path, || build(path, open(file)?))?;
     Ok(all(path, reader))
 }
 
 /// The batches of a row file without some of its columns, and how many rows there are.
 pub(super) fn batches_without(
-    path: &Path,
+    file: &RowFile,
     columns: &[&str],
 ) -> Result<(usize, impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>), RowsError> {
-    let builder = guarded(path, || open(path))?;
+    let path = file.path();
+    let builder = guarded(path, || open(file))?;
     let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
     let wanted = |(at, field): (usize, &Arc<Field>)| (!columns.contains(&field.name().as_str())).then_some(at);
     let wanted: Vec<usize> = builder.schema().fields().iter().enumerate().filter_map(wanted).collect();
@@ -184,9 +230,10 @@ fn all(
 }
 
 /// Opens a row file and refuses one of a later version.
-fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, RowsError> {
-    let file = File::open(path).map_err(|error| RowsError::read(path, error))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| RowsError::damaged(path, error))?;
+fn open(file: &RowFile) -> Result<ParquetRecordBatchReaderBuilder<File>, RowsError> {
+    let path = file.path();
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(file.open()?).map_err(|error| RowsError::damaged(path, error))?;
     let pairs = builder.metadata().file_metadata().key_value_metadata();
     let version = pairs.into_iter().flatten().find(|pair| pair.key == VERSION_KEY);
     let found = version.and_then(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(ROWS_VERSION);
@@ -215,12 +262,13 @@ fn batch_rows(metadata: &ParquetMetaData) -> usize {
 
 /// All rows of a file, made from each batch by `rows`.
 pub(crate) fn read<T>(
-    path: &Path,
+    file: impl Into<RowFile>,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
 ) -> Result<Vec<T>, RowsError> {
+    let file = file.into();
     let mut all = Vec::new();
-    for batch in batches(path)? {
-        all.extend(rows(&batch?).map_err(|bad| RowsError::column(path, bad))?);
+    for batch in batches(&file)? {
+        all.extend(rows(&batch?).map_err(|bad| RowsError::column(file.path(), bad))?);
     }
     Ok(all)
 }
@@ -228,8 +276,10 @@ pub(crate) fn read<T>(
 /// Reads every page of a row file and returns its number of rows.
 ///
 /// Fails where the file is damaged or its columns are not those of `table`.
-pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
-    let schema = guarded(path, || Ok(Arc::clone(open(path)?.schema())))?;
+pub fn check(file: impl Into<RowFile>, table: Table) -> Result<u64, RowsError> {
+    let file = file.into();
+    let path = file.path();
+    let schema = guarded(path, || Ok(Arc::clone(open(&file)?.schema())))?;
     for column in table.columns() {
         let found = schema.field_with_name(column.name).ok();
         let not_known_then = found.is_none() && column.nullable;
@@ -239,7 +289,7 @@ pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
         }
     }
     let mut rows = 0;
-    for batch in batches(path)? {
+    for batch in batches(&file)? {
         rows += batch?.num_rows() as u64;
     }
     Ok(rows)
@@ -248,26 +298,28 @@ pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
 /// Reads a `requests.parquet`: the run's labels and its requests in the order in which they ended. The labels are empty
 /// where the file has no row.
 pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsError> {
-    let mut labels = RunLabels::default();
-    if let Some(batch) = batches(path)?.next() {
-        let first = batch?.slice(0, 1);
-        let found = RunLabels::from_batch(&first).map_err(|bad| RowsError::column(path, bad))?;
-        labels = found.into_iter().next().unwrap_or_default();
-    }
+    let labels = labels(&RowFile::from(path))?.unwrap_or_default();
     Ok((labels, read(path, RequestRow::from_batch)?))
 }
 
+/// The labels of the first row of a file of requests or events; none where it has no row.
+pub fn labels(file: &RowFile) -> Result<Option<RunLabels>, RowsError> {
+    let Some(batch) = batches(file)?.next() else { return Ok(None) };
+    let found = RunLabels::from_batch(&batch?.slice(0, 1)).map_err(|bad| RowsError::column(file.path(), bad))?;
+    Ok(found.into_iter().next())
+}
+
 /// Reads a `samples.parquet`, in the order in which samples were taken.
-pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
-    read(path, Sample::from_batch)
+pub fn read_samples(file: impl Into<RowFile>) -> Result<Vec<Sample>, RowsError> {
+    read(file, Sample::from_batch)
 }
 
 /// The rows of a file, decoded as they are asked for. The file stays open until the end.
-fn stream<T, F>(path: &Path, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
+fn stream<T, F>(file: RowFile, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
 where
     F: Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
 {
-    let (path, batches) = (path.to_owned(), batches(path)?);
+    let (batches, path) = (batches(&file)?, file.path);
     Ok(batches.flat_map(move |batch| {
         let read = batch.and_then(|batch| rows(&batch).map_err(|bad| RowsError::column(&path, bad)));
         let (rows, error) = match read {
@@ -280,10 +332,10 @@ where
 
 /// Reads a `requests.parquet` as it is asked for.
 pub fn stream_requests(path: &Path) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
-    stream(path, RequestRow::from_batch)
+    stream(path.into(), RequestRow::from_batch)
 }
 
 /// Reads an `events.parquet` as it is asked for.
 pub fn stream_events(path: &Path) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
-    stream(path, EventRow::from_batch)
+    stream(path.into(), EventRow::from_batch)
 }

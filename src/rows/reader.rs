@@ -1,11 +1,11 @@
 //! A run's two files, joined.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::cell::Lists;
 use super::error::RowsError;
 use super::measured::{Condenser, Measured, UNUSED};
-use super::parquet::{batches, batches_without};
+use super::parquet::{RowFile, batches, batches_without};
 use super::replay::{Replay, place};
 use super::schema::{BadColumn, RequestRow, Row, RunLabels, Table, load};
 
@@ -16,17 +16,22 @@ pub struct RunReader {
     pub labels: RunLabels,
     rows: Vec<Measured>,
     classes: Vec<String>,
-    events: PathBuf,
+    events: RowFile,
 }
 
 impl RunReader {
     /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
     pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
-        let path = &dir.join(Table::Requests.file());
+        RunReader::of(dir.join(Table::Requests.file()).into(), dir.join(Table::Events.file()).into())
+    }
+
+    /// Reads the `requests` of a run, whose `events` are read by [`Replay::replay`].
+    pub fn of(requests: RowFile, events: RowFile) -> Result<RunReader, RowsError> {
+        let path = requests.path();
         let bad = |bad: BadColumn| RowsError::column(path, bad);
         let mut labels = None;
         let mut condenser = Condenser::default();
-        let (count, batches) = batches_without(path, &UNUSED)?;
+        let (count, batches) = batches_without(&requests, &UNUSED)?;
         let mut rows = Vec::new();
         // Grown by doubling, it would take half as much again; where the room cannot be had, it grows and fails there.
         let _ = rows.try_reserve_exact(count);
@@ -37,8 +42,7 @@ impl RunReader {
             }
             rows.extend(RequestRow::from_batch(&batch).map_err(bad)?.iter().map(|row| condenser.take(row)));
         }
-        let (labels, events) = (labels.unwrap_or_default(), dir.join(Table::Events.file()));
-        Ok(RunReader { labels, rows, classes: condenser.classes, events })
+        Ok(RunReader { labels: labels.unwrap_or_default(), rows, classes: condenser.classes, events })
     }
 }
 
@@ -55,11 +59,11 @@ impl Replay for RunReader {
 
     /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
-        let path = &self.events;
-        let mismatch = || RowsError::Mismatch { path: path.clone(), other: Table::Requests.file() };
+        let path = self.events.path();
+        let mismatch = || RowsError::Mismatch { path: path.to_owned(), other: Table::Requests.file() };
         let mut rows = self.rows.iter();
         let mut gaps = Vec::new();
-        for batch in batches(path)? {
+        for batch in batches(&self.events)? {
             let batch = batch?;
             let bad = |column: &'static str| move |why| RowsError::column(path, (column, why));
             let requests = load::<u64>(&batch, "request").map_err(|bad| RowsError::column(path, bad))?;

@@ -1,14 +1,20 @@
 //! From an attempt to a committed run, in an order that a kill at any instant cannot spoil:
-//! seal, check, `run.json`, move the run it replaces aside, move it in.
+//! seal, check, `run.json`, move it into `runs/`, write its entry into the inventory.
+//!
+//! A run that it replaces changes places with it in one step, so that there is no instant without a run, and is then moved
+//! from `attempts/` to `superseded/`. Where the file system cannot exchange folders it is moved aside first.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
-use super::disk;
+use super::disk::{self, Sync};
 use super::error::{Doing, StoreError};
-use super::failpoint::failpoint;
-use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, RUN_JSON};
+use super::failpoint::{failpoint, is_chosen};
+use super::folder::Folder;
+use super::inventory;
+use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON};
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
@@ -43,6 +49,9 @@ impl Attempt {
         let record = sealed?;
         failpoint("before_rename");
         promote(&self.layout, &record)?;
+        failpoint("before_entry");
+        inventory::write(&self.layout, &record, Sync::Now)?;
+        failpoint("after_entry");
         Ok(record)
     }
 
@@ -53,7 +62,7 @@ impl Attempt {
         let requests = rows::seal(&self.journal_path(), &self.dir)?;
         let files = self.check(requests, &commit)?;
         failpoint("before_run_json");
-        let record = RunRecord {
+        let mut record = RunRecord {
             format: FORMAT,
             id: self.record.id.clone(),
             attempt: self.record.attempt,
@@ -66,14 +75,16 @@ impl Attempt {
             generator_digest: commit.generator_digest,
             replaced: self.replaced(commit.reason),
             files,
+            sha256: None,
         };
-        disk::write_json(&self.dir, RUN_JSON, &record)?;
+        record.sha256 = Some(disk::write_sealed(&self.dir, RUN_JSON, &record)?);
         Ok(record)
     }
 
     /// Opens every written file again, reads all of it, and takes its size and digest.
     fn check(&self, requests: u64, commit: &Commit) -> Result<BTreeMap<String, FileRecord>, StoreError> {
         let mut files = BTreeMap::new();
+        let folder = Folder::open(&self.dir)?;
         let always = [(Table::Requests, requests), (Table::Events, requests), (Table::Samples, commit.samples)];
         for (table, wanted) in always.into_iter().chain(commit.texts.map(|texts| (Table::Texts, texts))) {
             let path = self.dir.join(table.file());
@@ -82,8 +93,8 @@ impl Attempt {
                 let reason = format!("{rows} rows instead of the {wanted} that were written");
                 return Err(StoreError::Damaged { path, reason });
             }
-            let bytes = fs::metadata(&path).map_err(StoreError::on(Doing::Read, &path))?.len();
-            files.insert(table.file().to_owned(), FileRecord { bytes, sha256: disk::sha256(&path)?, rows });
+            let (file, bytes) = folder.file(table.file())?;
+            files.insert(table.file().to_owned(), FileRecord { bytes, sha256: disk::sha256(&path, &file)?, rows });
         }
         Ok(files)
     }
@@ -96,7 +107,10 @@ impl Attempt {
     }
 }
 
-/// Moves a sealed attempt into `runs/`, after moving away what is there. Also what `recover` does with an attempt whose
+/// The step between the two renames of a file system that cannot exchange folders. A test that chooses it gets those two.
+const TWO_RENAMES: &str = "between_supersede_and_rename";
+
+/// Moves a sealed attempt into `runs/`, and what is there to `superseded/`. Also what `recover` does with an attempt whose
 /// process was killed on the way.
 pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreError> {
     let attempt = layout.attempt(&record.id, record.attempt);
@@ -104,20 +118,41 @@ pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreEr
     disk::remove(&attempt.join(ATTEMPT_JSON))?;
     disk::sync_dir(&attempt)?;
     let run = layout.run(&record.id);
-    if run.exists() {
-        supersede(layout, record)?;
-        failpoint("between_supersede_and_rename");
+    if disk::is_taken(&run) {
+        let aside = place_aside(layout, &run, &record.id)?;
+        if !is_chosen(TWO_RENAMES) && disk::exchange(&attempt, &run)? {
+            failpoint("between_exchange_and_supersede");
+            rename(&attempt, &aside)?;
+        } else {
+            rename(&run, &aside)?;
+            failpoint(TWO_RENAMES);
+            rename(&attempt, &run)?;
+        }
+        disk::sync_dir(&layout.superseded())?;
+    } else {
+        rename(&attempt, &run)?;
     }
-    fs::rename(&attempt, &run).map_err(StoreError::on(Doing::Move, &attempt))?;
     failpoint("after_rename");
     disk::sync_dir(&layout.runs())?;
     disk::sync_dir(&layout.attempts())
 }
 
-/// Moves the committed run aside under its attempt's number, or the next free one where that is unknown or taken.
-fn supersede(layout: &Layout, by: &RunRecord) -> Result<(), StoreError> {
-    let run = layout.run(&by.id);
-    let number = RunRecord::read(&run).map_or(0, |old| old.attempt);
-    let free = (number..).map(|number| layout.superseded_run(&by.id, number)).find(|path| !path.exists());
-    disk::move_dir(&run, &free.expect("attempts do not fill 32 bits"))
+/// Moves a run that was replaced, and that a kill left where the attempt had lain, to `superseded/`.
+pub(super) fn set_aside(layout: &Layout, replaced: &Path, id: &str) -> Result<(), StoreError> {
+    rename(replaced, &place_aside(layout, replaced, id)?)?;
+    disk::sync_dir(&layout.superseded())?;
+    disk::sync_dir(&layout.attempts())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))
+}
+
+/// The place in `superseded/` for the run in `dir`: under its attempt's number, or the next free one where that is unknown
+/// or taken.
+fn place_aside(layout: &Layout, dir: &Path, id: &str) -> Result<PathBuf, StoreError> {
+    let number = RunRecord::read(dir).map_or(0, |old| old.attempt);
+    let free = (number..=MOST_ATTEMPTS).map(|number| layout.superseded_run(id, number));
+    let last = layout.superseded_run(id, MOST_ATTEMPTS);
+    { free }.find(|path| !disk::is_taken(path)).ok_or(StoreError::LastNumber { path: last })
 }

@@ -1,34 +1,68 @@
 //! The few things the store does with files, each with an error that names the file.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::error::{Doing, StoreError};
+use super::seal;
 
 /// Waits until the disk has the entries of a folder.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::on(Doing::Write, dir))
 }
 
-/// Writes `value` as `dir/name`, whole or not at all: beside it first, down to the disk, then renamed.
+/// Writes `value` as `dir/name`, whole or not at all, down to the disk.
 pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
     let path = dir.join(name);
-    let beside = dir.join(format!("{name}.new"));
     let mut text =
         serde_json::to_vec_pretty(value).map_err(|error| StoreError::io(Doing::Write, &path, error.into()))?;
     text.push(b'\n');
+    place(&path, &text, Sync::Now)?;
+    sync_dir(dir)
+}
+
+/// The same with a digest at the end of the file, which it gives.
+pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Result<String, StoreError> {
+    let digest = write_sealed_soon(&dir.join(name), value, Sync::Now)?;
+    sync_dir(dir)?;
+    Ok(digest)
+}
+
+/// Whether a file is waited for until the disk has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// It is.
+    Now,
+    /// It is not: it can be made again.
+    Later,
+}
+
+/// Writes `value` with a digest at its end as the file `path`, whole or not at all; gives the digest.
+pub(crate) fn write_sealed_soon(path: &Path, value: &impl Serialize, sync: Sync) -> Result<String, StoreError> {
+    let (text, digest) = seal::sealed(value).map_err(|error| StoreError::io(Doing::Write, path, error.into()))?;
+    place(path, &text, sync)?;
+    Ok(digest)
+}
+
+/// Writes a file whole or not at all: beside it first, then renamed.
+fn place(path: &Path, text: &[u8], sync: Sync) -> Result<(), StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
     let write = || {
         let mut file = File::create(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)
+        file.write_all(text)?;
+        if sync == Sync::Now {
+            file.sync_all()?;
+        }
+        fs::rename(&beside, path)
     };
-    write().map_err(StoreError::on(Doing::Write, &path))?;
-    sync_dir(dir)
+    write().map_err(StoreError::on(Doing::Write, path))
 }
 
 /// Removes a file that may be absent.
@@ -37,15 +71,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(Doing::Remove, path, error)),
         _ => Ok(()),
     }
-}
-
-/// Moves a folder and waits until the disk has both parents' entries.
-pub(crate) fn move_dir(from: &Path, to: &Path) -> Result<(), StoreError> {
-    fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))?;
-    for parent in [to.parent(), from.parent()].into_iter().flatten() {
-        sync_dir(parent)?;
-    }
-    Ok(())
 }
 
 /// Creates a folder with its parents, where it is missing.
@@ -68,10 +93,10 @@ pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
-/// SHA-256 of a file as 64 hex digits.
-pub(crate) fn sha256(path: &Path) -> Result<String, StoreError> {
-    let read = || {
-        let mut file = File::open(path)?;
+/// SHA-256 of the open file at `path`, from its begin to its end, as 64 hex digits.
+pub(crate) fn sha256(path: &Path, mut file: &File) -> Result<String, StoreError> {
+    let mut read = || {
+        file.seek(SeekFrom::Start(0))?;
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -80,7 +105,27 @@ pub(crate) fn sha256(path: &Path) -> Result<String, StoreError> {
                 length => hasher.update(&buffer[..length]),
             }
         }
-        Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&hasher.finalize()))
     };
     read().map_err(StoreError::on(Doing::Read, path))
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Exchanges two folders in one step. Says no where the file system cannot.
+pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool, StoreError> {
+    match renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        Err(errno) => Err(StoreError::io(Doing::Move, a, errno.into())),
+    }
+}
+
+/// Whether anything has this name, also a link that leads nowhere.
+pub(crate) fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }

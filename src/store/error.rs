@@ -1,5 +1,5 @@
-//! What can go wrong in the results folder. All but `NotFound` and `Ambiguous` mean: the folder is locked, full,
-//! unreadable or damaged (exit code 5); those two are a user's slip (exit code 2).
+//! What can go wrong in the results folder. All but `NotFound`, `Ambiguous`, `Deleted` and `StillThere` mean: the folder is
+//! locked, full, unreadable or damaged (exit code 5); those are a user's slip (exit code 2).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,43 @@ pub enum StoreError {
         "the operating system gives no random bits for the nonces ({0}): make getrandom(2) or /dev/urandom available"
     )]
     NoRandomBits(io::Error),
+    /// A run that is not whole, or that this program cannot read.
+    #[error("{}: {reason}", dir.display())]
+    Unusable {
+        /// The run's folder.
+        dir: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A run whose result was replaced while it was read, and is not kept.
+    #[error("{} was replaced while it was read, and what was there is gone: run the same command again", dir.display())]
+    Gone {
+        /// The run's folder.
+        dir: PathBuf,
+    },
+    /// A run that has no number left for another attempt.
+    #[error("{} has the last number that an attempt can have: move it out of the results folder", path.display())]
+    LastNumber {
+        /// The folder with that number.
+        path: PathBuf,
+    },
+    /// A run that was measured and whose folder somebody has removed.
+    #[error(
+        "run {id} was measured {measured}, deleted since: `sweepline run PLAN` measures it again, `sweepline verify --forget \
+         {id}` forgets it"
+    )]
+    Deleted {
+        /// The short id.
+        id: String,
+        /// When it was measured.
+        measured: String,
+    },
+    /// A run that cannot be forgotten.
+    #[error("run {id} is still there, so there is nothing to forget: `sweepline list` shows it")]
+    StillThere {
+        /// The short id.
+        id: String,
+    },
     /// Row files that could not be written or read.
     #[error(transparent)]
     Rows(RowsError),
@@ -152,7 +189,7 @@ impl StoreError {
     /// The file that does not hold what it should, where that is the error.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
-            StoreError::Damaged { path, .. } => Some(path),
+            StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),
             StoreError::Rows(error) => error.damaged_file(),
             _ => None,
         }

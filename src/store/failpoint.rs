@@ -5,6 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// How often the chosen point was passed.
 static PASSED: AtomicU32 = AtomicU32::new(0);
 
+/// Whether `SWEEPLINE_FAILPOINT` names this point, whichever time. Never in builds without debug assertions.
+pub(super) fn is_chosen(name: &str) -> bool {
+    let chosen = || std::env::var("SWEEPLINE_FAILPOINT").ok();
+    cfg!(debug_assertions) && chosen().is_some_and(|wanted| wanted.split(':').next() == Some(name))
+}
+
 /// Kills this process with SIGKILL when `SWEEPLINE_FAILPOINT` is `name`, or `name:nth` and this is the nth time.
 /// Nothing in builds without debug assertions.
 pub fn failpoint(name: &str) {

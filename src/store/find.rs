@@ -1,28 +1,49 @@
 //! From the beginning of an id to the run it means.
 
-use super::Store;
 use super::error::StoreError;
 use super::layout::short;
-use super::list::{Listed, inspect};
+use super::list::Listed;
+use super::{Store, inventory};
 
 impl Store {
     /// The one committed run whose id begins with `prefix` (any length up to all 64 digits, in either case).
     ///
-    /// Fails with `NotFound` or with `Ambiguous`, which names the candidates.
+    /// Fails with `NotFound`, with `Deleted` where only the inventory knows such a run, or with `Ambiguous`, which names the
+    /// candidates.
     pub fn find(&self, prefix: &str) -> Result<Listed, StoreError> {
         let wanted = prefix.to_ascii_lowercase();
         let not_found = || StoreError::NotFound { dir: self.layout.root().to_owned(), prefix: prefix.to_owned() };
         let mut candidates = self.run_names()?;
         candidates.retain(|name| name.starts_with(short(&wanted)));
+        if candidates.is_empty() && !wanted.is_empty() {
+            // One that is being replaced may be away for an instant, and one that is gone is told.
+            candidates = inventory::ids(&self.layout)?;
+            candidates.retain(|name| name.starts_with(short(&wanted)));
+        }
         if candidates.len() > 1 {
             return Err(StoreError::Ambiguous { prefix: prefix.to_owned(), candidates });
         }
-        let name = candidates.pop().ok_or_else(not_found)?;
-        let listed = inspect(&self.layout.run(&name), &name)?;
+        let Some(listed) = candidates.pop().map(|name| self.run(&name)).transpose()?.flatten() else {
+            return Err(self.find_deleted(&wanted)?.unwrap_or_else(not_found));
+        };
         // The folder's name says 16 digits; what is asked for beyond them stands in `run.json`.
         match &listed.record {
             Some(record) if !record.id.starts_with(&wanted) => Err(not_found()),
             _ => Ok(listed),
         }
+    }
+
+    /// What is said of the one run that was committed, whose folder is gone, and whose id begins with `wanted`.
+    fn find_deleted(&self, wanted: &str) -> Result<Option<StoreError>, StoreError> {
+        let mut ids = inventory::ids(&self.layout)?;
+        let sealed = self.sealed()?;
+        ids.retain(|id| !wanted.is_empty() && id.starts_with(short(wanted)) && !sealed.contains(id));
+        if ids.len() > 1 {
+            return Ok(Some(StoreError::Ambiguous { prefix: wanted.to_owned(), candidates: ids }));
+        }
+        let folder = inventory::folder(&self.layout)?;
+        let deleted = ids.pop().and_then(|id| self.deleted_run(folder.as_ref(), id));
+        let is_other = |entry: &inventory::Entry| !entry.id.starts_with(wanted);
+        Ok(deleted.filter(|deleted| !deleted.entry.as_ref().is_ok_and(is_other)).map(|deleted| deleted.error()))
     }
 }

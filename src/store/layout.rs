@@ -14,6 +14,9 @@ pub const ATTEMPT_JSON: &str = "attempt.json";
 /// The rows of an attempt as they come.
 pub const JOURNAL: &str = "journal.arrow";
 
+/// The highest number of an attempt. Folders with higher ones were not made by us.
+pub const MOST_ATTEMPTS: u32 = 999_999_999;
+
 /// The first 16 hex digits of a RunId, which name its folder.
 pub fn short(id: &str) -> &str {
     id.get(..16).unwrap_or(id)
@@ -51,6 +54,16 @@ impl Layout {
         self.root.join("superseded")
     }
 
+    /// What was committed: a small entry for each run.
+    pub fn inventory(&self) -> PathBuf {
+        self.root.join("inventory")
+    }
+
+    /// The entry of the run `id`, full or short.
+    pub fn entry(&self, id: &str) -> PathBuf {
+        self.inventory().join(format!("{}.json", short(id)))
+    }
+
     /// What was measured of the generator itself.
     pub fn calibrations(&self) -> PathBuf {
         self.root.join("calibrations")
@@ -81,8 +94,15 @@ fn numbered(id: &str, number: u32) -> String {
     format!("{}.{number}", short(id))
 }
 
-/// The short id and the number in a folder's name `<id>.<n>`; none for any other name.
+/// Whether a name is that of a run's folder: the first 16 hex digits of its id.
+pub fn is_short_id(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The short id and the number in a folder's name `<id>.<n>`; none for any other name, nor for a number that no attempt
+/// gets.
 pub fn split_numbered(name: &str) -> Option<(&str, u32)> {
-    let (id, number) = name.split_once('.')?;
-    Some((id, number.parse().ok()?))
+    let (id, digits) = name.split_once('.')?;
+    let number: u32 = digits.parse().ok()?;
+    (number <= MOST_ATTEMPTS && number.to_string() == digits).then_some((id, number))
 }

@@ -1,24 +1,54 @@
 //! What is in the results folder: committed runs with a quick check, attempts, what was replaced.
 //!
-//! Quick means `run.json` and the sizes of the files, nothing more: a sweep that has nothing to do looks at every run.
+//! Quick means `run.json`, the run's entry in the inventory and the sizes of the files, nothing more: a sweep that has nothing
+//! to do looks at every run. What is found here is what every reader finds; `verify` reads the files besides.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::io;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::error::{Doing, StoreError};
-use super::layout::{RUN_JSON, short, split_numbered};
-use super::record::{AttemptRecord, RunRecord};
+use super::folder::Folder;
+use super::inventory::{self, Entered};
+use super::layout::{RUN_JSON, is_short_id, short, split_numbered};
+use super::record::{AttemptRecord, FileRecord, RunRecord};
 use super::{Store, disk};
 use crate::rows::Table;
+
+/// The most threads that look at runs …
+const MOST_THREADS: usize = 4;
+/// … and how many runs are worth one of them.
+const RUNS_A_THREAD: usize = 64;
+
+/// How often a folder that is gone is looked for again: on a file system that cannot exchange folders a run that is being
+/// replaced is away for an instant.
+const LOOKS: u32 = 5;
+/// How long that instant may be, each time.
+const INSTANT: Duration = Duration::from_millis(10);
 
 /// What the quick check says of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// `run.json` is whole and every file has its size.
     Whole,
-    /// It cannot be used, for this reason.
+    /// It cannot be used, for this reason: the next `run` that wants it measures it again.
     Corrupt(String),
+    /// This user or this program cannot read it, for this reason. That is no damage, so it is left as it is.
+    Unreadable(String),
+}
+
+impl State {
+    /// What is wrong; none where nothing is.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            State::Whole => None,
+            State::Corrupt(reason) | State::Unreadable(reason) => Some(reason),
+        }
+    }
 }
 
 /// One folder in `runs/`.
@@ -32,6 +62,21 @@ pub struct Listed {
     pub state: State,
     /// Its `run.json`, where that can be read.
     pub record: Option<RunRecord>,
+    /// How it and its entry in the inventory stand to each other.
+    pub entered: Entered,
+}
+
+impl Listed {
+    /// Why its result cannot be used; none where it can.
+    pub fn unusable(&self) -> Option<StoreError> {
+        let reason = self.state.problem()?.to_owned();
+        Some(StoreError::Unusable { dir: self.dir.clone(), reason })
+    }
+
+    /// Whether a second look could find something else: what is read while it is replaced may not fit together.
+    fn is_settled(&self) -> bool {
+        self.state == State::Whole && self.entered.problem().is_none()
+    }
 }
 
 /// What became of an attempt.
@@ -61,16 +106,73 @@ pub struct ListedAttempt {
 impl Store {
     /// All committed runs with a quick check of each, sorted by id.
     ///
-    /// Fails where the folder cannot be read, or a later program wrote into it.
+    /// Fails where the folder itself cannot be read; what is wrong with a run is its state.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        self.run_names()?.iter().map(|name| inspect(&self.layout.run(name), name)).collect()
+        let inventory = inventory::folder(&self.layout)?;
+        // What was committed, or is on its way, may be away for the instant of the listing.
+        let mut names: BTreeSet<String> = self.sealed()?.into_iter().filter(|id| is_short_id(id)).collect();
+        names.extend(inventory::ids(&self.layout)?);
+        names.extend(self.run_names()?);
+        let names: Vec<String> = names.into_iter().collect();
+        Ok(self.look_at_all(inventory.as_ref(), &names))
+    }
+
+    /// Looks at these runs, where they are many on several threads.
+    fn look_at_all(&self, inventory: Option<&Folder>, names: &[String]) -> Vec<Listed> {
+        let look =
+            &|names: &[String]| -> Vec<Listed> { names.iter().filter_map(|name| self.look(inventory, name)).collect() };
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = cores.min(MOST_THREADS).min(names.len() / RUNS_A_THREAD);
+        if threads < 2 {
+            return look(names);
+        }
+        thread::scope(|scope| {
+            let parts = names.chunks(names.len().div_ceil(threads));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
+            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        })
     }
 
     /// The committed run `id` (full or short) with a quick check; none where there is no such folder.
     pub fn run(&self, id: &str) -> Result<Option<Listed>, StoreError> {
         let dir = self.layout.run(id);
+        let inventory = inventory::folder(&self.layout)?;
         let found = dir.try_exists().map_err(StoreError::on(Doing::Read, &dir))?;
-        found.then(|| inspect(&dir, short(id))).transpose()
+        // A run that was committed may be away for an instant.
+        let is_known = found || disk::is_taken(&dir) || disk::is_taken(&self.layout.entry(id));
+        Ok(if is_known { self.look(inventory.as_ref(), short(id)) } else { None })
+    }
+
+    /// Looks at a run, and once more before it is called anything but whole; none where its folder is gone.
+    fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
+        let first = self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))?;
+        if first.is_settled() {
+            return Some(first);
+        }
+        self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))
+    }
+
+    /// Whether a run has a folder. One whose next attempt is sealed may be away for an instant, and is waited for.
+    fn is_there(&self, id: &str) -> bool {
+        let dir = self.layout.run(id);
+        for _ in 0..LOOKS {
+            if disk::is_taken(&dir) {
+                return true;
+            }
+            if !self.sealed().is_ok_and(|ids| ids.iter().any(|sealed| sealed == id)) {
+                break;
+            }
+            thread::sleep(INSTANT);
+        }
+        disk::is_taken(&dir)
+    }
+
+    /// The short ids of the attempts that have a `run.json`: they are on their way into `runs/`.
+    pub(super) fn sealed(&self) -> Result<Vec<String>, StoreError> {
+        let names = disk::names(&self.layout.attempts())?;
+        let numbered = names.iter().filter_map(|name| split_numbered(name));
+        let is_sealed = |(id, number): &(&str, u32)| disk::is_taken(&self.layout.attempt(id, *number).join(RUN_JSON));
+        Ok(numbered.filter(is_sealed).map(|(id, _)| id.to_owned()).collect())
     }
 
     /// All attempts that are no runs, sorted by id.
@@ -88,7 +190,7 @@ impl Store {
     /// The names of the runs' folders in `runs/`, sorted; what is not called like a run is not ours.
     pub(super) fn run_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names = disk::names(&self.layout.runs())?;
-        names.retain(|name| name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
+        names.retain(|name| is_short_id(name));
         Ok(names)
     }
 
@@ -101,41 +203,104 @@ impl Store {
     }
 }
 
-/// Checks the run in `dir`, which should be that of `id` (short).
+/// Checks the run in `dir`, which should be that of `id` (short), and its entry.
 ///
-/// What this user may not read, and what a later program wrote, is an error: it is not corrupt.
-pub(super) fn inspect(dir: &Path, id: &str) -> Result<Listed, StoreError> {
-    let listed = |state, record| Listed { id: id.to_owned(), dir: dir.to_owned(), state, record };
-    let corrupt = |reason| Ok(listed(State::Corrupt(reason), None));
-    let record = match RunRecord::read(dir) {
-        Ok(record) => record,
-        Err(StoreError::Damaged { reason, .. }) => return corrupt(format!("{RUN_JSON} is damaged: {reason}")),
-        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return corrupt(format!("{RUN_JSON} is missing"));
+/// The entry first: it is written after its run, so it is never ahead of one that is read later. Then everything through one
+/// open folder, so that `run.json` and the files are of one commit.
+pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Listed {
+    let entry = inventory::entry(inventory, id);
+    let opened = Folder::open(dir).and_then(|folder| Ok((RunRecord::read_in(&folder)?, folder)));
+    let mut listed =
+        Listed { id: id.to_owned(), dir: dir.to_owned(), state: State::Whole, record: None, entered: Entered::Behind };
+    let (record, folder) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            listed.state = unread(&error);
+            // An entry alone can be judged, too.
+            listed.entered = match entry {
+                Err(StoreError::Damaged { reason, .. }) => Entered::Damaged(reason),
+                Err(error) => Entered::Unreadable(error.to_string()),
+                Ok(_) => Entered::Behind,
+            };
+            return listed;
         }
-        Err(error) => return Err(error),
     };
-    if short(&record.id) != id {
-        return corrupt(format!("{RUN_JSON} is that of run {}", short(&record.id)));
+    let compared = inventory::compare(&record, entry);
+    let problem = id_problem(&record, id).or_else(|| files_problem(&folder, &record));
+    listed.state = match (problem, &compared) {
+        (Some(state), _) => state,
+        (None, Err(problem)) => State::Corrupt(problem.clone()),
+        (None, Ok(_)) => State::Whole,
+    };
+    listed.entered = compared.unwrap_or(Entered::Behind);
+    listed.record = Some(record);
+    listed
+}
+
+/// What a `run.json` that could not be read makes of its run.
+fn unread(error: &StoreError) -> State {
+    match error {
+        StoreError::Damaged { path, reason } if path.ends_with(RUN_JSON) => {
+            State::Corrupt(format!("{RUN_JSON} is damaged: {reason}"))
+        }
+        StoreError::Damaged { reason, .. } => State::Corrupt(format!("the run's folder is damaged: {reason}")),
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            State::Corrupt(format!("{RUN_JSON} is missing"))
+        }
+        error => State::Unreadable(error.to_string()),
     }
-    let problems = record.tables().filter_map(|table| size_problem(dir, &record, table).transpose());
-    let first = { problems }.next().transpose()?;
-    let state = match first {
-        None => State::Whole,
-        Some(problem) => State::Corrupt(problem),
-    };
-    Ok(listed(state, Some(record)))
+}
+
+/// What is wrong with the id that a record names.
+fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
+    let is_id = record.id.len() == 64 && record.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match is_id {
+        _ if short(&record.id) != id => {
+            Some(State::Corrupt(format!("{RUN_JSON} is that of run {}", short(&record.id))))
+        }
+        true => None,
+        false => Some(State::Corrupt(format!("{RUN_JSON} is damaged: its id has no 64 hex digits"))),
+    }
+}
+
+/// What is wrong with the files of a run, seen from outside.
+fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
+    wanted(record).map(|(name, _)| name).find_map(|name| match size_problem(folder, record, name) {
+        Ok(problem) => problem.map(State::Corrupt),
+        Err(error) => Some(State::Unreadable(error.to_string())),
+    })
+}
+
+/// The files that a run has by its record, those that it would have to have, and those that would be taken for its own if
+/// they were there.
+pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
+    let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
+    let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);
+    let others = record.files.keys().map(String::as_str).filter(move |name| !is_table(name)).map(|name| (name, None));
+    tables.chain(others)
 }
 
 /// What is wrong with a file, seen from outside.
-pub(super) fn size_problem(dir: &Path, record: &RunRecord, table: Table) -> Result<Option<String>, StoreError> {
-    let name = table.file();
-    let path = dir.join(name);
-    let Some(wanted) = record.files.get(name) else { return Ok(Some(format!("{RUN_JSON} does not know {name}"))) };
-    match fs::metadata(&path) {
-        Ok(metadata) if metadata.len() == wanted.bytes => Ok(None),
-        Ok(metadata) => Ok(Some(format!("{name} has {} bytes, {RUN_JSON} says {}", metadata.len(), wanted.bytes))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(format!("{name} is missing"))),
-        Err(error) => Err(StoreError::io(Doing::Read, &path, error)),
+pub(super) fn size_problem(folder: &Folder, record: &RunRecord, name: &str) -> Result<Option<String>, StoreError> {
+    let listed = record.files.get(name);
+    let is_optional = Table::ALL.iter().any(|table| table.file() == name && table.is_optional());
+    if name.contains('/') || name.starts_with('.') || name.is_empty() {
+        return Ok(Some(format!("{RUN_JSON} lists {name:?}, which is not a file of its folder")));
     }
+    let size = match folder.size(name) {
+        Ok(size) => Some(size),
+        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+        Err(StoreError::Damaged { reason, .. }) => return Ok(Some(format!("{name} is damaged: {reason}"))),
+        Err(error) => return Err(error),
+    };
+    Ok(match (listed, size) {
+        (None, None) if is_optional => None,
+        (None, None) => Some(format!("{name} is missing, and not listed in {RUN_JSON}")),
+        (None, Some(_)) => Some(format!("{name} is not listed in {RUN_JSON}")),
+        (Some(_), None) => Some(format!("{name} is missing")),
+        (Some(FileRecord { bytes, .. }), Some(size)) if size != *bytes => {
+            Some(format!("{name} has {size} bytes, {RUN_JSON} says {bytes}"))
+        }
+        (Some(_), Some(_)) => None,
+    })
 }

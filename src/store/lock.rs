@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::error::{Doing, StoreError};
-use super::layout::{GITIGNORE, Layout, split_numbered};
+use super::inventory::{self, catch_up};
+use super::layout::{GITIGNORE, Layout, MOST_ATTEMPTS, split_numbered};
 use super::record::RunRecord;
 use super::recover::{Recovered, recover};
 use super::{Store, disk};
@@ -36,12 +37,13 @@ impl Store {
             std::fs::write(&path, GITIGNORE).map_err(StoreError::on(Doing::Write, &path))?;
         }
         let lock = Arc::new(take(root, &layout.lock())?);
-        let missing = [layout.runs(), layout.attempts(), layout.superseded()].into_iter().filter(|dir| !dir.exists());
-        for dir in missing {
+        let folders = [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory()];
+        for dir in folders.into_iter().filter(|dir| !dir.exists()) {
             disk::create_dir(&dir)?;
             disk::sync_dir(root)?;
         }
         let recovered = recover(layout)?;
+        catch_up(&store)?;
         Ok(Writer { store, lock, recovered })
     }
 }
@@ -87,12 +89,28 @@ impl Writer {
     }
 }
 
-/// The number after all that the run's attempts have had, wherever they lie now.
+/// The number after all that the run's attempts have had, wherever they lie now. The inventory knows also those that somebody
+/// has removed.
 fn next_number(layout: &Layout, id: &str) -> Result<u32, StoreError> {
-    let short = super::short(id);
-    let mut names = disk::names(&layout.attempts())?;
-    names.extend(disk::names(&layout.superseded())?);
-    let numbers = names.iter().filter_map(|name| split_numbered(name)).filter(|(id, _)| *id == short);
-    let committed = RunRecord::read(&layout.run(id)).ok().map(|record| record.attempt);
-    Ok(numbers.map(|(_, number)| number).chain(committed).max().unwrap_or(0) + 1)
+    let mut last = (0, layout.run(id));
+    let mut seen = |number: u32, path: PathBuf| {
+        if number > last.0 {
+            last = (number, path);
+        }
+    };
+    for folder in [layout.attempts(), layout.superseded()] {
+        for name in disk::names(&folder)? {
+            if let Some((_, number)) = split_numbered(&name).filter(|(of, _)| *of == super::short(id)) {
+                seen(number, folder.join(&name));
+            }
+        }
+    }
+    if let Ok(record) = RunRecord::read(&layout.run(id)) {
+        seen(record.attempt, layout.run(id));
+    }
+    if let Ok(Some(entry)) = inventory::entry(inventory::folder(layout)?.as_ref(), id) {
+        seen(entry.attempt, layout.entry(id));
+    }
+    let (number, path) = last;
+    if number < MOST_ATTEMPTS { Ok(number + 1) } else { Err(StoreError::LastNumber { path }) }
 }

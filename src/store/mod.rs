@@ -1,8 +1,8 @@
 //! The results folder: what is committed, what is under way, and how a kill at any instant loses nothing.
 //!
 //! Readers believe `runs/<id>/run.json` only and need no lock. A run is written in `attempts/`, checked, given its
-//! `run.json` and renamed into `runs/` (`commit`); what a crash leaves between two renames the next writer puts right
-//! (`recover`).
+//! `run.json`, which carries a digest of itself (`seal`), and renamed into `runs/` (`commit`); what a crash leaves between two
+//! steps the next writer puts right (`recover`). The `inventory` remembers what was committed.
 
 mod attempt;
 mod calibration;
@@ -11,11 +11,14 @@ mod disk;
 mod error;
 mod failpoint;
 mod find;
+mod folder;
+mod inventory;
 mod layout;
 mod list;
 mod lock;
 mod record;
 mod recover;
+mod seal;
 mod signal;
 #[cfg(test)]
 mod tests;
@@ -26,6 +29,7 @@ pub use calibration::*;
 pub use commit::*;
 pub use error::*;
 pub use failpoint::*;
+pub use inventory::{Deleted, Entered, Entry};
 pub use layout::*;
 pub use list::*;
 pub use lock::*;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -11,14 +10,16 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::error::{Doing, StoreError};
-use super::layout::{ATTEMPT_JSON, RUN_JSON};
-use crate::expand::RunSpec;
+use super::error::StoreError;
+use super::folder::{self, Folder};
+use super::layout::{ATTEMPT_JSON, MOST_ATTEMPTS, RUN_JSON};
+use super::seal;
+use crate::expand::{RunId, RunSpec};
 use crate::rows::{Environment, Facts, RunLabels, Table};
 use crate::units::NonceSeed;
 
-/// Format of `run.json` and `attempt.json`. Raised when a reader of the old one would misread the new; a new optional
-/// field does not raise it.
+/// Format of the store's JSON files. Raised when a reader of the old one would misread the new; a new optional field does
+/// not raise it. The digest at the end of `run.json` did not: an earlier program reads the same figures beside it.
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
@@ -103,7 +104,14 @@ pub struct RunRecord {
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
+    /// The digest at the end of the file, which covers all of it; none in what an earlier sweepline wrote. The file has it
+    /// behind everything else, so it is not written as a field.
+    #[serde(default, skip_serializing)]
+    pub sha256: Option<String>,
 }
+
+/// The last field of a `run.json` without a digest, as every earlier sweepline wrote it.
+const LAST_FIELD: &str = "files";
 
 /// What all rows of an attempt at a run share.
 pub(super) fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
@@ -136,10 +144,46 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
-    /// Reads the `run.json` in `dir`.
+    /// Reads the `run.json` in `dir` and checks it against its digest.
     pub fn read(dir: &Path) -> Result<RunRecord, StoreError> {
-        read(&dir.join(RUN_JSON))
+        RunRecord::read_in(&Folder::open(dir)?)
     }
+
+    /// Likewise, in an open folder.
+    pub(super) fn read_in(folder: &Folder) -> Result<RunRecord, StoreError> {
+        let path = folder.path().join(RUN_JSON);
+        let text = folder.json(RUN_JSON)?;
+        let damaged = |reason| StoreError::Damaged { path: path.clone(), reason };
+        let sha256 = seal::digest(&text).map_err(damaged)?;
+        let record: RunRecord = parse(&path, &text)?;
+        if record.attempt > MOST_ATTEMPTS {
+            return Err(damaged(format!("{} is no number of an attempt", record.attempt)));
+        }
+        if sha256.is_none() {
+            is_of_earlier(&text, &record).map_err(damaged)?;
+        }
+        Ok(RunRecord { sha256, ..record })
+    }
+}
+
+/// Whether a text without a whole digest at its end can be what an earlier sweepline wrote; if not, why.
+///
+/// A record that has lost its digest to damage ends in something else than the last field of those days.
+fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
+    let raw: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let last = raw.keys().next_back().map_or("", String::as_str);
+    if last != LAST_FIELD || record.sha256.is_some() {
+        return Err(format!("it does not end with its digest, but with `{last}`"));
+    }
+    // Ids were made by other rules before plans said how connections are opened, and where texts were made by other rules.
+    let spec = &record.spec;
+    let has_today_s_rules = raw.get("spec").is_some_and(|spec| spec.get("connections").is_some());
+    let contents = std::iter::once(&spec.scenario).chain(spec.mix.iter().map(|class| &class.scenario));
+    let is_plain =
+        contents.into_iter().all(|content| content.trace.is_none() && content.talk.history == Default::default());
+    let is_changed = has_today_s_rules && is_plain && RunId::of(spec).to_string() != record.id;
+    if is_changed { Err("it describes another run than its id names".to_owned()) } else { Ok(()) }
 }
 
 /// `attempt.json`: what is known of an attempt before it is a run, and what became of it.
@@ -181,13 +225,18 @@ struct Head {
     format: u32,
 }
 
-/// Reads a record. The format is looked at before anything else is said of a file that a later program wrote.
+/// Reads a JSON file of the store.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let text = fs::read(path).map_err(StoreError::on(Doing::Read, path))?;
+    parse(path, &folder::json(path)?)
+}
+
+/// What the text of the file `path` says. The format is looked at before anything else is said of a file that a later
+/// program wrote.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
     let damaged = |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
-    let Head { format } = serde_json::from_slice(&text).map_err(damaged)?;
+    let Head { format } = serde_json::from_slice(text).map_err(damaged)?;
     if format > FORMAT {
         return Err(StoreError::Newer { path: path.to_owned(), found: format, known: FORMAT });
     }
-    serde_json::from_slice(&text).map_err(damaged)
+    serde_json::from_slice(text).map_err(damaged)
 }

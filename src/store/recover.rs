@@ -2,11 +2,12 @@
 //!
 //! An attempt with a whole `run.json` was sealed and checked: its move into `runs/` is finished, so work that was done
 //! is not done again, and the final set is that of an uninterrupted sweep. If such an attempt turns out damaged and the
-//! run it was to replace already lies in `superseded/`, that run is moved back. Other attempts stay where they are.
+//! run it was to replace already lies in `superseded/`, that run is moved back. A run that changed places with the attempt
+//! that replaced it goes to `superseded/`. Other attempts stay where they are.
 
 use std::fs;
 
-use super::commit::promote;
+use super::commit::{promote, set_aside};
 use super::disk;
 use super::error::{Doing, StoreError};
 use super::layout::{Layout, RUN_JSON, split_numbered};
@@ -39,16 +40,27 @@ pub(super) fn recover(layout: &Layout) -> Result<Vec<Recovered>, StoreError> {
     for name in disk::names(&layout.attempts())? {
         let Some((id, number)) = split_numbered(&name) else { continue };
         let dir = layout.attempt(id, number);
-        if !dir.join(RUN_JSON).exists() {
+        let finished = Recovered { id: id.to_owned(), attempt: number, remedy: Remedy::Finished };
+        if RunRecord::read(&layout.run(id)).is_ok_and(|committed| committed.attempt == number) {
+            set_aside(layout, &dir, id)?;
+            recovered.push(finished);
             continue;
         }
-        let listed = inspect(&dir, id)?;
+        if !disk::is_taken(&dir.join(RUN_JSON)) {
+            continue;
+        }
+        let listed = inspect(&dir, id, None);
         match (listed.state, listed.record) {
             (State::Whole, Some(record)) if record.attempt == number => {
                 if is_newer_than_committed(layout, &record) {
                     promote(layout, &record)?;
-                    recovered.push(Recovered { id: id.to_owned(), attempt: number, remedy: Remedy::Finished });
+                    recovered.push(finished);
                 }
+            }
+            // The run that was replaced, though what replaced it is no longer whole.
+            (_, Some(record)) if record.attempt < number && disk::is_taken(&layout.run(id)) => {
+                set_aside(layout, &dir, id)?;
+                recovered.push(finished);
             }
             _ => recovered.extend(restore(layout, id)?),
         }
@@ -67,7 +79,9 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     let run = layout.run(id);
     let names = disk::names(&layout.superseded())?;
     let numbers = names.iter().filter_map(|name| split_numbered(name)).filter(|(of, _)| *of == id);
-    let Some(attempt) = numbers.map(|(_, number)| number).max().filter(|_| !run.exists()) else { return Ok(None) };
+    let Some(attempt) = numbers.map(|(_, number)| number).max().filter(|_| !disk::is_taken(&run)) else {
+        return Ok(None);
+    };
     let from = layout.superseded_run(id, attempt);
     fs::rename(&from, &run).map_err(StoreError::on(Doing::Move, &from))?;
     disk::sync_dir(&layout.runs())?;

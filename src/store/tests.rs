@@ -134,8 +134,10 @@ fn a_committed_run_reads_back() {
     let labels = &read.labels;
     assert_eq!((labels.run_id.as_str(), labels.qps, labels.batch_size), (id('a').as_str(), Some(2.5), Some(4)));
     assert_eq!(store.read_samples(&written).unwrap(), samples());
-    assert!(store.verify(|_| ()).unwrap().iter().all(RunReport::is_whole));
-    assert_eq!(tree(&dir), [vec![".gitignore".into(), ".lock".into()], run_tree("runs/aaaaaaaaaaaaaaaa")].concat());
+    assert!(store.verify().unwrap().runs.iter().all(RunReport::is_whole));
+    let entry = "inventory/aaaaaaaaaaaaaaaa.json".to_owned();
+    let others = vec![".gitignore".into(), ".lock".into(), entry];
+    assert_eq!(tree(&dir), [others, run_tree("runs/aaaaaaaaaaaaaaaa")].concat());
 }
 
 #[test]
@@ -213,22 +215,28 @@ fn a_kill_at_any_point_loses_nothing() {
         ("before_run_json", true, 1),
         ("before_rename", true, 2),
         ("between_supersede_and_rename", false, 2),
+        ("between_exchange_and_supersede", true, 2),
         ("after_rename", true, 2),
+        ("before_entry", true, 2),
+        ("after_entry", true, 2),
     ] {
         let (_keep, dir) = results();
         run_once(&dir, &id('a'));
         let status = run_child(&dir, "SWEEPLINE_FAILPOINT", point);
         assert_eq!(status.signal(), Some(9), "{point}");
-        assert_eq!(Store::open(&dir).list().unwrap().len(), usize::from(whole_before), "{point}");
+        let left = Store::open(&dir).list().unwrap();
+        assert_eq!(left.len(), usize::from(whole_before), "{point}");
+        assert!(
+            left.iter().all(|run| run.state == State::Whole && run.entered.problem().is_none()),
+            "{point}: {left:?}"
+        );
         let writer = Store::lock(&dir).unwrap();
         let [run] = &writer.store().list().unwrap()[..] else { panic!("{point}: one run") };
         assert_eq!((&run.state, run.record.as_ref().unwrap().attempt), (&State::Whole, attempt), "{point}");
-        assert_eq!(
-            writer.recovered().len(),
-            usize::from(matches!(point, "before_rename" | "between_supersede_and_rename"))
-        );
+        assert_eq!(writer.recovered().len(), usize::from(point == "before_rename" || point.starts_with("between_")));
+        assert_eq!((run.entered.clone(), writer.store().deleted().unwrap()), (Entered::Same, vec![]), "{point}");
         assert_eq!(writer.store().superseded().unwrap().len(), attempt as usize - 1, "{point}");
-        assert!(writer.store().verify(|_| ()).unwrap()[0].is_whole(), "{point}");
+        assert!(writer.store().verify().unwrap().runs[0].is_whole(), "{point}");
         let names = tree(&writer.store().layout().run(&id('a')));
         assert_eq!(names, ["events.parquet", "requests.parquet", "run.json", "samples.parquet"], "{point}");
     }
@@ -269,6 +277,10 @@ fn cut_front(path: &Path) {
     fs::write(path, &fs::read(path).unwrap()[1..]).unwrap();
 }
 
+fn cut_end(path: &Path) {
+    fs::write(path, fs::read_to_string(path).unwrap().trim_end()).unwrap();
+}
+
 fn flip_a_bit(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     bytes[40] ^= 1;
@@ -276,7 +288,21 @@ fn flip_a_bit(path: &Path) {
 }
 
 fn swap_id(path: &Path) {
-    fs::write(path, fs::read_to_string(path).unwrap().replace(&id('a'), &id('b'))).unwrap();
+    rewrite(path, |text| text.replace(&id('a'), &id('b')));
+}
+
+/// Changes a sealed file and gives it the digest of what it is now.
+fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
+    let mut value: serde_json::Value = serde_json::from_str(&change(&fs::read_to_string(path).unwrap())).unwrap();
+    value.as_object_mut().unwrap().shift_remove("sha256");
+    fs::write(path, seal::sealed(&value).unwrap().0).unwrap();
+}
+
+/// Takes the digest off, as an earlier sweepline wrote records.
+fn uncover(path: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
+    fs::write(path, format!("{body}\n}}\n")).unwrap();
 }
 
 fn remove(path: &Path) {
@@ -286,7 +312,11 @@ fn remove(path: &Path) {
 #[test]
 fn damage_is_named_and_a_rerun_takes_its_place() {
     type Damage = (&'static str, fn(&Path), &'static str);
-    let damages: [Damage; 6] = [
+    let damages: [Damage; 9] = [
+        ("run.json", flip_a_bit, "its SHA-256 does not match the one at its end"),
+        // An id that is that of no spec is seen before the entry is asked.
+        ("run.json", uncover, "it describes another run than its id names"),
+        ("run.json", cut_end, "it does not end with its digest, but with `sha256`"),
         ("run.json", cut_front, "run.json is damaged"),
         ("run.json", remove, "run.json is missing"),
         ("run.json", swap_id, "run.json is that of run bbbb"),
@@ -300,14 +330,14 @@ fn damage_is_named_and_a_rerun_takes_its_place() {
         let store = Store::open(&dir);
         damage(&store.layout().run(&id('a')).join(file));
         let quick = store.list().unwrap().remove(0).state;
-        let reports = store.verify(|_| ()).unwrap();
+        let reports = store.verify().unwrap().runs;
         let problem = reports[0].files.iter().find_map(|file| file.problem.clone()).expect(wanted);
         assert!(problem.contains(wanted), "{problem}");
         match file {
             "samples.parquet" => assert_eq!(quick, State::Whole, "the quick check reads no Parquet"),
             _ => assert!(matches!(&quick, State::Corrupt(reason) if reason.contains(wanted)), "{quick:?}"),
         }
-        assert_eq!(store.read(&record).is_err(), matches!(file, "requests.parquet" | "events.parquet"));
+        assert_eq!(store.read(&record).is_err(), file != "samples.parquet", "{file}: {wanted}");
         run_once(&dir, &id('a'));
         assert_eq!(store.list().unwrap()[0].state, State::Whole);
         assert_eq!(store.superseded().unwrap().len(), 1);
@@ -320,11 +350,15 @@ fn a_later_format_is_refused_and_a_later_field_is_not() {
     let record = run_once(&dir, &id('a'));
     let store = Store::open(&dir);
     let path = store.layout().run(&id('a')).join(RUN_JSON);
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"format\": 1,", "\"format\": 1, \"colour\": \"blue\",", 1)).unwrap();
-    assert_eq!(store.list().unwrap()[0].record, Some(record));
-    fs::write(&path, text.replacen("\"format\": 1,", "\"format\": 2, \"spec\": 3,", 1)).unwrap();
-    assert!(matches!(store.list(), Err(StoreError::Newer { found: 2, known: 1, .. })));
+    let whole = fs::read_to_string(&path).unwrap();
+    rewrite(&path, |text| text.replacen("\"format\": 1,", "\"format\": 1, \"colour\": \"blue\",", 1));
+    let listed = store.list().unwrap().remove(0);
+    let read = listed.record.unwrap();
+    assert_eq!((listed.state, RunRecord { sha256: record.sha256.clone(), ..read }), (State::Whole, record));
+    fs::write(&path, whole).unwrap();
+    rewrite(&path, |text| text.replacen("\"format\": 1,", "\"format\": 2, \"colour\": 3,", 1));
+    let state = store.list().unwrap().remove(0).state;
+    assert!(matches!(&state, State::Unreadable(reason) if reason.contains("use the newer sweepline")), "{state:?}");
 }
 
 #[test]
@@ -349,4 +383,162 @@ fn a_folder_that_cannot_be_written_is_named() {
     let error = Store::lock("/sys/sweepline").unwrap_err();
     assert!(matches!(&error, StoreError::NotWritable { path, .. } if path.starts_with("/sys/sweepline")), "{error}");
     assert_eq!(Store::open("/nowhere/at/all").list().unwrap(), []);
+}
+
+#[test]
+fn a_record_without_a_digest_is_whole_and_gets_an_entry() {
+    let (_keep, dir) = results();
+    run_once(&dir, &id('a'));
+    let layout = Layout::new(&dir);
+    fs::remove_dir_all(layout.inventory()).unwrap();
+    let path = layout.run(&id('a')).join(RUN_JSON);
+    // A record of the first days: its spec says nothing of connections, so its id was made by other rules.
+    let written = fs::read_to_string(&path).unwrap();
+    let connections = written.lines().find(|line| line.contains("\"connections\"")).unwrap();
+    fs::write(&path, written.replacen(&format!("{connections}\n"), "", 1)).unwrap();
+    uncover(&path);
+    let old = Store::open(&dir).list().unwrap().remove(0);
+    assert_eq!((&old.state, &old.entered), (&State::Whole, &Entered::Behind));
+    let writer = Store::lock(&dir).unwrap();
+    let verified = writer.store().verify().unwrap();
+    assert_eq!((verified.runs[0].covered, verified.runs[0].is_whole()), (Some(false), true));
+    assert_eq!(verified.runs[0].entered, Entered::Same);
+    // The same record with today's rules for ids must have the id of its spec.
+    fs::write(&path, written).unwrap();
+    uncover(&path);
+    fs::remove_dir_all(layout.inventory()).unwrap();
+    let state = writer.store().list().unwrap().remove(0).state;
+    assert!(matches!(&state, State::Corrupt(reason) if reason.contains("another run than its id names")), "{state:?}");
+}
+
+#[test]
+fn numbers_that_no_attempt_gets_are_not_ours() {
+    let (_keep, dir) = results();
+    run_once(&dir, &id('a'));
+    let layout = Layout::new(&dir);
+    let short = "a".repeat(16);
+    for name in ["4294967295", "4294967296", "1000000000", "+7", "007", "-1"] {
+        fs::create_dir(layout.attempts().join(format!("{short}.{name}"))).unwrap();
+        fs::create_dir(layout.superseded().join(format!("{short}.{name}"))).unwrap();
+    }
+    let writer = Store::lock(&dir).unwrap();
+    assert_eq!(journalled(&writer, &id('a'), 1).commit(commit(None)).unwrap().attempt, 2);
+    assert_eq!(writer.store().superseded().unwrap(), [(short.clone(), 1)]);
+    let last = layout.superseded().join(format!("{short}.{MOST_ATTEMPTS}"));
+    fs::create_dir(&last).unwrap();
+    let error = writer.begin(&id('a'), &spec()).unwrap_err();
+    assert!(error.to_string().contains(&*last.to_string_lossy()), "{error}");
+    // The place of what is replaced is found upwards, and not beyond the last.
+    fs::remove_dir(&last).unwrap();
+    fs::create_dir(layout.superseded_run(&id('a'), 2)).unwrap();
+    let third = journalled(&writer, &id('a'), 1);
+    let number = third.number();
+    third.commit(commit(None)).unwrap();
+    assert_eq!((number, layout.superseded_run(&id('a'), 3).join(RUN_JSON).exists()), (3, true));
+}
+
+#[test]
+fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
+    let (_keep, dir) = results();
+    run_once(&dir, &id('a'));
+    run_once(&dir, &id('c'));
+    let layout = Layout::new(&dir);
+    let store = Store::open(&dir);
+    fs::remove_dir_all(layout.run(&id('a'))).unwrap();
+    let [gone] = &store.deleted().unwrap()[..] else { panic!("one is gone") };
+    assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured 2"), "{gone:?}");
+    assert!(matches!(store.find("aa"), Err(StoreError::Deleted { .. })));
+    let writer = Store::lock(&dir).unwrap();
+    assert!(matches!(writer.forget("c"), Err(StoreError::StillThere { .. })));
+    assert!(matches!(writer.forget("b"), Err(StoreError::NotFound { .. })));
+    assert!(matches!(writer.forget(""), Err(StoreError::Ambiguous { .. })));
+    // Numbers go on behind what was deleted, so that a later attempt is told from it.
+    assert_eq!(journalled(&writer, &id('a'), 1).commit(commit(None)).unwrap().attempt, 2);
+    assert_eq!(store.deleted().unwrap(), []);
+    fs::remove_dir_all(layout.run(&id('a'))).unwrap();
+    assert_eq!(writer.forget("AAA").unwrap().id, "a".repeat(16));
+    assert_eq!((store.deleted().unwrap(), store.list().unwrap().len()), (vec![], 1));
+}
+
+#[test]
+fn a_damaged_entry_is_told_and_made_anew_from_a_whole_run() {
+    let (_keep, dir) = results();
+    run_once(&dir, &id('a'));
+    let path = Layout::new(&dir).entry(&id('a'));
+    let whole = fs::read(&path).unwrap();
+    flip_a_bit(&path);
+    let listed = Store::open(&dir).list().unwrap().remove(0);
+    assert!(matches!(&listed.entered, Entered::Damaged(_)), "{listed:?}");
+    assert_eq!(listed.state, State::Whole);
+    drop(Store::lock(&dir).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    // An older commit that somebody put in the place of the newest is whole, but it is not what was committed last.
+    run_once(&dir, &id('a'));
+    let layout = Layout::new(&dir);
+    fs::remove_dir_all(layout.run(&id('a'))).unwrap();
+    fs::rename(layout.superseded_run(&id('a'), 1), layout.run(&id('a'))).unwrap();
+    let writer = Store::lock(&dir).unwrap();
+    let listed = writer.store().list().unwrap().remove(0);
+    assert!(listed.state == State::Whole && matches!(&listed.entered, Entered::Other(_)), "{listed:?}");
+    writer.forget("a").unwrap();
+    assert_eq!(writer.store().list().unwrap()[0].entered, Entered::Same);
+}
+
+#[test]
+fn a_reader_ends_with_the_commit_that_it_began_with() {
+    let (_keep, dir) = results();
+    let old = run_once(&dir, &id('a'));
+    let store = Store::open(&dir);
+    let begun = store.read(&old).unwrap();
+    let writer = Store::lock(&dir).unwrap();
+    let new = journalled(&writer, &id('a'), 5).commit(commit(None)).unwrap();
+    let count = |read: &crate::rows::RunReader| {
+        let mut rows = 0;
+        read.replay(&mut |_, _| rows += 1).unwrap();
+        rows
+    };
+    assert_eq!((count(&begun), count(&store.read(&old).unwrap()), count(&store.read(&new).unwrap())), (3, 3, 5));
+    fs::remove_dir_all(Layout::new(&dir).superseded()).unwrap();
+    assert!(matches!(store.read(&old), Err(StoreError::Gone { .. })));
+}
+
+/// Flips `flips` random bits, one at a time, over all files of `runs/` and `inventory/`, and has each found.
+///
+/// Sixty, or as many as `SWEEPLINE_FLIPS` says.
+#[test]
+fn every_flipped_bit_is_found() {
+    let flips: u64 = std::env::var("SWEEPLINE_FLIPS").map_or(60, |flips| flips.parse().unwrap());
+    let (_keep, dir) = results();
+    run_once(&dir, &id('a'));
+    run_once(&dir, &id('c'));
+    let layout = Layout::new(&dir);
+    let below = |folder: std::path::PathBuf| tree(&folder).into_iter().map(move |name| folder.join(name));
+    let files: Vec<_> = below(layout.runs()).chain(below(layout.inventory())).collect();
+    assert_eq!(files.len(), 10);
+    let store = Store::open(&dir);
+    let is_good = |store: &Store| {
+        let verified = store.verify().unwrap();
+        let is_good = |run: &RunReport| run.is_whole() && run.entered.problem().is_none() && run.covered == Some(true);
+        verified.deleted.is_empty() && verified.runs.len() == 2 && verified.runs.iter().all(is_good)
+    };
+    assert!(is_good(&store));
+    let mut state = 0x5eed_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut missed = Vec::new();
+    for _ in 0..flips {
+        let file = &files[random(files.len())];
+        let whole = fs::read(file).unwrap();
+        let bit = random(whole.len() * 8);
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        fs::write(file, flipped).unwrap();
+        if is_good(&store) {
+            missed.push((file.clone(), bit));
+        }
+        fs::write(file, whole).unwrap();
+    }
+    assert!(missed.is_empty() && is_good(&store), "{} of {flips} were not found: {missed:?}", missed.len());
 }

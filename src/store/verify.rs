@@ -1,11 +1,21 @@
-//! The thorough check: digests and every page of every file.
+//! The thorough check, digests and every page of every file; and the way to the rows of a run, which checks digests first.
+
+use std::thread;
+use std::time::Duration;
 
 use super::error::StoreError;
-use super::layout::RUN_JSON;
-use super::list::{Listed, State, inspect, size_problem};
+use super::folder::Folder;
+use super::inventory::{Deleted, Entered};
+use super::layout::{RUN_JSON, short, split_numbered};
+use super::list::{Listed, size_problem, wanted};
 use super::record::RunRecord;
 use super::{Store, disk};
-use crate::rows::{self, EventRow, RequestRow, RunReader, Sample, Table};
+use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table};
+
+/// How often a commit that was replaced is looked for on its way to `superseded/`.
+const LOOKS: u32 = 20;
+/// How long that may take, each time.
+const INSTANT: Duration = Duration::from_millis(5);
 
 /// What the thorough check says of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +31,12 @@ pub struct FileReport {
 pub struct RunReport {
     /// The run's short id.
     pub id: String,
-    /// `run.json` first, then the files it names.
+    /// `run.json` first, then the files that it lists.
     pub files: Vec<FileReport>,
+    /// Whether its `run.json` has a digest of its own; none where it cannot be read.
+    pub covered: Option<bool>,
+    /// How it and its entry in the inventory stand to each other.
+    pub entered: Entered,
 }
 
 impl RunReport {
@@ -32,23 +46,31 @@ impl RunReport {
     }
 }
 
+/// What the thorough check says of a results folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    /// Every run that is there, sorted by id.
+    pub runs: Vec<RunReport>,
+    /// Those that were committed and are gone.
+    pub deleted: Vec<Deleted>,
+}
+
 impl Store {
-    /// Checks the digests and reads every page of every committed run; `seen` is told of each run as it is done.
-    pub fn verify(&self, mut seen: impl FnMut(&RunReport)) -> Result<Vec<RunReport>, StoreError> {
-        let mut reports = Vec::new();
-        for name in self.run_names()? {
-            let report = report(inspect(&self.layout.run(&name), &name)?)?;
-            seen(&report);
-            reports.push(report);
+    /// Checks the digests and reads every page of every committed run, and looks for those that the inventory misses.
+    pub fn verify(&self) -> Result<Verified, StoreError> {
+        let mut runs = Vec::new();
+        for listed in self.list()? {
+            runs.push(self.report(listed));
         }
-        Ok(reports)
+        Ok(Verified { runs, deleted: self.deleted()? })
     }
 
     /// The requests of a committed run and the way through their gaps, after checking that the files are still those of
     /// its commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
-        self.check_digests(record, &[Table::Requests, Table::Events])?;
-        Ok(RunReader::open(&self.layout.run(&record.id))?)
+        let folder = self.folder_of(record)?;
+        let requests = open(&folder, record, Table::Requests)?;
+        Ok(RunReader::of(requests, open(&folder, record, Table::Events)?)?)
     }
 
     /// The requests of a committed run, decoded as they are asked for, after the same check of their file.
@@ -56,8 +78,7 @@ impl Store {
         &self,
         record: &RunRecord,
     ) -> Result<impl Iterator<Item = Result<RequestRow, StoreError>> + use<>, StoreError> {
-        self.check_digests(record, &[Table::Requests])?;
-        let rows = rows::stream_requests(&self.layout.run(&record.id).join(Table::Requests.file()))?;
+        let rows = open(&self.folder_of(record)?, record, Table::Requests)?.requests()?;
         Ok(rows.map(|row| row.map_err(StoreError::from)))
     }
 
@@ -66,64 +87,138 @@ impl Store {
         &self,
         record: &RunRecord,
     ) -> Result<impl Iterator<Item = Result<EventRow, StoreError>> + use<>, StoreError> {
-        self.check_digests(record, &[Table::Events])?;
-        let rows = rows::stream_events(&self.layout.run(&record.id).join(Table::Events.file()))?;
+        let rows = open(&self.folder_of(record)?, record, Table::Events)?.events()?;
         Ok(rows.map(|row| row.map_err(StoreError::from)))
     }
 
     /// The samples of a committed run, checked likewise.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
-        self.check_digests(record, &[Table::Samples])?;
-        Ok(rows::read_samples(&self.layout.run(&record.id).join(Table::Samples.file()))?)
+        Ok(rows::read_samples(open(&self.folder_of(record)?, record, Table::Samples)?)?)
     }
 
-    fn check_digests(&self, record: &RunRecord, tables: &[Table]) -> Result<(), StoreError> {
-        let dir = self.layout.run(&record.id);
-        for table in tables {
-            if let Some(reason) = digest_problem(&dir, record, *table)? {
-                return Err(StoreError::Damaged { path: dir.join(table.file()), reason });
+    /// The open folder with the files of a commit: the run's, or where the commit went when another one replaced it. So what
+    /// a reader began with `run.json` it ends with the files of the same commit.
+    fn folder_of(&self, record: &RunRecord) -> Result<Folder, StoreError> {
+        let run = self.layout.run(&record.id);
+        let mut current = Ok(());
+        for look in 0..LOOKS {
+            if look > 0 {
+                thread::sleep(INSTANT);
+            }
+            let opened = Folder::open(&run).and_then(|folder| Ok((RunRecord::read_in(&folder)?, folder)));
+            current = match opened {
+                Ok((found, folder)) if found == *record => return Ok(folder),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Some(folder) = self.replaced(record) {
+                return Ok(folder);
+            }
+            // What is damaged stays so, and nothing else is on its way.
+            if matches!(&current, Err(error) if error.damaged_file().is_some()) {
+                break;
             }
         }
-        Ok(())
+        current?;
+        Err(StoreError::Gone { dir: run })
     }
-}
 
-fn report(listed: Listed) -> Result<RunReport, StoreError> {
-    let Listed { id, dir, state, record } = listed;
-    let mut files = Vec::new();
-    let Some(record) = record else {
-        let problem = match state {
-            State::Corrupt(reason) => Some(reason),
-            State::Whole => None,
-        };
-        files.push(FileReport { name: RUN_JSON.to_owned(), problem });
-        return Ok(RunReport { id, files });
-    };
-    files.push(FileReport { name: RUN_JSON.to_owned(), problem: None });
-    for table in record.tables() {
-        let mut problem = digest_problem(&dir, &record, table)?;
-        if problem.is_none() {
-            problem = page_problem(&dir, &record, table);
+    /// Everything of a run: what every reader finds, then its files.
+    fn report(&self, listed: Listed) -> RunReport {
+        let Listed { id, dir, state, record, entered } = listed;
+        let covered = record.as_ref().map(|record| record.sha256.is_some());
+        let mut files = vec![FileReport { name: RUN_JSON.to_owned(), problem: None }];
+        if let Some(record) = &record {
+            match self.folder_of(record).or_else(|_| Folder::open(&dir)) {
+                Ok(folder) => files.extend(file_reports(&folder, record)),
+                Err(error) => files[0].problem = Some(error.to_string()),
+            }
         }
-        files.push(FileReport { name: table.file().to_owned(), problem });
+        // What is wrong and none of a file's is the record's.
+        if files.iter().all(|file| file.problem.is_none()) {
+            files[0].problem = state.problem().map(str::to_owned);
+        }
+        RunReport { id, files, covered, entered }
     }
-    Ok(RunReport { id, files })
+
+    /// The open folder of a commit that was replaced, where it is kept.
+    fn replaced(&self, record: &RunRecord) -> Option<Folder> {
+        let mut places = vec![self.layout.superseded_run(&record.id, record.attempt)];
+        for folder in [self.layout.attempts(), self.layout.superseded()] {
+            let names = disk::names(&folder).unwrap_or_default();
+            let of_run = |name: &&String| split_numbered(name).is_some_and(|(id, _)| id == short(&record.id));
+            places.extend(names.iter().filter(of_run).map(|name| folder.join(name)));
+        }
+        places.into_iter().find_map(|place| {
+            let folder = Folder::open(&place).ok()?;
+            (RunRecord::read_in(&folder).ok()? == *record).then_some(folder)
+        })
+    }
 }
 
-/// What is wrong with a file's bytes.
-fn digest_problem(dir: &std::path::Path, record: &RunRecord, table: Table) -> Result<Option<String>, StoreError> {
-    let problem = size_problem(dir, record, table)?;
-    let (None, Some(file)) = (&problem, record.files.get(table.file())) else { return Ok(problem) };
-    let same = disk::sha256(&dir.join(table.file()))? == file.sha256;
-    Ok((!same).then(|| format!("{} has another SHA-256 than {RUN_JSON} says", table.file())))
+/// The file of a table, after checking that it is still that of its commit.
+fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, StoreError> {
+    checked(folder, record, table.file())?.map_err(|reason| {
+        let path = folder.path().join(table.file());
+        StoreError::Damaged { path, reason }
+    })
 }
 
-/// What is wrong with a file's rows, although its bytes are those of the commit.
-fn page_problem(dir: &std::path::Path, record: &RunRecord, table: Table) -> Option<String> {
-    let wanted = record.files.get(table.file()).map(|file| file.rows);
-    match rows::check(&dir.join(table.file()), table) {
+/// An open file whose size and digest are those of its commit, or what is wrong with it.
+fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<RowFile, String>, StoreError> {
+    if let Some(problem) = size_problem(folder, record, name)? {
+        return Ok(Err(problem));
+    }
+    let Some(listed) = record.files.get(name) else { return Ok(Err(format!("{name} is not listed in {RUN_JSON}"))) };
+    let path = folder.path().join(name);
+    let (file, _) = folder.file(name)?;
+    if disk::sha256(&path, &file)? != listed.sha256 {
+        return Ok(Err(format!("{name} has another SHA-256 than {RUN_JSON} says")));
+    }
+    Ok(Ok(RowFile::opened(path, file)))
+}
+
+/// The files of a run, through one open folder.
+fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
+    let report = |(name, table): (&str, Option<Table>)| {
+        let problem = file_problem(folder, record, (name, table)).unwrap_or_else(|error| Some(error.to_string()));
+        FileReport { name: name.to_owned(), problem }
+    };
+    let is_of_run = |file: &FileReport| record.files.contains_key(&file.name) || file.problem.is_some();
+    wanted(record).map(report).filter(is_of_run).collect()
+}
+
+/// What is wrong with a file: its bytes, or its rows although its bytes are those of the commit.
+fn file_problem(
+    folder: &Folder,
+    record: &RunRecord,
+    (name, table): (&str, Option<Table>),
+) -> Result<Option<String>, StoreError> {
+    if !record.files.contains_key(name) {
+        return size_problem(folder, record, name);
+    }
+    let file = match checked(folder, record, name)? {
+        Ok(file) => file,
+        Err(problem) => return Ok(Some(problem)),
+    };
+    Ok(table.and_then(|table| page_problem(file, record, table)))
+}
+
+/// What is wrong with the rows of a file.
+fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<String> {
+    let name = table.file();
+    if table == Table::Requests {
+        let labels = rows::labels(&file).ok().flatten();
+        let other = labels.filter(|labels| labels.run_id != record.id || labels.attempt != record.attempt);
+        if let Some(other) = other {
+            let id = short(&other.run_id);
+            return Some(format!("{name} has the rows of run {id}, attempt {}", other.attempt));
+        }
+    }
+    let wanted = record.files.get(name).map(|file| file.rows);
+    match rows::check(file, table) {
         Ok(rows) if Some(rows) == wanted => None,
-        Ok(rows) => Some(format!("{} has {rows} rows, {RUN_JSON} says otherwise", table.file())),
+        Ok(rows) => Some(format!("{name} has {rows} rows, {RUN_JSON} says otherwise")),
         Err(error) => Some(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::{Difference, Expansion, PlannedRun, RunId};
-use crate::store::{Listed, RunRecord, State};
+use crate::store::{Deleted, Listed, RunRecord, State};
 
 use super::nearest::{Change, Known, Nearest};
 
@@ -23,7 +23,7 @@ pub enum Action {
     Redo,
     /// Another process is measuring it at this moment.
     Pending,
-    /// It has no result, and `run` would leave it out.
+    /// It has no result that could be read, and `run` would leave it out.
     Pruned,
     /// A result that no run of the plan asks for, of an endpoint that the plan has.
     Orphan,
@@ -90,6 +90,8 @@ pub struct Wishes {
 #[derive(Debug, Default)]
 pub struct OnDisk {
     by_id: HashMap<String, Listed>,
+    /// By short id.
+    deleted: HashMap<String, Deleted>,
     /// Short ids of the runs that the plan asks for.
     wanted: HashSet<String>,
     /// Laid out when the first new run asks for it.
@@ -101,9 +103,21 @@ impl OnDisk {
     pub fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
         OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
+            deleted: HashMap::new(),
             wanted: expansion.runs.iter().map(|run| run.id.short()).collect(),
             nearest: OnceCell::new(),
         }
+    }
+
+    /// With the runs that were measured and whose folders are gone.
+    pub fn with_deleted(mut self, deleted: Vec<Deleted>) -> OnDisk {
+        self.deleted = deleted.into_iter().map(|run| (run.id.clone(), run)).collect();
+        self
+    }
+
+    /// What is known of the run `id` whose folder is gone.
+    pub fn deleted(&self, id: &RunId) -> Option<&Deleted> {
+        self.deleted.get(&id.short())
     }
 
     /// The folder of run `id`, whole or not.
@@ -149,9 +163,15 @@ impl OnDisk {
 /// matters.
 pub fn decide(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
     let Some(listed) = disk.get(&run.id) else {
-        return Decision::new(Action::New, "never committed");
+        let said = disk.deleted(&run.id).map_or_else(|| "never committed".to_owned(), Deleted::said);
+        return Decision::new(Action::New, said);
     };
     let record = match (&listed.state, &listed.record) {
+        // Nobody knows whether it is whole, so it is replaced only where that is asked for.
+        (State::Unreadable(reason), _) if !wishes.force => {
+            return Decision::new(Action::Pruned, format!("its result is left alone and cannot be used: {reason}"));
+        }
+        (State::Unreadable(_), _) => return Decision::new(Action::Redo, "forced"),
         (State::Corrupt(reason), _) => return Decision::new(Action::Redo, format!("corrupt: {reason}")),
         (State::Whole, None) => return Decision::new(Action::Redo, "corrupt: run.json cannot be read"),
         (State::Whole, Some(record)) => record,
@@ -176,7 +196,8 @@ fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
 
 /// Adds to a new run's decision what the results nearest to it say of it; `asked` runs are explained in all.
 pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    if decision.action != Action::New {
+    // Why a run is new that was there already needs no other result.
+    if decision.action != Action::New || disk.deleted(&run.id).is_some() {
         return;
     }
     decision.change = disk.nearest().find(&run.spec, asked);
@@ -216,7 +237,8 @@ mod tests {
             "facts": crate::rows::Facts::default(), "generator_digest": "", "files": {},
         });
         let record = serde_json::from_value(record).expect("a record");
-        Listed { id: run.id.short(), dir: PathBuf::new(), state: State::Whole, record: Some(record) }
+        let (dir, entered) = (PathBuf::new(), crate::store::Entered::Same);
+        Listed { id: run.id.short(), dir, state: State::Whole, record: Some(record), entered }
     }
 
     fn decided(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, invalid: bool) -> (Action, String) {
@@ -239,6 +261,12 @@ mod tests {
         assert_eq!(decided(run, &whole(), redo, false).0, Action::Cached);
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
         assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: cut".into()));
+        let closed = || Listed { state: State::Unreadable("no key".into()), record: None, ..committed(run) };
+        assert_eq!(decided(run, &on_disk(vec![closed()]), redo, true).0, Action::Pruned, "what nobody can read stays");
+        assert_eq!(decided(run, &on_disk(vec![closed()]), force, true).0, Action::Redo);
+        let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
+        let (action, reason) = decided(run, &on_disk(vec![]).with_deleted(vec![gone]), none, false);
+        assert!(action == Action::New && reason.contains("deleted since"), "{reason}");
         let old = Listed { id: "0".repeat(16), ..committed(run) };
         let mut new = Decision::new(Action::New, "never committed");
         explain(&mut new, run, &on_disk(vec![old]), 1);

@@ -58,6 +58,54 @@ fn a_kill_around_the_rename_costs_nothing() {
 }
 
 #[test]
+fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
+    for (failpoint, entries) in [("before_entry:2", 1), ("after_entry:2", 2)] {
+        let lab = lab();
+        killed_at(&lab, failpoint, &["run", "plan.yaml"]);
+        assert_eq!((names(&lab, "runs").len(), names(&lab, "inventory").len()), (2, entries), "{failpoint}");
+        lab.ok(&["verify"]);
+        let ended = goes_on(&lab, &files(&lab, "runs"));
+        assert!(ended.stderr.contains("3 runs to do (2 are done already)"), "{failpoint}: {}", ended.stderr);
+        assert_eq!(names(&lab, "inventory").len(), RUNS, "{failpoint}");
+        assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
+    }
+}
+
+#[test]
+fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
+    for (failpoint, aside, finished) in [
+        ("before_rename:2", 1, 1),
+        ("between_exchange_and_supersede:2", 1, 1),
+        ("after_rename:2", 2, 0),
+        ("before_entry:2", 2, 0),
+        ("after_entry:2", 2, 0),
+    ] {
+        let lab = lab();
+        goes_on(&lab, &files(&lab, "runs"));
+        killed_at(&lab, failpoint, &["run", "plan.yaml", "--force"]);
+        assert_eq!((names(&lab, "runs").len(), names(&lab, "superseded").len()), (RUNS, aside), "{failpoint}");
+        lab.ok(&["verify"]);
+        assert!(!lab.ok(&["list"]).stdout.contains("corrupt"), "{failpoint}");
+        // Whoever writes next finishes the replacement, and the entries follow.
+        let ended = lab.run(&["run", "plan.yaml", "--force", "--only", "batch_size == 1"]);
+        honest(&ended);
+        assert_eq!(ended.stderr.matches("after an earlier kill").count(), finished, "{failpoint}: {}", ended.stderr);
+        assert_eq!(names(&lab, "superseded").len(), 3, "{failpoint}");
+        let attempts: u64 = lab.runs().values().map(|run| run.json["attempt"].as_u64().unwrap()).sum();
+        assert_eq!(attempts, RUNS as u64 + 3, "{failpoint}: two were replaced before, and one now");
+        assert!(
+            !names(&lab, "attempts").iter().any(|name| lab
+                .results()
+                .join("attempts")
+                .join(name)
+                .join("run.json")
+                .exists())
+        );
+        lab.ok(&["verify"]);
+    }
+}
+
+#[test]
 fn a_kill_of_the_first_and_of_the_last_commit() {
     let lab = lab();
     killed_at(&lab, "before_rename", &["run", "plan.yaml"]);

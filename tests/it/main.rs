@@ -11,6 +11,7 @@ mod commands;
 mod compare;
 mod connections;
 mod conversations;
+mod covered;
 mod data_plans;
 mod data_texts;
 mod dataset;

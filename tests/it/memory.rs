@@ -85,7 +85,7 @@ fn lengthen(run: &Run, requests: u64, gaps: u64) {
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         committed["files"][name] = json!({ "bytes": bytes.len(), "sha256": sha256, "rows": requests });
     }
-    std::fs::write(run.dir.join("run.json"), committed.to_string()).unwrap();
+    run.put_old_record(committed);
 }
 
 /// The most memory that `show` of the run in `dir` was seen to hold, and what it says of ITL.

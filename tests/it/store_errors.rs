@@ -170,6 +170,33 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
 }
 
 #[test]
+fn a_run_that_may_not_be_read_is_named_and_left_alone() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    let ids: Vec<String> = names(&lab, "runs").into_iter().collect();
+    let closed = lab.results().join("runs").join(&ids[0]).join("run.json");
+    set_mode(&closed, 0o000);
+    let words = format!("cannot read results/runs/{}/run.json", ids[0]);
+    let as_nobody = |args: &[&str]| unprivileged(&lab, args);
+    let Some(list) = as_nobody(&["list"]) else { return };
+    assert!(list.code == Some(0) && list.stdout.contains("unreadable: ") && list.stdout.contains(&ids[1]), "{list:?}");
+    let preview = as_nobody(&["preview", "plan.yaml", "--all"]).unwrap();
+    assert!(preview.code == Some(0) && preview.stdout.contains("pruned"), "{preview:?}");
+    for reader in [["export"].as_slice(), &["curves", "plan.yaml"], &["run", "plan.yaml", "--only", "batch_size < 3"]] {
+        let ended = as_nobody(reader).unwrap();
+        refused(&ended, &[&words]);
+        assert!(ended.stdout.contains("demo"), "{reader:?} goes on with the other: {}", ended.stdout);
+    }
+    let verify = as_nobody(&["verify"]).unwrap();
+    assert!(verify.code == Some(5) && verify.stdout.contains(&words), "{verify:?}");
+    refused(&as_nobody(&["show", &ids[0]]).unwrap(), &[&words]);
+    assert_eq!(as_nobody(&["show", &ids[1]]).unwrap().code, Some(0));
+    set_mode(&closed, 0o644);
+    goes_on(&lab, &files(&lab, "runs"));
+    assert!(names(&lab, "superseded").is_empty(), "nothing was measured twice");
+}
+
+#[test]
 fn results_under_a_file_are_refused_by_name() {
     let lab = lab();
     lab.write("notes.txt", "not a folder");

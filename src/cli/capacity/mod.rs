@@ -59,7 +59,7 @@ pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &configurations, target))?,
     }
-    Ok(Exit::Done)
+    Ok(readings.left_out.exit(Exit::Done))
 }
 
 /// What a curve says of its endpoint as an instance, or why it says nothing.

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::expand::{Cell, Expansion, PlannedRun, rounds};
 use crate::plan::{MetricName, Plan, Scalar};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
-use crate::cli::Failure;
+use crate::cli::left_out::LeftOut;
 
 use super::samples::{Earlier, Names, Sample};
 
@@ -47,24 +47,25 @@ pub struct Arms {
 pub struct Results<'w> {
     store: &'w Store,
     plan: &'w Plan,
+    left_out: &'w LeftOut,
     read: HashMap<String, Option<Sample>>,
 }
 
 impl<'w> Results<'w> {
-    /// Of a plan in a results folder.
-    pub fn new(store: &'w Store, plan: &'w Plan) -> Results<'w> {
-        Results { store, plan, read: HashMap::new() }
+    /// Of a plan in a results folder; what cannot be read is `left_out`.
+    pub fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
+        Results { store, plan, left_out, read: HashMap::new() }
     }
 
     /// The result of a planned run.
-    pub fn of(&mut self, run: &PlannedRun) -> Result<Option<Sample>, StoreError> {
+    pub fn of(&mut self, run: &PlannedRun) -> Option<Sample> {
         let id = run.id.to_string();
         if let Some(known) = self.read.get(&id) {
-            return Ok(known.clone());
+            return known.clone();
         }
-        let sample = Sample::planned(self.store, run, self.plan)?;
+        let sample = self.left_out.take(Sample::planned(self.store, run, self.plan)).flatten();
         self.read.insert(id, sample.clone());
-        Ok(sample)
+        sample
     }
 }
 
@@ -78,17 +79,17 @@ pub fn arms(
     (expansion, picked): Picked,
     declared: &Declared,
     earlier: Option<&Earlier>,
-) -> Result<Vec<Arms>, Failure> {
+) -> Vec<Arms> {
     let mut all = Vec::new();
     for sweep in &declared.sweeps {
         let cells = cells((expansion, picked), sweep);
         match (&declared.by, earlier) {
-            (Some(by), _) => all.extend(by_axis(results, &cells, by, &declared.baseline)?),
-            (None, Some(earlier)) => all.extend(by_time(results, &cells, &declared.baseline, earlier)?),
+            (Some(by), _) => all.extend(by_axis(results, &cells, by, &declared.baseline)),
+            (None, Some(earlier)) => all.extend(by_time(results, &cells, &declared.baseline, earlier)),
             (None, None) => {}
         }
     }
-    Ok(all)
+    all
 }
 
 /// The cells of a sweep in the order of the plan, each with those of its runs that are picked, by repeat.
@@ -104,7 +105,7 @@ fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec
 type CellRuns<'e> = (&'e Cell, Vec<&'e PlannedRun>);
 
 /// Each value of an axis against the baseline.
-fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) -> Result<Vec<Arms>, StoreError> {
+fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) -> Vec<Arms> {
     let alone: Vec<&Cell> = cells.iter().map(|(cell, _)| *cell).collect();
     let rounds = rounds(&alone, by);
     let mut all = Vec::new();
@@ -113,40 +114,36 @@ fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) 
         let has_runs = |at: &&usize| !cells[**at].1.is_empty();
         let first = group.iter().find(|at| value(at).as_deref() == Some(baseline));
         let Some(first) = first.filter(has_runs) else { continue };
-        let from = runs(results, &cells[*first].1)?;
+        let from = runs(results, &cells[*first].1);
         for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
             all.push(Arms {
                 names: [baseline.to_owned(), value(other).unwrap_or_default()],
                 bound: rounds.bound.clone(),
-                runs: [from.clone(), runs(results, &cells[*other].1)?],
+                runs: [from.clone(), runs(results, &cells[*other].1)],
                 ..Arms::empty(&cells[*other], &shared)
             });
         }
     }
-    Ok(all)
+    all
 }
 
 /// Each cell against itself in earlier results.
-fn by_time(
-    results: &mut Results,
-    cells: &[CellRuns],
-    baseline: &str,
-    earlier: &Earlier,
-) -> Result<Vec<Arms>, StoreError> {
+fn by_time(results: &mut Results, cells: &[CellRuns], baseline: &str, earlier: &Earlier) -> Vec<Arms> {
     let mut all = Vec::new();
     for cell in cells.iter().filter(|(_, runs)| !runs.is_empty()) {
-        let now = runs(results, &cell.1)?;
+        let now = runs(results, &cell.1);
         let mut then = BTreeMap::new();
         for run in &cell.1 {
-            then.insert(run.repeat, earlier.find(&run.id.to_string(), &Names::from(*run), results.plan)?);
+            let found = earlier.find(&run.id.to_string(), &Names::from(*run), results.plan);
+            then.insert(run.repeat, results.left_out.take(found).flatten());
         }
         let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();
         let names = [baseline.to_owned(), "now".to_owned()];
         all.push(Arms { names, runs: [then, now], ..Arms::empty(cell, &shared) });
     }
-    Ok(all)
+    all
 }
 
 impl Arms {
@@ -174,6 +171,6 @@ impl Arms {
     }
 }
 
-fn runs(results: &mut Results, runs: &[&PlannedRun]) -> Result<BTreeMap<u32, Option<Sample>>, StoreError> {
-    runs.iter().map(|run| Ok((run.repeat, results.of(run)?))).collect()
+fn runs(results: &mut Results, runs: &[&PlannedRun]) -> BTreeMap<u32, Option<Sample>> {
+    runs.iter().map(|run| (run.repeat, results.of(run))).collect()
 }

@@ -18,6 +18,7 @@ use crate::store::Store;
 
 use super::changes::Changes;
 use super::class::OneClass;
+use super::left_out::LeftOut;
 use super::readings::no_results;
 use super::replace::{Overwrite, begins_with_key};
 use super::selection::Selection;
@@ -98,9 +99,10 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     let has_class = |run: &PlannedRun| class.is_none_or(|class| run.spec.mix.iter().any(|own| &*own.name == class));
     picked.iter_mut().zip(&workspace.expansion.runs).for_each(|(picked, run)| *picked &= has_class(run));
     let picked: Picked = (&workspace.expansion, &picked);
+    let left_out = LeftOut::default();
     if let Some(path) = &args.write_baseline {
         args.overwrite.check(path, "a baseline", |path| begins_with_key(path, samples::BASELINE))?;
-        return write_baseline(path, &workspace, picked);
+        return write_baseline(path, &workspace, picked, &left_out);
     }
     let earlier = args.against.as_deref().map(|path| earlier(path, &args.folder)).transpose()?;
     let declared = match (&args.by, &args.against) {
@@ -120,10 +122,19 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one
     });
     if !workspace.expansion.runs.iter().any(|run| workspace.disk.record(&run.id).is_some()) {
+        let there = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.get(&run.id)?.unusable());
+        there.for_each(|error| left_out.name(error));
+        left_out.nothing_left()?;
         return Err(no_results(&args.plan, &args.changes, &args.folder));
     }
-    let asked = Asked { earlier: earlier.as_ref(), class, with_invalid: args.include_invalid, see: args.see / 100.0 };
-    let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked))?;
+    let asked = Asked {
+        left_out: &left_out,
+        earlier: earlier.as_ref(),
+        class,
+        with_invalid: args.include_invalid,
+        see: args.see / 100.0,
+    };
+    let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked));
     if (class.is_some() || !args.selection.is_everything())
         && comparison.families.iter().all(|family| family.cells.is_empty())
     {
@@ -140,10 +151,11 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         Shape::Json => output::json(&comparison)?,
     }
     match comparison.untested() {
-        _ if !args.gate => Ok(Exit::Done),
+        _ if !args.gate => Ok(left_out.exit(Exit::Done)),
         _ if comparison.regressions > 0 => Ok(Exit::Gate),
+        Some(_) if left_out.any() => Ok(Exit::Store),
         Some(why) => Err(Failure::Usage(format!("--gate: {why}"))),
-        None => Ok(Exit::Done),
+        None => Ok(left_out.exit(Exit::Done)),
     }
 }
 
@@ -169,6 +181,7 @@ fn unequal(lint: &Lint) -> Option<String> {
 /// What a comparison rests on besides the declaration.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
+    left_out: &'a LeftOut,
     earlier: Option<&'a Earlier>,
     class: Option<&'a str>,
     with_invalid: bool,
@@ -176,32 +189,27 @@ struct Asked<'a> {
 }
 
 /// What the plan declares, answered: for `run --gate`.
-pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store) -> Result<Option<Comparison>, Failure> {
+pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
-    let asked = Asked { earlier: None, class: None, with_invalid: false, see: 0.05 };
+    let asked = Asked { left_out, earlier: None, class: None, with_invalid: false, see: 0.05 };
     let every = vec![true; expansion.runs.len()];
     if declared.is_empty() {
-        return Ok(None);
+        return None;
     }
-    compare(plan, (expansion, &every), store, (declared, asked)).map(Some)
+    Some(compare(plan, (expansion, &every), store, (declared, asked)))
 }
 
-fn compare(
-    plan: &Plan,
-    picked: Picked,
-    store: &Store,
-    (declared, asked): (Vec<Declared>, Asked),
-) -> Result<Comparison, Failure> {
-    let mut results = Results::new(store, plan);
+fn compare(plan: &Plan, picked: Picked, store: &Store, (declared, asked): (Vec<Declared>, Asked)) -> Comparison {
+    let mut results = Results::new(store, plan, asked.left_out);
     let mut families = Vec::new();
     for one in &declared {
-        let arms = arms(&mut results, picked, one, asked.earlier)?;
+        let arms = arms(&mut results, picked, one, asked.earlier);
         families.push(family(one, arms, asked));
     }
     let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
     let regressions = tests.filter(|test| test.outcome == Outcome::Worse).count() as u32;
     let class = asked.class.map(str::to_owned);
-    Ok(Comparison { plan: plan.name.clone(), class, see: asked.see, regressions, families })
+    Comparison { plan: plan.name.clone(), class, see: asked.see, regressions, families }
 }
 
 /// One declaration, answered.
@@ -289,22 +297,28 @@ fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> 
     Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps })
 }
 
-fn write_baseline(path: &std::path::Path, workspace: &Workspace, picked: Picked) -> Result<Exit, Failure> {
-    let mut results = Results::new(&workspace.store, workspace.plan());
+fn write_baseline(
+    path: &std::path::Path,
+    workspace: &Workspace,
+    picked: Picked,
+    left_out: &LeftOut,
+) -> Result<Exit, Failure> {
+    let mut results = Results::new(&workspace.store, workspace.plan(), left_out);
     let mut seen = std::collections::HashSet::new();
     let mut samples: Vec<Sample> = Vec::new();
     let runs = picked.0.runs.iter().zip(picked.1).filter(|(_, is)| **is).map(|(run, _)| run);
     for run in runs.filter(|run| seen.insert(run.id)) {
-        samples.extend(results.of(run)?);
+        samples.extend(results.of(run));
     }
     if samples.is_empty() {
+        left_out.nothing_left()?;
         return Err(Failure::Usage("no run of the plan has a result yet: there is nothing to write".to_owned()));
     }
     let count = samples.len();
     samples::write(path, workspace.plan(), samples)?;
     let path = path.display();
     output::complain(&format!("{path}: {count} of {} runs; `--against {path}` compares with it", seen.len()));
-    Ok(Exit::Done)
+    Ok(left_out.exit(Exit::Done))
 }
 
 /// The JSON Schema of `compare --format json`.

@@ -11,7 +11,7 @@ use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, RunLabels};
-use crate::store::{RunRecord, Store, StoreError};
+use crate::store::{Listed, RunRecord, Store, StoreError};
 
 use crate::cli::Failure;
 use crate::cli::answers::{self, Answered};
@@ -139,7 +139,7 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
 /// Earlier results that new ones are held against.
 pub enum Earlier {
     /// A results folder.
-    Folder(Store, Vec<RunRecord>),
+    Folder(Store, Vec<Listed>),
     /// A file of samples.
     File(Vec<Sample>),
 }
@@ -172,11 +172,11 @@ impl Earlier {
         let shown = path.display();
         if path.is_dir() {
             let store = Store::open(path);
-            let records: Vec<RunRecord> = store.list()?.into_iter().filter_map(|listed| listed.record).collect();
-            if records.is_empty() {
+            let listed = store.list()?;
+            if listed.is_empty() {
                 return Err(Failure::Usage(format!("there is no result in {shown}: name a results folder")));
             }
-            return Ok(Earlier::Folder(store, records));
+            return Ok(Earlier::Folder(store, listed));
         }
         let text = std::fs::read(path).map_err(|error| {
             Failure::Usage(format!(
@@ -207,10 +207,16 @@ impl Earlier {
                 let by_id = samples.iter().find(|sample| sample.id == id);
                 Ok(by_id.or_else(|| samples.iter().find(|sample| sample.names == *names)).cloned())
             }
-            Earlier::Folder(store, records) => {
-                let by_id = records.iter().find(|record| record.id == id);
-                let named = || records.iter().find(|record| Names::of(&record.labels()) == *names);
-                let Some(record) = by_id.or_else(named) else { return Ok(None) };
+            Earlier::Folder(store, listed) => {
+                let by_id = listed.iter().find(|listed| id.starts_with(&listed.id));
+                let is_named = |listed: &&Listed| {
+                    listed.record.as_ref().is_some_and(|record| Names::of(&record.labels()) == *names)
+                };
+                let Some(found) = by_id.or_else(|| listed.iter().find(is_named)) else { return Ok(None) };
+                if let Some(error) = found.unusable() {
+                    return Err(error);
+                }
+                let Some(record) = &found.record else { return Ok(None) };
                 Ok(Some(Sample::of(record, &answers::read(store, record, Some(plan))?)))
             }
         }

@@ -37,7 +37,7 @@ pub fn run(args: CurvesArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
-    Ok(Exit::Done)
+    Ok(readings.left_out.exit(Exit::Done))
 }
 
 /// What is said above the curves of one class; `without` runs do not have it.

@@ -61,7 +61,7 @@ pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
     }
-    Ok(Exit::Done)
+    Ok(readings.left_out.exit(Exit::Done))
 }
 
 /// The least limit of the objective on what a token may take, in milliseconds.

@@ -146,7 +146,7 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
         Written::Json => one_kind(&args, &Json, &source, rows, columns)?,
         Written::Markdown => one_kind(&args, &Markdown, &source, rows, columns)?,
     };
-    source.failed().map_or(Ok(exit), |error| Err(error.into()))
+    Ok(source.left_out.exit(exit))
 }
 
 /// The runs of the plan that are asked for.
@@ -294,7 +294,7 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 
 /// Writes runs.parquet, which is the same whatever plan it was asked for with.
 fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
-    let bytes = runs_parquet::bytes(source.stored()?).map_err(|error| Failure::Unexpected(error.into()))?;
+    let bytes = runs_parquet::bytes(source.stored()).map_err(|error| Failure::Unexpected(error.into()))?;
     may_write(args, &[])?;
     let default = args.folder.results.join("runs.parquet");
     let path = args.output.as_deref().unwrap_or(&default);
@@ -302,5 +302,5 @@ fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> 
         None => Failure::Store(StoreError::cannot_write(path, error)),
         Some(_) => cannot_write(Some(path), &error),
     })?;
-    Ok(Exit::Done)
+    Ok(source.left_out.exit(Exit::Done))
 }

@@ -1,7 +1,7 @@
 //! The runs that an export is made from, and their tables. What is short is read once; requests and token events are
 //! decoded while they are written.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 
 use crate::analysis::curve::{self, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
@@ -17,6 +17,7 @@ use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
+use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use super::super::{Failure, Folder, output};
 use super::ask::Rows;
@@ -45,8 +46,10 @@ pub struct Source<'a> {
     axes: Vec<String>,
     /// Rows of the runs, and those of their classes.
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
-    /// What could not be read while a table was written.
-    failure: RefCell<Option<StoreError>>,
+    /// What could not be read.
+    pub left_out: LeftOut,
+    /// Whether the rows of a run broke off: nothing is written behind them as if they were all.
+    broke_off: Cell<bool>,
 }
 
 impl<'a> Source<'a> {
@@ -57,13 +60,14 @@ impl<'a> Source<'a> {
         folder: &Folder,
     ) -> Result<Source<'a>, Failure> {
         folder.must_exist()?;
+        let left_out = LeftOut::default();
         let chosen = match planned {
-            Some((workspace, picked)) => of_plan(workspace, picked, folder),
-            None => of_folder(&store.list()?, folder),
+            Some((workspace, picked)) => of_plan(workspace, picked, (folder, &left_out)),
+            None => of_folder(&store.list()?, (folder, &left_out)),
         };
         let axes = runs::axes(chosen.iter().map(|run| &run.labels));
         let plan = planned.map(|(workspace, _)| workspace.plan());
-        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), failure: RefCell::new(None) })
+        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
     /// Further axes of any of the runs.
@@ -93,11 +97,6 @@ impl<'a> Source<'a> {
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// The first run that could not be read.
-    pub fn failed(self) -> Option<StoreError> {
-        self.failure.into_inner()
-    }
-
     /// Whether a workbook has such rows without being asked for them.
     pub fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
@@ -124,12 +123,13 @@ impl<'a> Source<'a> {
         self.chosen.iter().filter_map(rows).sum()
     }
 
-    /// The rows of runs or of classes. A run that cannot be read is left out, and its error kept.
+    /// The rows of runs or of classes.
     pub fn rows(&self, rows: Rows) -> &[RunRow] {
         let (runs, classes) = self.rows.get_or_init(|| {
             let (mut runs, mut classes) = (Vec::new(), Vec::new());
             for run in &self.chosen {
-                let Some(mut answered) = self.kept(answers::read(self.store, &run.record, self.plan)) else { continue };
+                let answered = answers::read(self.store, &run.record, self.plan);
+                let Some(mut answered) = self.left_out.take(answered) else { continue };
                 answered.labels = run.labels.clone();
                 let (plan, sweep) = (self.plan.map(|plan| plan.name.clone()), run.sweep.clone());
                 classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
@@ -156,30 +156,28 @@ impl<'a> Source<'a> {
             Rows::Requests => requests::sheet(
                 &self.axes,
                 self.plan_name(),
-                self.until_failure(|run| {
+                self.of_each(|run| {
                     let rows = self.store.stream_requests(&run.record)?;
-                    Ok((run.named(), run.record.facts.clone(), rows.map_while(|row| self.kept(row))))
+                    Ok((run.named(), run.record.facts.clone(), rows.map_while(|row| self.row(row))))
                 }),
             ),
-            Rows::Events => events::sheet(self.until_failure(|run| {
+            Rows::Events => events::sheet(self.of_each(|run| {
                 let rows = self.store.stream_events(&run.record)?;
-                Ok((run.named(), rows.map_while(|row| self.kept(row))))
+                Ok((run.named(), rows.map_while(|row| self.row(row))))
             })),
         }
     }
 
     fn in_parts<'s, P: Part + 's>(&'s self, measure: Measure<P>) -> Sheet<'s> {
-        parts::sheet(&self.axes, self.plan_name(), self.until_failure(move |run| self.parts(run, measure)))
+        parts::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
     }
 
-    /// What `read` makes of each run, up to the first that cannot be read: what is behind it is not written as if it were
-    /// all.
-    fn until_failure<'s, T>(
+    /// What `read` makes of each run that can be read.
+    fn of_each<'s, T>(
         &'s self,
         read: impl Fn(&'s Chosen) -> Result<T, StoreError> + 's,
     ) -> impl Iterator<Item = T> + 's {
-        let whole = || self.failure.borrow().is_none();
-        self.chosen.iter().map_while(move |run| if whole() { self.kept(read(run)) } else { None })
+        self.chosen.iter().take_while(|_| !self.broke_off.get()).filter_map(move |run| self.left_out.take(read(run)))
     }
 
     /// A run in parts, measured.
@@ -188,27 +186,23 @@ impl<'a> Source<'a> {
         Ok((run.named(), measure(&read, &run.record.facts)?))
     }
 
-    /// What was read; of the errors the first is kept.
-    fn kept<T>(&self, read: Result<T, StoreError>) -> Option<T> {
-        match read {
-            Ok(read) => Some(read),
-            Err(error) => {
-                self.failure.borrow_mut().get_or_insert(error);
-                None
-            }
-        }
+    /// A row that was read from a file whose digest was right.
+    fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
+        let row = self.left_out.take(read);
+        self.broke_off.set(self.broke_off.get() || row.is_none());
+        row
     }
 
     /// The runs as runs.parquet has them, each once.
-    pub fn stored(&self) -> Result<Vec<StoredRun>, StoreError> {
+    pub fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
         let stored = |run: &Chosen| {
-            let answered = answers::read(self.store, &run.record, None)?;
+            let answered = self.left_out.take(answers::read(self.store, &run.record, None))?;
             let started = run.record.started.to_string();
-            Ok(StoredRun { labels: run.record.labels(), started, metrics: answered.metrics })
+            Some(StoredRun { labels: run.record.labels(), started, metrics: answered.metrics })
         };
-        runs.map(stored).collect()
+        runs.filter_map(stored).collect()
     }
 }
 
@@ -224,7 +218,7 @@ fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, Ro
     turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
-fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: &Folder) -> Vec<Chosen> {
+fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     let named = |run: &PlannedRun| {
         let record = usable(workspace.disk.get(&run.id)?, folder)?.clone();
         let names = &run.spec.labels;
@@ -235,13 +229,18 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: &Folder) -> Ve
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
 
-fn of_folder(listed: &[Listed], folder: &Folder) -> Vec<Chosen> {
+fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     let records = listed.iter().filter_map(|listed| usable(listed, folder)).cloned();
     records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
 }
 
-/// The record of a run that can be exported. One that cannot is left out, and never silently.
-fn usable<'l>(listed: &'l Listed, folder: &Folder) -> Option<&'l RunRecord> {
+/// The record of a run that can be exported. One that cannot is left out, and never silently. One that the next `run` measures
+/// again is as good as not measured yet.
+fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Option<&'l RunRecord> {
+    if let (State::Unreadable(_), Some(error)) = (&listed.state, listed.unusable()) {
+        left_out.name(error);
+        return None;
+    }
     if let State::Corrupt(reason) = &listed.state {
         let folder = folder.typed();
         output::complain(&format!(

@@ -26,7 +26,8 @@ const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this pl
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
-const PRUNED_RULE: &str = "there is no result, and run would leave it out: with --probe, its endpoint is not ready";
+const PRUNED_RULE: &str = "run would leave it out: there is no result and, with --probe, its endpoint is not ready; or there is one that \
+                           cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]

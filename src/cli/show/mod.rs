@@ -50,9 +50,11 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let listed = store.find(&args.run)?;
+    if let Some(error) = listed.unusable() {
+        return Err(error.into());
+    }
     let record = match listed.record {
         Some(record) => record,
-        // Reading it once more says what is wrong with it.
         None => RunRecord::read(&listed.dir)?,
     };
     let answered = answers::read(&store, &record, plan)?;

@@ -1,0 +1,78 @@
+//! The digest that a JSON file of the store carries of itself.
+//!
+//! It stands at the very end, in a line of its own, always of the same 83 bytes:
+//!
+//! ```text
+//! ,
+//!   "sha256": "<64 hex digits>"
+//! }
+//! ```
+//!
+//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So each bit of the file counts:
+//! one before the comma changes the digest, one in the digits names another digest, and one in the rest of the end leaves an
+//! end that is neither this one nor that of a file without a digest. It finds damage. It is no signature: who means to
+//! change a file can compute it again.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::disk::hex;
+
+/// What stands before the digits …
+const BEFORE: &[u8] = b",\n  \"sha256\": \"";
+/// … and behind them.
+const BEHIND: &[u8] = b"\"\n}\n";
+/// How many digits there are.
+const DIGITS: usize = 64;
+
+/// The text of `value`, an object with fields, with its digest at the end; and the digest.
+pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, String)> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    let Some(body) = text.strip_suffix(b"\n}").map(<[u8]>::len) else {
+        return Err(serde::ser::Error::custom("only an object with fields can carry a digest"));
+    };
+    text.truncate(body);
+    let digest = hex(&Sha256::digest(&text));
+    text.extend([BEFORE, digest.as_bytes(), BEHIND].concat());
+    Ok((text, digest))
+}
+
+/// The digest at the end of `text`, checked; none where the text does not end with one. An error says what is wrong.
+pub(super) fn digest(text: &[u8]) -> Result<Option<String>, String> {
+    let end = BEFORE.len() + DIGITS + BEHIND.len();
+    let Some((body, end)) = text.len().checked_sub(end).and_then(|at| text.split_at_checked(at)) else {
+        return Ok(None);
+    };
+    let Some(digits) = end.strip_prefix(BEFORE).and_then(|end| end.strip_suffix(BEHIND)) else { return Ok(None) };
+    let digest = hex(&Sha256::digest(body));
+    match digest.as_bytes() == digits {
+        true => Ok(Some(digest)),
+        false => Err("its SHA-256 does not match the one at its end".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_counts() {
+        let (text, named) = sealed(&serde_json::json!({ "format": 1, "files": { "a": "b" } })).unwrap();
+        assert_eq!(digest(&text), Ok(Some(named.clone())));
+        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(json["sha256"], named.as_str());
+        for bit in 0..text.len() * 8 {
+            let mut flipped = text.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(digest(&flipped), Ok(Some(named.clone())), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn the_end_is_as_long_as_the_documents_say() {
+        let (text, named) = sealed(&serde_json::json!({ "a": 1 })).unwrap();
+        assert_eq!(hex(&Sha256::digest(&text[..text.len() - 83])), named);
+        assert!(sealed(&serde_json::json!({})).is_err());
+        assert_eq!(digest(b"{}"), Ok(None));
+    }
+}
