@@ -40,6 +40,11 @@ impl RunReader {
         let (labels, events) = (labels.unwrap_or_default(), dir.join(Table::Events.file()));
         Ok(RunReader { labels, rows, classes: condenser.classes, events })
     }
+
+    /// Takes what the rows say of shared prompts for not known.
+    pub fn forget_reuse(&mut self) {
+        self.rows.iter_mut().for_each(Measured::forget_reuse);
+    }
 }
 
 impl Replay for RunReader {

@@ -48,7 +48,11 @@ impl Store {
     /// its commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         self.check_digests(record, &[Table::Requests, Table::Events])?;
-        Ok(RunReader::open(&self.layout.run(&record.id))?)
+        let mut reader = RunReader::open(&self.layout.run(&record.id))?;
+        if record.reuse_is_unknown() {
+            reader.forget_reuse();
+        }
+        Ok(reader)
     }
 
     /// The requests of a committed run, decoded as they are asked for, after the same check of their file.
@@ -58,7 +62,12 @@ impl Store {
     ) -> Result<impl Iterator<Item = Result<RequestRow, StoreError>> + use<>, StoreError> {
         self.check_digests(record, &[Table::Requests])?;
         let rows = rows::stream_requests(&self.layout.run(&record.id).join(Table::Requests.file()))?;
-        Ok(rows.map(|row| row.map_err(StoreError::from)))
+        let is_unknown = record.reuse_is_unknown();
+        let known = move |row: RequestRow| match is_unknown {
+            true => RequestRow { reusable_tokens: None, ..row },
+            false => row,
+        };
+        Ok(rows.map(move |row| row.map(known).map_err(StoreError::from)))
     }
 
     /// The token events of a committed run, likewise.
