@@ -288,7 +288,8 @@ fn an_embedded_server_is_given_no_key() {
         (!found.is_empty()).then_some(found)
     });
     assert!(variables.iter().all(|text| !text.contains("CANARY") && !text.contains("SWEEP_KEY")), "{variables:?}");
-    assert_eq!(running.end().code, Some(0));
+    // A busy machine may make a run invalid.
+    assert!(matches!(running.end().code, Some(0 | 3)));
 }
 
 #[test]
