@@ -263,7 +263,8 @@ fn a_sweep_that_is_to_outlive_its_terminal_does() {
     wait_for_attempt(&lab);
     running.signal(Signal::HUP);
     let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // Not 130; a busy machine may make a run invalid.
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 2);
 }
 
