@@ -169,7 +169,12 @@ impl RowFile {
         stream(self, RequestRow::from_batch)
     }
 
-    /// The token events in it, likewise.
+    /// The samples in it.
+    pub fn samples(self) -> Result<Vec<Sample>, RowsError> {
+        read(self, Sample::from_batch)
+    }
+
+    /// The token events in it, decoded as they are asked for.
     pub fn events(self) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
         stream(self, EventRow::from_batch)
     }
@@ -276,10 +281,14 @@ pub(crate) fn read<T>(
 /// Reads every page of a row file and returns its number of rows.
 ///
 /// Fails where the file is damaged or its columns are not those of `table`.
-pub fn check(file: impl Into<RowFile>, table: Table) -> Result<u64, RowsError> {
-    let file = file.into();
+pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
+    check_open(&path.into(), table)
+}
+
+/// The same of a file that may be open already.
+pub fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
     let path = file.path();
-    let schema = guarded(path, || Ok(Arc::clone(open(&file)?.schema())))?;
+    let schema = guarded(path, || Ok(Arc::clone(open(file)?.schema())))?;
     for column in table.columns() {
         let found = schema.field_with_name(column.name).ok();
         let not_known_then = found.is_none() && column.nullable;
@@ -289,7 +298,7 @@ pub fn check(file: impl Into<RowFile>, table: Table) -> Result<u64, RowsError> {
         }
     }
     let mut rows = 0;
-    for batch in batches(&file)? {
+    for batch in batches(file)? {
         rows += batch?.num_rows() as u64;
     }
     Ok(rows)
@@ -310,8 +319,8 @@ pub fn labels(file: &RowFile) -> Result<Option<RunLabels>, RowsError> {
 }
 
 /// Reads a `samples.parquet`, in the order in which samples were taken.
-pub fn read_samples(file: impl Into<RowFile>) -> Result<Vec<Sample>, RowsError> {
-    read(file, Sample::from_batch)
+pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
+    read(path, Sample::from_batch)
 }
 
 /// The rows of a file, decoded as they are asked for. The file stays open until the end.

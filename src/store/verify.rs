@@ -102,7 +102,7 @@ impl Store {
 
     /// The samples of a committed run, checked likewise.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
-        Ok(rows::read_samples(open(&self.folder_of(record)?, record, Table::Samples)?)?)
+        Ok(open(&self.folder_of(record)?, record, Table::Samples)?.samples()?)
     }
 
     /// The open folder with the files of a commit: the run's, or where the commit went when another one replaced it. So what
@@ -225,7 +225,7 @@ fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<Strin
         }
     }
     let wanted = record.files.get(name).map(|file| file.rows);
-    match rows::check(file, table) {
+    match rows::check_open(&file, table) {
         Ok(rows) if Some(rows) == wanted => None,
         Ok(rows) => Some(format!("{name} has {rows} rows, {RUN_JSON} says otherwise")),
         Err(error) => Some(error.to_string()),
