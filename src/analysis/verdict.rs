@@ -226,13 +226,13 @@ impl Evidence<'_> {
     fn warm_cache(&self, limits: Limits) -> Finding {
         let reuse = Reuse::of(self.rows, self.facts);
         let cached = reuse.cached.ok_or("the server does not tell what came from its prefix cache")?;
-        let declared = reuse.declared.ok_or("what prompts share was not counted")?;
+        let declared = reuse.declared.ok_or(Reuse::why_unknown(self.facts))?;
         let excess = reuse.excess().unwrap_or_default();
         let state = exceeded(limits, Validity::WARM_CACHE, |limit| excess > limit);
         let percent = |share: f64| format!("{:.1}%", share * 100.0);
         Ok(state.map(|state| {
             let (cached, declared) = (percent(cached), percent(declared));
-            (state, format!("{cached} of prompt tokens came from the prefix cache; the scenario shares {declared}"))
+            (state, format!("{cached} of prompt tokens came from the prefix cache; the run's prompts share {declared}"))
         }))
     }
 

@@ -97,14 +97,14 @@ impl Conversations {
             }
             (None, pending) => {
                 let from = clock.now();
-                let conversation = match pending {
+                let mut conversation = match pending {
                     Some(Pending::Real(conversation)) => conversation,
                     _ => {
                         self.started += 1;
                         Box::new(Conversation::new(&self.lane.generator, self.started - 1))
                     }
                 };
-                let content = self.lane.turn(&conversation)?;
+                let content = self.lane.turn(&mut conversation)?;
                 waits.add(from, clock.now());
                 (conversation.number(), content, Some(Pending::Real(conversation)))
             }
@@ -190,7 +190,7 @@ impl Script {
 impl Made {
     /// The next turn of `conversation`; none after its last.
     fn new(mut conversation: Conversation, lane: &Lane) -> Option<Made> {
-        let content = lane.turn(&conversation)?;
+        let content = lane.turn(&mut conversation)?;
         conversation.scripted(&lane.generator);
         let rest = conversation.prompt().is_some().then_some(conversation);
         Some(Made { content, rest })

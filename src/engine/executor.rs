@@ -220,7 +220,7 @@ impl Executor {
             released_ns: Some(start.released),
             requested_tokens: content.requested_tokens,
             intended_prompt_tokens: content.intended_prompt_tokens,
-            reusable_tokens: Some(content.reusable_tokens),
+            reusable_tokens: Some(content.seen_tokens),
             content_wait_ns: Some(self.feed.waited_since(start.released)),
             ..RequestRow::wanted(start.request, phase, start.scheduled)
         };
@@ -228,6 +228,11 @@ impl Executor {
         self.counts.in_flight += 1;
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
+        if let Some(trail) = content.trail
+            && !self.recorder.sent(start.request, trail)
+        {
+            return Err(EngineError::WriterGone);
+        }
         let mut tally = Tally::new(row);
         tally.asks(content.body.len());
         if self.recorder.keeps_texts() {

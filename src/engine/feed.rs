@@ -1,13 +1,18 @@
 //! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
 //! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use crate::expand::{ClassSpec, RunSpec, Shaping};
 use crate::plan::scenario::{self, Reuse};
-use crate::workload::{Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, body};
+use crate::workload::{
+    Common, Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, Trail, body,
+};
 
 use super::EngineError;
 use super::ahead::Ahead;
@@ -26,8 +31,10 @@ pub struct Content {
     pub body: Bytes,
     /// Prompt tokens meant to be sent.
     pub intended_prompt_tokens: u32,
-    /// Of these, the leading ones that the scenario shares with earlier requests.
-    pub reusable_tokens: u32,
+    /// Of these, the leading ones that the server has seen in the same conversation.
+    pub seen_tokens: u32,
+    /// What other requests may begin with too, if anything: how much of it the server has seen of them shows when it is sent.
+    pub trail: Option<Arc<Trail>>,
     /// Output tokens asked for.
     pub requested_tokens: u32,
     /// Number of the conversation.
@@ -45,7 +52,21 @@ pub(super) struct Lane {
     pub class: Option<Arc<str>>,
     pub generator: Generator,
     pub shape: Shape,
+    /// Tells apart what the server renders apart whatever the messages are.
+    salt: u32,
+    trails: RefCell<Trails>,
 }
+
+/// Trails of what many requests begin with alike, so that each is made once.
+#[derive(Clone, Default)]
+struct Trails {
+    same: Option<Arc<Trail>>,
+    /// By the text, which the entry holds, and the part of it.
+    fronts: HashMap<(usize, usize), (Arc<str>, Arc<Trail>)>,
+}
+
+/// Fronts that are remembered.
+const MOST_FRONTS: usize = 64;
 
 /// The contents of one run, in the order in which requests start.
 pub struct Feed {
@@ -133,7 +154,8 @@ impl Lane {
             class: self.class.clone(),
             body: body.into(),
             intended_prompt_tokens: prompt.intended_prompt_tokens,
-            reusable_tokens: prompt.reusable_tokens,
+            seen_tokens: prompt.seen_tokens.min(prompt.intended_prompt_tokens),
+            trail: None,
             requested_tokens: prompt.output_tokens,
             conversation: None,
             turn: None,
@@ -143,17 +165,46 @@ impl Lane {
     /// Request `number` of the class, which is no turn of a conversation.
     fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
-        self.content(&prompt, body(&self.shape, &[], &prompt))
+        Content { trail: self.trail(&prompt), ..self.content(&prompt, body(&self.shape, &[], &prompt)) }
     }
 
     /// The next turn of a conversation; none after its last.
-    pub fn turn(&self, conversation: &Conversation) -> Option<Content> {
+    pub fn turn(&self, conversation: &mut Conversation) -> Option<Content> {
+        let trail = match conversation.whole_trail(self.salt) {
+            Some(whole) => Some(whole),
+            None => self.trail(conversation.prompt()?),
+        };
         let prompt = conversation.prompt()?;
         Some(Content {
             conversation: Some(conversation.number()),
             turn: Some(conversation.turn()),
+            trail,
             ..self.content(prompt, body(&self.shape, conversation.history(), prompt))
         })
+    }
+
+    /// What a prompt without history is compared in.
+    fn trail(&self, prompt: &Prompt) -> Option<Arc<Trail>> {
+        let mut trails = self.trails.borrow_mut();
+        match (prompt.common, &prompt.system) {
+            (Common::Nothing, _) => None,
+            (Common::Same, _) => {
+                Some(Arc::clone(trails.same.get_or_insert_with(|| Arc::new(Trail::of(self.salt, prompt)))))
+            }
+            (Common::Front(bytes), Some(system)) => {
+                let key = (system.as_ptr() as usize, bytes);
+                if let Some((_, trail)) = trails.fronts.get(&key) {
+                    return Some(Arc::clone(trail));
+                }
+                if trails.fronts.len() == MOST_FRONTS {
+                    trails.fronts.clear();
+                }
+                let trail = Arc::new(Trail::of(self.salt, prompt));
+                trails.fronts.insert(key, (Arc::clone(system), Arc::clone(&trail)));
+                Some(trail)
+            }
+            (Common::Front(_) | Common::All, _) => Some(Arc::new(Trail::of(self.salt, prompt))),
+        }
     }
 }
 
@@ -170,7 +221,9 @@ fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<V
         {
             return Err(EngineError::TooShort { asked, shortest });
         }
-        Ok(Lane { class, generator, shape: shape(spec, content, shaping) })
+        let salt = salt(shaping);
+        let shape = shape(spec, content, shaping);
+        Ok(Lane { class, generator, shape, salt, trails: RefCell::default() })
     };
     if spec.mix.is_empty() {
         return Ok(vec![lane(None, None, &spec.scenario, &spec.shaping)?]);
@@ -178,7 +231,34 @@ fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<V
     let class = |(number, class): (u32, &ClassSpec)| {
         lane(Some(class.name.clone()), Some(number), &class.scenario, &class.shaping)
     };
-    (0..).zip(&spec.mix).map(class).collect()
+    Ok(find_twins((0..).zip(&spec.mix).map(class).collect::<Result<_, _>>()?))
+}
+
+/// Marks the classes whose first requests say the same, as far as a class knows it: so do the others.
+fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
+    let said = |lane: &Lane| {
+        let Prompt { system, user, .. } = lane.generator.request(0);
+        (system, user)
+    };
+    let firsts: Vec<_> = lanes.iter().map(said).collect();
+    for (at, lane) in lanes.iter_mut().enumerate() {
+        if firsts.iter().enumerate().any(|(other, first)| other != at && *first == firsts[at]) {
+            lane.generator.has_twin();
+        }
+    }
+    lanes
+}
+
+/// Tells apart the classes whose fields of the body change what the server makes of equal messages.
+fn salt(shaping: &Shaping) -> u32 {
+    const FIELDS: [&str; 7] =
+        ["cache_salt", "chat_template", "chat_template_kwargs", "documents", "functions", "tools", "tool_choice"];
+    let fields: Vec<_> = FIELDS.iter().filter_map(|name| shaping.extra.get_key_value(*name)).collect();
+    if fields.is_empty() {
+        return 0;
+    }
+    let digest = Sha256::digest(serde_json::to_vec(&fields).expect("fields are plain data"));
+    u32::from_le_bytes(std::array::from_fn(|at| digest[at]))
 }
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {

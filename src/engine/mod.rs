@@ -26,6 +26,7 @@ mod pattern;
 mod pauses;
 mod phase;
 mod pool;
+mod prefix_tree;
 mod progress;
 mod recorder;
 mod schedule;
@@ -57,7 +58,7 @@ use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::talk::Talk;
 use crate::plan::{Cache, Corpus, Sessions, Timer};
-use crate::rows::{Facts, PromptCount, Windows};
+use crate::rows::{Facts, PromptCount, ReuseCount, Windows};
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
@@ -315,6 +316,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_threads: spec.engine.threads,
         client_timer: spec.engine.timer.name().to_owned(),
         prompt_count: None,
+        reuse_count: Some(ReuseCount::Sent),
         probe_prompt: None,
         shortest_prompt: None,
     }

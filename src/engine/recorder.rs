@@ -2,14 +2,18 @@
 //!
 //! The hot path never wakes the writer but when much has gathered: it looks by itself every 20 ms.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::rows::{Record, Sample};
+use crate::rows::{Record, RequestRow, Sample};
+use crate::workload::Trail;
 
 use super::clock::Clock;
 use super::observe::Observer;
+use super::prefix_tree::PrefixTree;
 use super::tally::{Entry, Unwritten};
 use super::texts::Texts;
 use super::threads;
@@ -51,11 +55,19 @@ pub trait SampleSink: Send {
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }
 
+/// What changes hands at once.
+struct Batch {
+    /// What requests that have started begin with, in the order in which they started.
+    sent: Vec<(u64, Arc<Trail>)>,
+    /// Requests that are over. Each started in this batch at the latest.
+    ended: Vec<Unwritten>,
+}
+
 /// The engine's end of the channel.
 pub struct Recorder {
-    batch: Vec<Unwritten>,
+    batch: Batch,
     batch_bytes: usize,
-    sender: Option<SyncSender<Vec<Unwritten>>>,
+    sender: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<Result<Option<u64>, SinkError>>>,
     keeps_texts: bool,
     /// Batches that wait before the writer is woken.
@@ -81,14 +93,15 @@ impl Recorder {
             receiver,
             observer: observer.clone(),
             clock,
+            prefixes: PrefixTree::new(),
+            reusable: HashMap::new(),
             records: Vec::with_capacity(WRITE_AT.0),
             gaps: 0,
             oldest: 0,
         };
         let writer = std::thread::Builder::new().name("writer".to_owned()).spawn(move || writer.run())?;
-        let batch = Vec::with_capacity(BATCH);
         Ok(Recorder {
-            batch,
+            batch: Batch::new(),
             batch_bytes: 0,
             sender: Some(sender),
             writer: Some(writer),
@@ -103,18 +116,26 @@ impl Recorder {
         self.keeps_texts
     }
 
+    /// Takes what request `request`, which starts now, begins with. Requests are compared by the writer's thread, in the order
+    /// of these calls. False once the writer has given up.
+    pub fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
+        self.batch_bytes += trail.size();
+        self.batch.sent.push((request, trail));
+        self.batch_bytes < BATCH_BYTES || self.flush()
+    }
+
     /// Takes one entry. False once the writer has given up: `finish` says why.
     pub fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
         let entry = entry.unbox();
         self.batch_bytes += entry.size();
-        self.batch.push(entry);
-        (self.batch.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
+        self.batch.ended.push(entry);
+        (self.batch.ended.len() < BATCH && self.batch_bytes < BATCH_BYTES) || self.flush()
     }
 
     fn flush(&mut self) -> bool {
         self.batch_bytes = 0;
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        let batch = std::mem::replace(&mut self.batch, Batch::new());
         if self.observer.backlog().put() > self.wake_at {
             self.wake();
         }
@@ -137,13 +158,30 @@ impl Recorder {
     }
 }
 
+impl Batch {
+    fn new() -> Batch {
+        Batch { sent: Vec::new(), ended: Vec::with_capacity(BATCH) }
+    }
+}
+
+/// Leading tokens of a request's prompt that the server has seen: in its own conversation, as its row says, or in what others
+/// were sent. Never more than it has.
+fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
+    let seen = row.reusable_tokens.unwrap_or(0);
+    Some(of_others?.max(seen).min(row.intended_prompt_tokens))
+}
+
 /// The thread behind the channel.
 struct Writer {
     sink: Box<dyn Sink>,
     texts: Option<Texts>,
-    receiver: Receiver<Vec<Unwritten>>,
+    receiver: Receiver<Batch>,
     observer: Observer,
     clock: Clock,
+    /// What the server has been sent.
+    prefixes: PrefixTree,
+    /// Tokens that requests under way have in common with earlier ones; none where that is not known.
+    reusable: HashMap<u64, Option<u32>>,
     /// What came and is not written yet.
     records: Vec<Record>,
     /// Gaps in them.
@@ -173,7 +211,10 @@ impl Writer {
                     if self.records.is_empty() {
                         self.oldest = now;
                     }
-                    batch.into_iter().try_for_each(|entry| self.add(entry))?;
+                    for (request, trail) in &batch.sent {
+                        self.reusable.insert(*request, self.prefixes.send(trail));
+                    }
+                    batch.ended.into_iter().try_for_each(|entry| self.add(entry))?;
                     if self.records.len() >= WRITE_AT.0 || self.gaps >= WRITE_AT.1 {
                         self.write()?;
                     }
@@ -196,7 +237,11 @@ impl Writer {
     }
 
     fn add(&mut self, entry: Unwritten) -> Result<(), SinkError> {
-        let (record, words) = entry.into_record();
+        let (mut record, words) = entry.into_record();
+        let row = &mut record.row;
+        if let Some(known) = self.reusable.remove(&row.request) {
+            row.reusable_tokens = reusable(row, known);
+        }
         if let (Some(texts), Some(words)) = (&mut self.texts, words) {
             texts.add(&record.row, *words)?;
         }

@@ -65,7 +65,7 @@ const ROW: [RowColumn; 38] = [
     ("reasoning_tokens", Int, "Output tokens that were reasoning. Null: the server does not say.", |r| r.reasoning_tokens.into()),
     ("requested_tokens", Int, "Output tokens asked for.", |r| r.requested_tokens.into()),
     ("intended_prompt_tokens", Int, "Prompt tokens meant to be sent: own count or estimate.", |r| r.intended_prompt_tokens.into()),
-    ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request. Null: not counted.", |r| r.reusable_tokens.into()),
+    ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request. Null: not known.", |r| r.reusable_tokens.into()),
     ("content_wait_ns", Int, "Of the lateness: waiting for contents. Null: not sent.", |r| r.content_wait_ns.into()),
     ("token_source", Text, "Who counted: usage, tokenizer or events. Null: nobody.", |r| r.token_source.map(|source| source.name()).into()),
     ("usage_doubt", Text, "Why the server's usage is not believed. Null: it can be true, or there was none.", |r| r.usage_doubt.clone().into()),

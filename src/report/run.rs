@@ -303,7 +303,7 @@ mod tests {
         tokens per event         1.00
         idle start TTFT          n/a (no pause, failed, or not alone)
         idle start E2E           n/a (no pause, failed, or not alone)
-        declared reuse           n/a (nothing was sent)
+        declared reuse           n/a (nothing was sent, or not known of all requests)
         cached prompt tokens     n/a (the server does not tell)
         jitter ratio             1.05
         jitter ratio, lower end  1.05

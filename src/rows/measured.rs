@@ -110,7 +110,7 @@ optional! {
     cached_tokens: u32,
     /// Output tokens.
     output_tokens: u32,
-    /// Leading prompt tokens shared with an earlier request.
+    /// Leading prompt tokens shared with an earlier request, where that is known.
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
     turn: u32,
@@ -119,6 +119,11 @@ optional! {
 }
 
 impl Measured {
+    /// Takes what it says of shared prompts for not known.
+    pub(super) fn forget_reuse(&mut self) {
+        self.reusable_tokens = None.into();
+    }
+
     /// What went wrong, in words.
     pub fn error(&self) -> Option<&str> {
         self.words.as_deref().filter(|_| !self.outcome.is_ok())

@@ -44,6 +44,11 @@ impl RunReader {
         }
         Ok(RunReader { labels: labels.unwrap_or_default(), rows, classes: condenser.classes, events })
     }
+
+    /// Takes what the rows say of shared prompts for not known.
+    pub fn forget_reuse(&mut self) {
+        self.rows.iter_mut().for_each(Measured::forget_reuse);
+    }
 }
 
 impl Replay for RunReader {

@@ -87,6 +87,10 @@ pub struct Facts {
     /// Who counted the prompt tokens that were meant to be sent; none in runs of versions that did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_count: Option<PromptCount>,
+    /// What `reusable_tokens` of the rows says; none in runs of versions that took it from what the scenario declares, without
+    /// looking at what was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse_count: Option<ReuseCount>,
     /// The prompt of the probe, counted by us and by the server, where both counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
@@ -106,6 +110,14 @@ pub enum PromptCount {
     Server,
     /// Nobody: it is an estimate from characters.
     Estimate,
+}
+
+/// How it was found what prompts have in common with earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReuseCount {
+    /// All that was sent was compared, in the order in which requests started.
+    Sent,
 }
 
 /// Tokens of one prompt, the probe's, by two counts. What the server finds beyond ours is what it adds to every prompt.

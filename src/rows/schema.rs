@@ -243,8 +243,9 @@ table! {
         requested_tokens: u32 [Dictionary "tokens"],
         /// Prompt tokens meant to be sent: our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
-        /// Leading prompt tokens that the scenario shares with an earlier request of the run: what an endless prefix
-        /// cache could give back. None in runs of versions that did not count them.
+        /// Leading prompt tokens that an earlier request of the run began with too, or that an answer in the same
+        /// conversation brought: what an endless prefix cache could give back. None where it is not known, and in runs of
+        /// versions that did not count them; where those may have counted too few, readers take them for none.
         reusable_tokens: Option<u32> [Dictionary "tokens"],
         /// Of the lateness: how long the content of this request, or of one before it, was waited for. None when it was
         /// not sent.

@@ -144,6 +144,16 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
+    /// Whether its rows may say too little of what prompts share. A version that did not look at what was sent knew it by
+    /// construction; not of the blocks of a trace, nor, without a nonce, of recorded texts and of classes that say the same.
+    pub fn reuse_is_unknown(&self) -> bool {
+        let RunSpec { scenario, mix, shaping, .. } = &self.spec;
+        let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
+        let has_trace = contents().any(|content| content.trace.is_some());
+        let has_texts = !mix.is_empty() || contents().any(|content| content.data.is_some());
+        self.facts.reuse_count.is_none() && (has_trace || (shaping.nonce.name() == "off" && has_texts))
+    }
+
     /// Reads the `run.json` in `dir` and checks it against its digest.
     pub fn read(dir: &Path) -> Result<RunRecord, StoreError> {
         RunRecord::read_in(&Folder::open(dir)?)

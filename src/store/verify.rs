@@ -70,7 +70,11 @@ impl Store {
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_of(record)?;
         let requests = open(&folder, record, Table::Requests)?;
-        Ok(RunReader::of(requests, open(&folder, record, Table::Events)?)?)
+        let mut reader = RunReader::of(requests, open(&folder, record, Table::Events)?)?;
+        if record.reuse_is_unknown() {
+            reader.forget_reuse();
+        }
+        Ok(reader)
     }
 
     /// The requests of a committed run, decoded as they are asked for, after the same check of their file.
@@ -79,7 +83,12 @@ impl Store {
         record: &RunRecord,
     ) -> Result<impl Iterator<Item = Result<RequestRow, StoreError>> + use<>, StoreError> {
         let rows = open(&self.folder_of(record)?, record, Table::Requests)?.requests()?;
-        Ok(rows.map(|row| row.map_err(StoreError::from)))
+        let is_unknown = record.reuse_is_unknown();
+        let known = move |row: RequestRow| match is_unknown {
+            true => RequestRow { reusable_tokens: None, ..row },
+            false => row,
+        };
+        Ok(rows.map(move |row| row.map(known).map_err(StoreError::from)))
     }
 
     /// The token events of a committed run, likewise.

@@ -1,11 +1,14 @@
 //! A conversation: what the user says is known beforehand, the history is what the server really answered, or what was
 //! written in its place.
 
+use std::sync::Arc;
+
 use crate::plan::ContextCut;
 
 use super::generator::Generator;
-use super::prompt::Prompt;
+use super::prompt::{Common, Prompt};
 use super::tokens::estimate;
+use super::trail::{Role, Trail};
 
 /// One turn that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +19,15 @@ pub struct Exchange {
     pub answer: String,
     /// Tokens of both.
     pub tokens: u32,
+    /// Of these, those of the answer.
+    pub answer_tokens: u32,
+}
+
+impl Exchange {
+    fn say(&self, trail: &mut Trail) {
+        trail.say(Role::User, &self.user, self.tokens.saturating_sub(self.answer_tokens));
+        trail.say(Role::Assistant, &self.answer, self.answer_tokens);
+    }
 }
 
 /// A conversation under way.
@@ -30,13 +42,15 @@ pub struct Conversation {
     seen: u32,
     /// What the user says next, with the history in its counts.
     next: Option<Prompt>,
+    /// What stands before that, to be compared with what others begin with: made once, and appended to.
+    trail: Option<Trail>,
 }
 
 impl Conversation {
     /// Conversation `number` (from 0) of `generator`'s run, before its first turn.
     pub fn new(generator: &Generator, number: u64) -> Conversation {
         let next = Some(generator.turn(number, 0));
-        Conversation { number, turn: 0, history: Vec::new(), tokens: 0, seen: 0, next }
+        Conversation { number, turn: 0, history: Vec::new(), tokens: 0, seen: 0, next, trail: None }
     }
 
     /// Its number, from 0.
@@ -57,6 +71,28 @@ impl Conversation {
     /// What the user says next; `None` after the last turn. Its intended tokens include the history.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.next.as_ref()
+    }
+
+    /// The next prompt with its history, where all of it is to be compared with what others send; `salt` is that of all its
+    /// turns. What stands before the prompt is kept, and appended to.
+    pub fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
+        let Prompt { common, system, system_tokens, user, intended_prompt_tokens, .. } = self.next.as_ref()?;
+        if !matches!(common, Common::All | Common::Same) {
+            return None;
+        }
+        let before = self.trail.take().unwrap_or_else(|| {
+            let mut trail = Trail::new(salt);
+            if let Some(system) = system {
+                trail.say(Role::System, system, *system_tokens);
+            }
+            self.history.iter().for_each(|exchange| exchange.say(&mut trail));
+            trail
+        });
+        let mut whole = before.clone();
+        let own = intended_prompt_tokens.saturating_sub(*system_tokens).saturating_sub(self.tokens);
+        whole.say(Role::User, user, own);
+        self.trail = Some(before);
+        Some(Arc::new(whole))
     }
 
     /// Ends a turn: `answer` is what the server said, which has `counted` tokens where the server told how many it had written.
@@ -81,7 +117,11 @@ impl Conversation {
         let before = generator.lead_tokens(self.number).saturating_add(self.tokens);
         let tokens = prompt.intended_prompt_tokens.saturating_sub(before).saturating_add(answer_tokens);
         self.tokens = self.tokens.saturating_add(tokens);
-        self.history.push(Exchange { user: prompt.user, answer, tokens });
+        let exchange = Exchange { user: prompt.user, answer, tokens, answer_tokens };
+        if let Some(trail) = &mut self.trail {
+            exchange.say(trail);
+        }
+        self.history.push(exchange);
         self.turn += 1;
     }
 
@@ -102,7 +142,7 @@ impl Conversation {
         }
         generator.behind(&mut prompt, (self.number, self.turn), (&self.history, self.tokens));
         if prompt.own_nonce.is_none() {
-            prompt.reusable_tokens = prompt.reusable_tokens.saturating_add(self.seen);
+            prompt.seen_tokens = prompt.seen_tokens.saturating_add(self.seen);
         }
         self.next = Some(prompt);
     }
@@ -118,6 +158,7 @@ impl Conversation {
         if dropped > 0 {
             self.history.drain(..dropped);
             self.seen = 0;
+            self.trail = None;
         }
     }
 }

@@ -10,7 +10,7 @@ use super::body;
 use super::conversation::Exchange;
 use super::estimated;
 use super::nonce::Nonce;
-use super::prompt::Prompt;
+use super::prompt::{Common, Prompt};
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::fit::{Fitted, Parts, Whole};
 use super::tokenizer::{Tokenizer, TokenizerError};
@@ -250,7 +250,9 @@ impl Exact {
             user: text.to_owned(),
             own_nonce: around.own_nonce.map(str::to_owned),
             intended_prompt_tokens: 0,
-            reusable_tokens: 0,
+            system_tokens: 0,
+            seen_tokens: 0,
+            common: Common::Nothing,
             output_tokens: 0,
         };
         body::tokens(&self.counting, self.conversation, around.history, &prompt)

@@ -17,10 +17,10 @@ use super::digest::{derived, digest};
 use super::estimated;
 use super::exact::{Around, Counting, Exact};
 use super::lengths::Sampler;
-use super::nonce::{NONCE_TOKENS, Nonce, NonceKey, Scope};
+use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
 use super::prefix::{Groups, Texts};
-use super::prompt::{Lengths, Prompt};
+use super::prompt::{Common, Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
 use super::sharing::{Categories, TurnCounts};
@@ -60,6 +60,10 @@ pub struct Generator {
     turn_counts: Option<TurnCounts>,
     /// The user's text and its tokens, where all requests carry the same.
     same: Option<(String, u32)>,
+    /// Bytes of the nonce that opens all items alike; 0 where each has another, or none has one.
+    same_nonce: usize,
+    /// Whether another class of the run sends the same texts.
+    has_twin: bool,
     /// Makes texts of exact lengths, where the model's tokenizer is known.
     exact: Option<Exact>,
 }
@@ -133,6 +137,8 @@ impl Generator {
             group_texts: RefCell::default(),
             turn_counts,
             same: None,
+            same_nonce: nonce.map_or(0, same_nonce),
+            has_twin: false,
             exact,
         };
         generator.system = generator.system_message();
@@ -174,6 +180,19 @@ impl Generator {
 
     /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
+        let mut prompt = self.says(conversation, turn);
+        if self.has_twin && prompt.own_nonce.is_none() {
+            prompt.common = Common::All;
+        }
+        prompt
+    }
+
+    /// Another class of the run sends the same texts: what this one holds for its own by construction is not.
+    pub fn has_twin(&mut self) {
+        self.has_twin = true;
+    }
+
+    fn says(&self, conversation: u64, turn: u32) -> Prompt {
         if let Some(replayed) = &self.replayed {
             return self.replay(replayed, conversation);
         }
@@ -187,21 +206,22 @@ impl Generator {
             Some(same) => same.clone(),
             None => self.user((conversation, turn), &lead, own_nonce.as_deref()),
         };
-        let shared = match turn {
-            // A conversation's own opening is known from its second turn on.
-            1.. => lead.tokens,
-            0 => lead.shared,
-        } + if self.same.is_some() { tokens } else { 0 };
+        let common = match self.same {
+            _ if is_cold => Common::Nothing,
+            Some(_) if self.groups.is_none() => Common::Same,
+            Some(_) if lead.is_common() => Common::All,
+            // What users say is drawn for each request and turn: its own by construction.
+            _ => self.front(lead.common()),
+        };
         Prompt {
             system: lead.text,
             user,
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
-            reusable_tokens: match (conversation, turn) {
-                _ if is_cold => 0,
-                (0, 0) => 0,
-                _ => shared.max(self.common_head(tokens + lead.tokens)),
-            },
+            system_tokens: lead.tokens,
+            // A conversation's own opening is known from its second turn on.
+            seen_tokens: if turn > 0 && !is_cold { lead.tokens } else { 0 },
+            common,
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
     }
@@ -237,21 +257,25 @@ impl Generator {
             user,
             own_nonce,
             intended_prompt_tokens,
-            reusable_tokens: match k {
-                _ if is_cold => 0,
-                0 => 0,
-                _ => replayed.reusable(k).max(self.common_head(intended_prompt_tokens)),
+            system_tokens: 0,
+            seen_tokens: 0,
+            // Without blocks a text is the request's own; with them it may begin like any other.
+            common: match replayed.request(k).blocks.is_empty() {
+                _ if is_cold => Common::Nothing,
+                true => self.front(0),
+                false => Common::All,
             },
             output_tokens: replayed.request(k).output_tokens,
         }
     }
 
-    /// Tokens of the nonce that a prompt of so many has in common with all others of the attempt.
-    fn common_head(&self, prompt_tokens: u32) -> u32 {
-        if !self.nonce.is_some_and(NonceKey::is_one_for_all) {
-            return 0;
+    /// What other items may have in common with one that has `bytes` in common with them, and a text of its own behind: where
+    /// nonces do not tell items apart, that too.
+    fn front(&self, bytes: usize) -> Common {
+        match bytes.max(self.same_nonce) {
+            0 => Common::Nothing,
+            bytes => Common::Front(bytes),
         }
-        NONCE_TOKENS.min(prompt_tokens)
     }
 
     /// The nonce of a request that shall share nothing with any other.
@@ -352,4 +376,14 @@ impl Generator {
             }
         }
     }
+}
+
+/// Bytes of the nonce that `key` gives all items alike; 0 where it tells them apart.
+fn same_nonce(key: NonceKey) -> usize {
+    let [first, second] = [0, 1].map(|item| {
+        let mut text = String::new();
+        Nonce::new(key, Scope::Item(item)).push(&mut text);
+        text
+    });
+    if first == second { first.len() } else { 0 }
 }

@@ -22,6 +22,7 @@ mod replay;
 mod sharing;
 pub mod tokenizer;
 pub mod tokens;
+mod trail;
 mod words;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use exact::Counting;
 pub use generator::Generator;
 pub use mix::{Lineup, Mix};
 pub use nonce::{NONCE_TOKENS, NonceKey};
-pub use prompt::{Lengths, Prompt};
+pub use prompt::{Common, Lengths, Prompt};
 pub use tokenizer::Tokenizer;
 pub use tokens::estimate;
+pub use trail::{Role, Trail};

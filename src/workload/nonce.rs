@@ -146,6 +146,11 @@ pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }
 
+/// Bytes of the nonce that opens `text` and of the space behind it, if one does.
+pub(super) fn length(text: &[u8]) -> Option<usize> {
+    (text.starts_with(b"[ref ") && text.get(LENGTH - 2..LENGTH) == Some(b"] ")).then_some(LENGTH)
+}
+
 /// `text` without the nonce that opens it.
 pub(super) fn strip(text: &str) -> &str {
     let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };

@@ -1,6 +1,5 @@
-//! Which shared text a request opens with, and which of them an earlier request has brought along already.
+//! Which shared text a request opens with.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
@@ -19,26 +18,15 @@ pub(super) struct Groups {
     key: [u8; 32],
     /// Sum of the shares of the groups up to each, for the orders that draw unequal ones.
     cumulative: Vec<f64>,
-    first: RefCell<First>,
-}
-
-/// The first item of each group, as far as items were looked at: the same whatever the order of the questions.
-#[derive(Debug, Clone, Default)]
-struct First {
-    looked_at: u64,
-    of_group: Vec<Option<u64>>,
-    found: u32,
 }
 
 /// What an item opens with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// The text of this group; whether an earlier item opened with it too, and its reuse is declared.
+    /// The text of this group.
     Shared {
         /// The group, from 0.
         group: u32,
-        /// Whether a cache could have it.
-        known: bool,
     },
     /// A text of its own.
     Own,
@@ -53,8 +41,7 @@ impl Groups {
             sum
         });
         let cumulative = if prefix.order == PrefixOrder::Zipf { zipf.collect() } else { Vec::new() };
-        let of_group = vec![None; prefix.groups as usize];
-        Groups { prefix, key, cumulative, first: RefCell::new(First { of_group, ..First::default() }) }
+        Groups { prefix, key, cumulative }
     }
 
     /// Tokens of a shared text.
@@ -64,11 +51,12 @@ impl Groups {
 
     /// What `item` opens with.
     pub(super) fn opening(&self, item: u64) -> Opening {
-        match self.group(item) {
-            Some(group) if self.prefix.order == PrefixOrder::Tile => Opening::Shared { group, known: false },
-            Some(group) => Opening::Shared { group, known: self.first(group, item) < item },
-            None => Opening::Own,
-        }
+        self.group(item).map_or(Opening::Own, |group| Opening::Shared { group })
+    }
+
+    /// Whether each text is gone from the server's cache when it comes again.
+    pub(super) fn are_tiles(&self) -> bool {
+        self.prefix.order == PrefixOrder::Tile
     }
 
     /// The group of `item`, if it has one: a pure function of key and item.
@@ -86,21 +74,6 @@ impl Groups {
             }
             PrefixOrder::Cycle | PrefixOrder::Tile => (item % u64::from(groups)) as u32,
         })
-    }
-
-    /// The first item of `group`, which `item` belongs to.
-    fn first(&self, group: u32, item: u64) -> u64 {
-        let first = &mut *self.first.borrow_mut();
-        while first.of_group[group as usize].is_none() && first.looked_at <= item && first.found < self.prefix.groups {
-            if let Some(group) = self.group(first.looked_at)
-                && first.of_group[group as usize].is_none()
-            {
-                first.of_group[group as usize] = Some(first.looked_at);
-                first.found += 1;
-            }
-            first.looked_at += 1;
-        }
-        first.of_group[group as usize].unwrap_or(item)
     }
 }
 
@@ -135,7 +108,6 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::units::Share;
-    use proptest::prelude::*;
 
     fn groups(share: i64, groups: u32, order: PrefixOrder) -> Groups {
         Groups::new(Prefix { share: Share::percent(share), tokens: 64, groups, order }, [7; 32])
@@ -175,12 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn tiles_declare_no_reuse() {
-        let tile = groups(100, 2, PrefixOrder::Tile);
-        assert!((0..10).all(|item| matches!(tile.opening(item), Opening::Shared { known: false, .. })));
-    }
-
-    #[test]
     fn texts_stay_within_their_bytes() {
         let mut texts = Texts::default();
         let big = || ("x".repeat(KEPT_BYTES / 3), 1);
@@ -192,24 +158,5 @@ mod tests {
             big()
         });
         assert!(!written.get(), "the newest is still there");
-    }
-
-    proptest! {
-        #[test]
-        fn a_group_is_known_from_its_second_item_on(share in 0i64..=100, n in 1u32..20, zipf: bool, items in proptest::collection::vec(0u64..200, 1..40)) {
-            let order = if zipf { PrefixOrder::Zipf } else { PrefixOrder::Uniform };
-            let asked = groups(share, n, order);
-            for item in items {
-                let group = asked.group(item);
-                let expected = match group {
-                    None => Opening::Own,
-                    Some(group) => {
-                        let known = (0..item).any(|earlier| asked.group(earlier) == Some(group));
-                        Opening::Shared { group, known }
-                    }
-                };
-                prop_assert_eq!(asked.opening(item), expected);
-            }
-        }
     }
 }

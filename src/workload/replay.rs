@@ -5,7 +5,6 @@
 //! front of the first block: it is the same for all requests of the attempt where they have blocks, so that they share
 //! them, and their own where they have none, unless one is for all.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::dataset::BLOCK_TOKENS;
@@ -19,38 +18,18 @@ use super::tokens::CHARS_PER_TOKEN;
 #[derive(Debug, Clone)]
 pub(super) struct Replayed {
     requests: Arc<[TraceRequest]>,
-    /// Leading prompt tokens of each request that an earlier one brought along.
-    reusable: Arc<[u32]>,
     block_key: [u8; 32],
     own_key: [u8; 32],
 }
 
 impl Replayed {
     pub(super) fn new(replay: &Replay, [block_key, own_key]: [[u8; 32]; 2]) -> Replayed {
-        let requests = Arc::clone(&replay.requests.0);
-        let mut seen: HashSet<u64> = HashSet::new();
-        let reusable = requests.iter().map(|request| {
-            let known = request.blocks.iter().take_while(|block| seen.contains(block)).count();
-            seen.extend(&request.blocks);
-            u32::try_from(known).unwrap_or(u32::MAX).saturating_mul(BLOCK_TOKENS).min(request.prompt_tokens)
-        });
-        let reusable = reusable.collect();
-        Replayed { requests, reusable, block_key, own_key }
+        Replayed { requests: Arc::clone(&replay.requests.0), block_key, own_key }
     }
 
     /// Request `k` from 0. More are asked for than the trace has where it is repeated, and where contents are made ahead.
     pub(super) fn request(&self, k: u64) -> &TraceRequest {
         &self.requests[self.at(k)]
-    }
-
-    /// Leading prompt tokens of request `k` that an earlier one brought along. Where the trace has begun again, an earlier turn
-    /// brought all its blocks.
-    pub(super) fn reusable(&self, k: u64) -> u32 {
-        if k < self.requests.len() as u64 {
-            return self.reusable[self.at(k)];
-        }
-        let TraceRequest { prompt_tokens, blocks, .. } = self.request(k);
-        u32::try_from(blocks.len()).unwrap_or(u32::MAX).saturating_mul(BLOCK_TOKENS).min(*prompt_tokens)
     }
 
     fn at(&self, k: u64) -> usize {
@@ -153,12 +132,6 @@ mod tests {
             assert!(shared.abs_diff(600) <= 12, "{shared}");
             assert!(common(&texts[3], &texts[4]) < 100, "what no block names is a text of its own");
         }
-        assert_eq!((0..6).map(|k| trace.reusable(k)).collect::<Vec<_>>(), [0, 1024, 600, 0, 0, 0]);
-        assert_eq!(
-            (6..12).map(|k| trace.reusable(k)).collect::<Vec<_>>(),
-            [1300, 1300, 600, 0, 0, 3],
-            "the second turn"
-        );
         assert_eq!(trace.request(6).prompt_tokens, 1300, "what is made ahead of the end is thrown away");
     }
 }

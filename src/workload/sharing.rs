@@ -32,8 +32,6 @@ pub(super) struct Member {
     pub category: usize,
     /// Its group, a name of its own among all categories.
     pub group: u32,
-    /// Whether an earlier item began like it.
-    pub is_known: bool,
 }
 
 impl Categories {
@@ -67,7 +65,7 @@ impl Categories {
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
         // More groups than names would be a run of years.
-        Member { category, group: name as u32, is_known: number > first_of(group, size) }
+        Member { category, group: name as u32 }
     }
 
     /// The category of `item`, and how many of it came before.
@@ -156,21 +154,22 @@ mod tests {
     }
 
     #[test]
-    fn groups_have_their_size_and_their_first_is_not_known() {
+    fn groups_have_their_size() {
         for (requests, groups) in [(300u64, 100u64), (173, 20), (27, 1), (1000, 1000), (7, 5)] {
             let categories = categories(&[(requests, groups, 600), (100, 100, 0)]);
             let mut sizes: HashMap<u32, u64> = HashMap::new();
+            let (mut all, mut new) = (0.0, 0.0);
             for item in 0..20_000 {
                 let member = categories.member(item);
                 let size = sizes.entry(member.group).or_default();
-                assert_eq!(member.is_known, *size > 0, "{item}: {member:?}");
                 *size += 1;
+                if member.category == 0 {
+                    all += 1.0;
+                    new += f64::from(u8::from(*size == 1));
+                }
                 let mean = requests as f64 / groups as f64;
                 assert!(member.category == 1 || *size as f64 <= mean.ceil(), "{member:?} has {size}");
             }
-            let of_first = |member: &Member| member.category == 0;
-            let items = || (0..20_000).map(|item| categories.member(item)).filter(of_first);
-            let (all, new) = (items().count() as f64, items().filter(|member| !member.is_known).count() as f64);
             let wanted = groups as f64 / requests as f64;
             // Groups that are under way count whole.
             let error = BESIDE as f64 / all;

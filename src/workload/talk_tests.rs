@@ -43,7 +43,7 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     assert_eq!(said.len(), history.len(), "no answer comes twice");
     // What the server wrote is not what was written for it: the last answer is new to it.
     let own = estimate(&last.user) + estimate(&history[10].answer);
-    assert_eq!(last.reusable_tokens, last.intended_prompt_tokens - own);
+    assert_eq!(last.seen_tokens, last.intended_prompt_tokens - own);
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn an_answer_has_the_tokens_that_the_server_counted() {
         let mut conversation = Conversation::new(&generator, 4);
         conversation.answered(&generator, "four words of thirty".to_owned(), counted);
         let next = conversation.prompt().expect("a second turn");
-        assert_eq!(next.reusable_tokens, next.intended_prompt_tokens - estimate(&next.user));
-        next.reusable_tokens - estimate(&conversation.history()[0].user)
+        assert_eq!(next.seen_tokens, next.intended_prompt_tokens - estimate(&next.user));
+        next.seen_tokens - estimate(&conversation.history()[0].user)
     };
     assert_eq!((history(Some(30)), history(None)), (30, estimate("four words of thirty")));
 }
@@ -81,7 +81,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             let is_cut = turn > 0 && history.len() < turns[turn - 1].0.len() + 1;
             cuts += usize::from(is_cut);
             let known = generator.lead_tokens(0) + if is_cut { 0 } else { tokens };
-            assert_eq!(prompt.reusable_tokens, if turn == 0 { generator.lead_tokens(0) } else { known }, "{turn}");
+            assert_eq!(prompt.seen_tokens, if turn == 0 { 0 } else { known }, "{turn}");
             // Whatever comes to stand first tells this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, body, estimate};
+use super::{Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, body, estimate};
 use crate::plan::scenario::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
@@ -98,7 +98,7 @@ fn one_nonce_for_all_opens_every_prompt_and_nothing_else() {
             assert!(shared_prefix(&own, &other) < NONCE - 4 && own[NONCE..] == other[NONCE..], "{own} | {other}");
             let tokens = content.prompt_tokens + a.lead_tokens(k);
             assert!(prompt.intended_prompt_tokens.abs_diff(tokens) <= 3, "{content:?}");
-            assert!(if k == 0 { prompt.reusable_tokens == 0 } else { prompt.reusable_tokens >= NONCE_TOKENS });
+            assert!(k == 0 || reusable(&a.request(0), &prompt) >= NONCE_TOKENS, "{content:?}");
         }
     }
     // A class of a mix opens with it too; otherwise with one of its own.
@@ -116,16 +116,16 @@ fn a_run_reuses_what_its_scenario_declares() {
     };
     let (a, b) = prompts("A1");
     assert_eq!((&a.system, &a.user), (&b.system, &b.user));
-    assert_eq!((a.reusable_tokens, b.reusable_tokens), (0, b.intended_prompt_tokens));
+    assert_eq!((reusable(&a, &b), b.common), (b.intended_prompt_tokens, Common::Same));
     let (a, b) = prompts("C");
     assert_eq!(a.system, b.system);
-    assert_eq!((a.reusable_tokens, b.reusable_tokens), (0, estimate(b.system.as_deref().unwrap())));
+    assert_eq!(reusable(&a, &b), estimate(b.system.as_deref().unwrap()));
     assert!(a.system.is_some_and(|system| system.starts_with("[ref ")) && a.user != b.user);
     assert!(!b.user.contains("[ref"), "one nonce, at the very start");
     for name in ["B1", "B2", "D"] {
         let (a, b) = prompts(name);
         assert!(shared_prefix(&a.user, &b.user) < NONCE - 4, "{name}");
-        assert_eq!(b.reusable_tokens, 0, "{name}");
+        assert_eq!((reusable(&a, &b), b.common), (0, Common::Nothing), "{name}");
     }
 }
 
@@ -210,8 +210,8 @@ proptest! {
 
     #[test]
     fn any_text_survives_the_body(user: String, answer: String) {
-        let turn = super::Exchange { user: user.clone(), answer: answer.clone(), tokens: 0 };
-        let prompt = Prompt { system: None, user: user.clone(), own_nonce: None, intended_prompt_tokens: 1, reusable_tokens: 0, output_tokens: 128 };
+        let turn = super::Exchange { user: user.clone(), answer: answer.clone(), tokens: 0, answer_tokens: 0 };
+        let prompt = said(None, &user);
         let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[turn], &prompt)).expect("JSON");
         prop_assert_eq!(&json["messages"][0]["content"], &json!(user));
         prop_assert_eq!(&json["messages"][1]["content"], &json!(answer));
@@ -233,7 +233,7 @@ fn a_conversation_carries_the_real_answers() {
         let sent = json["prompt"].as_str().expect("text").to_owned();
         assert!(sent.starts_with(&before), "each turn begins with the one before, and its answer");
         assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
-        assert_eq!(prompt.reusable_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
+        assert_eq!(prompt.seen_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
         before = format!("{sent} answer {turn}");
         conversation.answered(&generator, format!(" answer {turn}"), None);
     }
@@ -247,6 +247,27 @@ fn turns_of_a_conversation_differ() {
     let texts: HashSet<String> =
         (0..20).flat_map(|c| (0..5).map(move |t| (c, t))).map(|(c, t)| generator.turn(c, t).user).collect();
     assert_eq!(texts.len(), 100);
+}
+
+/// A prompt for 128 tokens.
+fn said(system: Option<&str>, user: &str) -> Prompt {
+    Prompt {
+        system: system.map(Into::into),
+        user: user.to_owned(),
+        own_nonce: None,
+        intended_prompt_tokens: 1,
+        system_tokens: 0,
+        seen_tokens: 0,
+        common: Common::All,
+        output_tokens: 128,
+    }
+}
+
+/// Tokens that a prompt has in common with an earlier one, as far as they are compared.
+fn reusable(earlier: &Prompt, prompt: &Prompt) -> u32 {
+    let [one, other] = [earlier, prompt].map(|prompt| Trail::of(0, prompt));
+    let common = one.chunks().iter().zip(other.chunks()).take_while(|(a, b)| a == b).count();
+    other.tokens(common)
 }
 
 fn shape(api: Api) -> Shape {
@@ -267,14 +288,7 @@ fn shape(api: Api) -> Shape {
 
 #[test]
 fn a_chat_body_has_the_fields_that_were_asked_for() {
-    let prompt = Prompt {
-        system: Some("Be \"brief\".".into()),
-        user: "Why?\n".into(),
-        own_nonce: None,
-        intended_prompt_tokens: 1,
-        reusable_tokens: 0,
-        output_tokens: 128,
-    };
+    let prompt = said(Some("Be \"brief\"."), "Why?\n");
     let json: Value = serde_json::from_slice(&body(&shape(Api::Chat), &[], &prompt)).expect("JSON");
     assert_eq!(
         json,
@@ -301,14 +315,7 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
         frequency_penalty: Some(Decimal::new(25, 2)),
         ..shape(Api::Completions)
     };
-    let prompt = Prompt {
-        system: Some("Rules.".into()),
-        user: "Why?".into(),
-        own_nonce: None,
-        intended_prompt_tokens: 1,
-        reusable_tokens: 0,
-        output_tokens: 128,
-    };
+    let prompt = said(Some("Rules."), "Why?");
     let json: Value = serde_json::from_slice(&body(&shape, &[], &prompt)).expect("JSON");
     assert_eq!(
         json,
@@ -336,6 +343,7 @@ fn a_group_shares_its_text_and_nothing_else_is_shared() {
     for order in [PrefixOrder::Uniform, PrefixOrder::Zipf, PrefixOrder::Cycle] {
         let generator = Generator::new(&grouped(order), Seed(42), 0, Some(key(1)));
         let prompts: Vec<Prompt> = (0..60).map(|k| generator.request(k)).collect();
+        let mut known = 0;
         for (k, prompt) in prompts.iter().enumerate() {
             let texts = prompts[..k].iter().map(|earlier| shared_prefix(&text(earlier), &text(prompt)));
             let shared = texts.max().unwrap_or_default();
@@ -343,10 +351,11 @@ fn a_group_shares_its_text_and_nothing_else_is_shared() {
             assert!(estimate(opening).abs_diff(200) <= 1, "shared or own, the opening has its length");
             // What a topic's texts have in common behind different nonces is no prefix.
             let whole = shared >= opening.len();
-            assert_eq!(prompt.reusable_tokens, if whole { estimate(opening) } else { 0 }, "{order:?}, request {k}");
+            let found = prompts[..k].iter().map(|earlier| reusable(earlier, prompt)).max().unwrap_or(0);
+            assert_eq!(found, if whole { estimate(opening) } else { 0 }, "{order:?}, request {k}");
+            known += usize::from(whole);
             assert!(whole || shared < NONCE - 4);
         }
-        let known = prompts.iter().filter(|prompt| prompt.reusable_tokens > 0).count();
         assert!((15..=50).contains(&known), "{known} of 60 where three of five open with a shared text");
         let runs = Generator::new(&grouped(order), Seed(42), 0, Some(key(2)));
         assert_eq!(runs.digest(), generator.digest());
@@ -361,7 +370,8 @@ fn a_cold_twin_says_the_same_and_shares_nothing() {
         let cold = Content { cache: Cache::Cold, ..warm.clone() };
         let [warm, cold] = [warm, cold].map(|content| Generator::new(&content, Seed(42), 0, Some(key(1))));
         assert_eq!(warm.digest(), cold.digest());
-        let history = [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned(), tokens: 0 }];
+        let history =
+            [super::Exchange { user: warm.turn(0, 0).user, answer: "Well.".to_owned(), tokens: 0, answer_tokens: 0 }];
         for shape in [&chat, &completions] {
             let sent = |generator: &Generator, history: &[super::Exchange], turn| {
                 let json: Value = serde_json::from_slice(&body(shape, history, &generator.turn(0, turn))).unwrap();
@@ -378,6 +388,30 @@ fn a_cold_twin_says_the_same_and_shares_nothing() {
             }
             assert!(shared_prefix(&all[0], &all[1]) < NONCE - 4, "{all:?}");
         }
-        assert_eq!((0..5).map(|k| cold.turn(k, 1).reusable_tokens).sum::<u32>(), 0);
+        assert!((0..5).map(|k| cold.turn(k, 1)).all(|turn| (turn.seen_tokens, turn.common) == (0, Common::Nothing)));
     }
+}
+
+#[test]
+fn tiles_declare_no_reuse() {
+    let tiles = |system_tokens| Content { system_tokens, ..grouped(PrefixOrder::Tile) };
+    for (content, shared) in [(tiles(0), 0), (tiles(100), 100)] {
+        let generator = Generator::new(&content, Seed(42), 0, None);
+        for (earlier, later) in [(0, 3), (1, 4), (2, 5)] {
+            let found = reusable(&generator.request(earlier), &generator.request(later));
+            assert!(found.abs_diff(shared) <= 4, "{found}: the same text, which the server's cache no longer holds");
+        }
+    }
+}
+
+#[test]
+fn what_another_class_sends_too_is_nobodys_own() {
+    let twin = |has_twin: bool| {
+        let mut generator = generator("B1", None);
+        if has_twin {
+            generator.has_twin();
+        }
+        generator.request(3).common
+    };
+    assert_eq!((twin(false), twin(true)), (Common::Nothing, Common::All));
 }

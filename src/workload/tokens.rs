@@ -18,21 +18,41 @@ pub fn estimate(text: &str) -> u32 {
 
 /// The length of `text` in quarters of a token: one for a character of prose.
 pub(super) fn weight(text: &str) -> u32 {
-    let (mut weight, mut digits, mut after_space) = (0u32, 0u32, false);
-    for c in text.chars() {
-        if c.is_ascii_digit() {
-            if digits == 0 && after_space {
-                weight += CHARS_PER_TOKEN - 1;
+    let mut weigher = Weigher::default();
+    weigher.take(text.as_bytes());
+    weigher.weight()
+}
+
+/// Weighs a text piece by piece, wherever it is cut.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Weigher {
+    weight: u32,
+    digits: u32,
+    after_space: bool,
+}
+
+impl Weigher {
+    /// Takes the next bytes of a text in UTF-8. Of a character the first byte counts.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if byte.is_ascii_digit() {
+                if self.digits == 0 && self.after_space {
+                    self.weight += CHARS_PER_TOKEN - 1;
+                }
+                if self.digits.is_multiple_of(3) {
+                    self.weight += CHARS_PER_TOKEN;
+                }
+                self.digits += 1;
+            } else {
+                self.weight += u32::from(byte & 0xc0 != 0x80);
+                self.digits = 0;
             }
-            if digits.is_multiple_of(3) {
-                weight += CHARS_PER_TOKEN;
-            }
-            digits += 1;
-        } else {
-            weight += 1;
-            digits = 0;
+            self.after_space = *byte == b' ';
         }
-        after_space = c == ' ';
     }
-    weight
+
+    /// The length so far, in quarters of a token.
+    pub(super) fn weight(&self) -> u32 {
+        self.weight
+    }
 }

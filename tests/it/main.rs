@@ -61,6 +61,7 @@ mod rough;
 mod secrets;
 mod server;
 mod shapes;
+mod shared_prompts;
 mod shell;
 mod smoke;
 mod store_errors;

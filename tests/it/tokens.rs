@@ -10,7 +10,7 @@ use sweepline::plan::scenario::{Content, Reuse};
 use sweepline::plan::{Api, Disk, NonceMode, TokenizerFiles};
 use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};
-use sweepline::workload::{Counting, Generator, NonceKey, Prompt, Tokenizer};
+use sweepline::workload::{Common, Counting, Generator, NonceKey, Prompt, Tokenizer};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
@@ -141,7 +141,9 @@ fn smallest_chat(library: &Library) -> u32 {
         user: String::new(),
         own_nonce: None,
         intended_prompt_tokens: 0,
-        reusable_tokens: 0,
+        system_tokens: 0,
+        seen_tokens: 0,
+        common: Common::Nothing,
         output_tokens: 1,
     };
     counted(library, Api::Chat, &empty) as u32 + 1

@@ -11,7 +11,7 @@ use crate::dataset::sample;
 use crate::plan::{Cache, Corpus, DataOrder, DataSource, Dialogue};
 use crate::units::Seed;
 
-use super::{Generator, Lengths, Nonce, NonceKey, Prompt, Scope};
+use super::{Common, Generator, Lengths, Nonce, Prompt, Scope};
 use crate::workload::exact::Around;
 use crate::workload::tokens::estimate;
 
@@ -36,15 +36,15 @@ impl Drawn {
         Drawn { source: Arc::clone(source), order, seed, output_tokens, orders }
     }
 
-    /// Which time it is that all records come, from 0, and the record of item `item`.
-    fn record(&self, item: u64) -> (u64, &Dialogue) {
+    /// The record of item `item`.
+    fn record(&self, item: u64) -> &Dialogue {
         let count = self.source.dialogues.len() as u64;
         let (pass, at) = (item / count, (item % count) as usize);
         let at = match self.order {
             DataOrder::File => at,
             DataOrder::Shuffled => self.order_of(pass)[at] as usize,
         };
-        (pass, &self.source.dialogues[at])
+        &self.source.dialogues[at]
     }
 
     fn order_of(&self, pass: u64) -> Arc<[u32]> {
@@ -63,14 +63,14 @@ impl Drawn {
 
     /// Questions of item `item`.
     pub(super) fn turns(&self, item: u64) -> u32 {
-        u32::try_from(self.record(item).1.asked.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.record(item).asked.len()).unwrap_or(u32::MAX)
     }
 }
 
 impl Generator {
     /// What the user says in turn `turn` of record `item`.
     pub(super) fn said(&self, drawn: &Drawn, item: u64, turn: u32) -> Prompt {
-        let (pass, dialogue) = drawn.record(item);
+        let dialogue = drawn.record(item);
         let system: Option<Arc<str>> = self.system_of_data(dialogue, item).map(Into::into);
         let user = self.user_of_data(dialogue, item, turn);
         let is_cold = self.content.cache == Cache::Cold;
@@ -80,35 +80,45 @@ impl Generator {
         let whole = || self.exact.as_ref()?.whole(&user, around).ok();
         let first = if turn == 0 { whole() } else { None };
         let intended_prompt_tokens = first.unwrap_or_else(|| lead_tokens.saturating_add(self.alone_tokens(&user)));
-        let reusable_tokens = match turn {
-            _ if is_cold => 0,
-            1.. => lead_tokens,
-            // The same prompt to the letter.
-            0 if pass > 0 && self.nonce.is_none_or(NonceKey::is_one_for_all) => intended_prompt_tokens,
-            0 if item > 0 => self.common_head(intended_prompt_tokens),
-            0 => 0,
-        };
-        let output_tokens = self.output_of_data(drawn, dialogue, turn);
-        Prompt { system, user, own_nonce, intended_prompt_tokens, reusable_tokens, output_tokens }
+        Prompt {
+            system,
+            user,
+            intended_prompt_tokens,
+            system_tokens: lead_tokens,
+            seen_tokens: if turn > 0 && !is_cold { lead_tokens } else { 0 },
+            common: if is_cold || self.opens_alone(dialogue, item) { Common::Nothing } else { Common::All },
+            own_nonce,
+            output_tokens: self.output_of_data(drawn, dialogue, turn),
+        }
+    }
+
+    /// Whether this record would open otherwise as another item: then no two items have anything in common.
+    fn opens_alone(&self, dialogue: &Dialogue, item: u64) -> bool {
+        let other = item.wrapping_add(1);
+        self.nonce.is_some()
+            && match dialogue.system {
+                Some(_) => self.system_of_data(dialogue, item) != self.system_of_data(dialogue, other),
+                None => self.user_of_data(dialogue, item, 0) != self.user_of_data(dialogue, other, 0),
+            }
     }
 
     /// What was answered to turn `turn` of record `item`, and its tokens.
     pub(super) fn answered(&self, drawn: &Drawn, item: u64, turn: u32) -> (String, u32) {
-        let asked = drawn.record(item).1.asked.get(turn as usize);
+        let asked = drawn.record(item).asked.get(turn as usize);
         let answer = asked.and_then(|asked| asked.answer.as_deref()).unwrap_or_default();
         (answer.to_owned(), self.alone_tokens(answer))
     }
 
     /// How long turn `turn` of record `item` is, its system message and history left out.
     pub(super) fn lengths_of_data(&self, drawn: &Drawn, item: u64, turn: u32) -> Lengths {
-        let dialogue = drawn.record(item).1;
+        let dialogue = drawn.record(item);
         let prompt_tokens = self.alone_tokens(&self.user_of_data(dialogue, item, turn));
         Lengths { prompt_tokens, output_tokens: self.output_of_data(drawn, dialogue, turn) }
     }
 
     /// Tokens of the system message of record `item`.
     pub(super) fn lead_of_data(&self, drawn: &Drawn, item: u64) -> u32 {
-        let system = self.system_of_data(drawn.record(item).1, item);
+        let system = self.system_of_data(drawn.record(item), item);
         system.map_or(0, |system| self.alone_tokens(&system))
     }
 

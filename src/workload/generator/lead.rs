@@ -16,21 +16,31 @@ use super::{Generator, Lengths};
 pub(super) struct Lead {
     pub text: Option<Arc<str>>,
     pub tokens: u32,
-    /// Of these, the leading ones that an earlier item opened with too.
-    pub shared: u32,
+    common: usize,
 }
 
 impl Lead {
-    /// Puts another text behind it.
-    fn and(&mut self, (text, tokens): (Arc<str>, u32), is_known: bool) {
-        if is_known {
-            self.shared += tokens;
-        }
+    /// Puts another text behind it, which other items may have too or not.
+    fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
         self.tokens += tokens;
-        self.text = Some(match self.text.take() {
+        let text = match self.text.take() {
             Some(before) => format!("{before}\n\n{text}").into(),
             None => text,
-        });
+        };
+        if is_common {
+            self.common = text.len();
+        }
+        self.text = Some(text);
+    }
+
+    /// Whether other items may have all of it too.
+    pub(super) fn is_common(&self) -> bool {
+        self.text.as_ref().is_none_or(|text| self.common == text.len())
+    }
+
+    /// Bytes of it, from the front, that other items may open with too.
+    pub(super) fn common(&self) -> usize {
+        self.common
     }
 }
 
@@ -41,24 +51,25 @@ impl Generator {
         let mut lead = Lead {
             text: system.map(|system| Arc::clone(&system.text)),
             tokens: system.map_or(0, |system| system.tokens),
-            shared: system.map_or(0, |system| system.tokens),
+            common: system.map_or(0, |system| system.text.len()),
         };
         if let Some(groups) = &self.groups {
-            let (text, is_known) = self.opening(groups, item);
-            lead.and(text, is_known);
-        } else if let Some((text, is_known)) = self.common(item) {
-            lead.and(text, is_known);
+            let (text, is_common) = self.opening(groups, item);
+            lead.and(text, is_common);
+        } else if let Some(text) = self.common(item) {
+            lead.and(text, true);
         }
         lead
     }
 
-    /// The text of the item's group, or its own, with its tokens; and whether an earlier item brought it along.
+    /// The text of the item's group, or its own, with its tokens; and whether other items have it too. A tile's texts are
+    /// gone from the server's cache when they come again: it declares no reuse, and they count as the item's own.
     fn opening(&self, groups: &Groups, item: u64) -> ((Arc<str>, u32), bool) {
         let tokens = groups.tokens();
         match groups.opening(item) {
-            Opening::Shared { group, known } => {
+            Opening::Shared { group } => {
                 let write = || self.opening_text(b"prefix", group.into(), Scope::Group(group), tokens);
-                (self.group_texts.borrow_mut().get(group, write), known)
+                (self.group_texts.borrow_mut().get(group, write), !groups.are_tiles())
             }
             Opening::Own => {
                 let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item), tokens);
@@ -68,7 +79,7 @@ impl Generator {
     }
 
     /// What the item has in common with others by a profile, cut to what it shares.
-    fn common(&self, item: u64) -> Option<((Arc<str>, u32), bool)> {
+    fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
         let categories = self.categories.as_ref()?;
         let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
         let member = categories.member(item);
@@ -79,13 +90,13 @@ impl Generator {
         let write = || self.opening_text(b"category", member.group.into(), Scope::Group(member.group), most);
         let (text, tokens) = self.group_texts.borrow_mut().get(member.group, write);
         if wanted >= tokens {
-            return Some(((text, tokens), member.is_known));
+            return Some((text, tokens));
         }
         // Prose is ASCII: a character is a byte, wherever it is cut.
         let end = (text.len() as u64 * u64::from(wanted) / u64::from(tokens)) as usize;
         let cut = &text[..end];
         let tokens = self.exact.as_ref().map_or_else(|| estimate(cut), |exact| exact.count(cut));
-        Some(((cut.into(), tokens), member.is_known))
+        Some((cut.into(), tokens))
     }
 
     /// A text of so many tokens; the nonce stands in front where no system message comes before.
