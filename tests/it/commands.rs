@@ -168,6 +168,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("calibrate --verbose", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
     ("calibrate --quiet", "flags_say_a_load_too"),
     ("verify", "readers_answer_in_text_and_json"),
+    ("verify --forget", "a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten"),
     ("verify --format", "readers_answer_in_text_and_json"),
     ("verify --results", "results_go_where_they_are_told_to"),
     ("schema", "readers_answer_in_text_and_json"),
