@@ -143,9 +143,11 @@ impl Store {
                 Err(error) => files[0].problem = Some(error.to_string()),
             }
         }
-        // What is wrong and none of a file's is the record's.
-        if files.iter().all(|file| file.problem.is_none()) {
-            files[0].problem = state.problem().map(str::to_owned);
+        // What the quick check found, where it is not about one of the files, is the record's.
+        if let Some(problem) =
+            state.problem().filter(|found| !files.iter().any(|f| f.problem.as_deref() == Some(found)))
+        {
+            files[0].problem = Some(problem.to_owned());
         }
         RunReport { id, files, covered, entered }
     }

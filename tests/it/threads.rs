@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::lab::Lab;
 use super::mock::Mock;
 
-/// Runs a closed and an open loop with so many threads; gives digest and prompt of each request by run and number.
+/// Runs a closed and an open loop with so many threads, and without nonces, which no two attempts share; gives digest and prompt of each request by run and number.
 fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)> {
     let mut mock = Mock::start(&["--slots", "64", "--ttft", "2ms", "--itl", "1ms", "--seed", "4"]);
     let lab = Lab::new();
     let plan = format!(
-        "sweepline: 1\nname: threads\nseed: 9\nengine: {{ threads: {threads} }}\n\
+        "sweepline: 1\nname: threads\nseed: 9\nnonce: off\nengine: {{ threads: {threads} }}\n\
          endpoints: {{ a: {{ url: http://127.0.0.1:{}/v1, engine: mock }} }}\nmodels: {{ m: {{ id: tiny }} }}\n\
          scenarios: {{ s: {{ base: B1, output_tokens: 8 }} }}\n\
          phases: {{ fill: 100ms, stabilize: 100ms, measure: 500ms, drain: 30s }}\nsweeps:\n  \
