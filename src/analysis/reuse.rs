@@ -13,7 +13,8 @@ const LONGEST_TEMPLATE: f64 = 96.0;
 /// Shares of the prompt tokens of a run's window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reuse {
-    /// Reusable tokens / intended prompt tokens of the requests that were sent; null where they are not known of all of them.
+    /// What prompts share / prompt tokens, of the requests that were sent: in the server's tokens where it counts them
+    /// ([`Shared`]), else reusable / intended ones. Null where it is not known of all of them.
     pub declared: Option<f64>,
     /// Tokens from the prefix cache / prompt tokens, both as the server counts them, of the requests of which it told both;
     /// null where it tells of none.
@@ -26,7 +27,8 @@ impl Reuse {
     /// Of the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Reuse {
         let (mut reusable, mut intended, mut unknown) = (0u64, 0u64, 0u64);
-        let (mut cached, mut prompts, mut beyond, mut told) = (0u64, 0u64, 0.0, 0u64);
+        let (mut cached, mut beyond) = (0u64, 0.0);
+        let mut shared = Shared::default();
         for row in window::members(rows, facts) {
             if let Some(tokens) = row.reusable_tokens() {
                 reusable += u64::from(tokens);
@@ -36,17 +38,17 @@ impl Reuse {
             }
             if let Some((hit, all)) = row.cached_tokens().zip(row.prompt_tokens()) {
                 cached += u64::from(hit);
-                prompts += u64::from(all);
                 beyond += f64::from(all) - OWN_COUNT_AT_LEAST * f64::from(row.intended_prompt_tokens);
-                told += 1;
+                shared.add(row.reusable_tokens().unwrap_or_default(), row.intended_prompt_tokens, all);
             }
         }
-        let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
-        let template = (beyond / told.max(1) as f64).clamp(0.0, LONGEST_TEMPLATE);
+        let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        let template = (beyond / shared.requests.max(1.0)).clamp(0.0, LONGEST_TEMPLATE);
+        let by_own_count = || share(reusable as f64, intended as f64);
         Reuse {
-            declared: share(reusable as f64, intended).filter(|_| unknown == 0),
-            cached: share(cached as f64, prompts),
-            template: share(template * told as f64, prompts),
+            declared: shared.share().or_else(by_own_count).filter(|_| unknown == 0),
+            cached: share(cached as f64, shared.prompts),
+            template: share(template * shared.requests, shared.prompts),
         }
     }
 
@@ -64,5 +66,97 @@ impl Reuse {
     /// zero where it was less. Null where one of them is not known.
     pub fn excess(&self) -> Option<f64> {
         Some(self.cached? - self.declared? - self.template?)
+    }
+}
+
+/// What prompts share, from our counts in the server's tokens.
+///
+/// Our count of a text may be off, and by another factor for what is shared (a system prompt in JSON, say) than for the rest (questions
+/// in prose). The two factors are those that explain the server's counts best: least squares of its prompt tokens over shared and other
+/// tokens. Where the prompts do not tell the two apart, because all of them share the same part, there is one factor for each prompt.
+#[derive(Debug, Default)]
+struct Shared {
+    requests: f64,
+    /// As the server counts them.
+    prompts: f64,
+    shared: f64,
+    /// With one factor for each prompt, in the server's tokens.
+    in_proportion: f64,
+    /// Sums of products: shared × shared, shared × other, other × other, shared × server's, other × server's.
+    products: [f64; 5],
+}
+
+/// Fewer requests tell no factors.
+const ENOUGH: f64 = 20.0;
+/// Shared and other tokens that are more alike than this (squared cosine) tell no factors.
+const ALIKE: f64 = 0.99;
+/// No two counts of one text differ by a larger factor.
+const FACTORS: std::ops::RangeInclusive<f64> = 0.1..=10.0;
+
+impl Shared {
+    fn add(&mut self, reusable: u32, intended: u32, prompt: u32) {
+        let (shared, prompt) = (f64::from(reusable), f64::from(prompt));
+        let other = f64::from(intended.saturating_sub(reusable));
+        self.requests += 1.0;
+        self.prompts += prompt;
+        self.shared += shared;
+        self.in_proportion += if intended > 0 { shared / f64::from(intended) * prompt } else { 0.0 };
+        let products = [shared * shared, shared * other, other * other, shared * prompt, other * prompt];
+        self.products.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
+    }
+
+    /// Shared tokens / prompt tokens; null without counts of the server.
+    fn share(&self) -> Option<f64> {
+        let shared = self.factor().map_or(self.in_proportion, |factor| factor * self.shared);
+        (self.prompts > 0.0).then(|| (shared / self.prompts).min(1.0))
+    }
+
+    /// The server's tokens for one of ours, in what is shared; null where it cannot be told.
+    fn factor(&self) -> Option<f64> {
+        let [ss, so, oo, sp, op] = self.products;
+        let is_told = self.requests >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;
+        let determinant = ss * oo - so * so;
+        let factors = is_told.then(|| [(sp * oo - op * so) / determinant, (op * ss - sp * so) / determinant])?;
+        factors.iter().all(|factor| FACTORS.contains(factor)).then_some(factors[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many prompts, of which each shares what `shared` says, as a server counts them that needs these factors.
+    fn share(count: u32, shared: impl Fn(u32) -> u32, other: impl Fn(u32) -> u32, factors: [f64; 2]) -> Option<f64> {
+        let mut sum = Shared::default();
+        for at in 0..count {
+            let (shared, other) = (shared(at), other(at));
+            let prompt = factors[0] * f64::from(shared) + factors[1] * f64::from(other);
+            sum.add(shared, shared + other, prompt.round() as u32);
+        }
+        sum.share()
+    }
+
+    #[test]
+    fn what_is_shared_is_counted_as_the_server_counts_it() {
+        // 400 of ours are 800 of the server's, and the questions between 20 and 119 of ours half as many.
+        let questions = |at: u32| 20 + at * 37 % 100;
+        let wanted = 800.0 * 200.0 / (0..200).map(|at| (800.0 + f64::from(questions(at)) / 2.0).round()).sum::<f64>();
+        let found = share(200, |_| 400, questions, [2.0, 0.5]).unwrap();
+        assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
+        // A class that shares much and one that shares nothing, whose texts count otherwise.
+        let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 7, [1.5, 1.0]).unwrap();
+        let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 7)).sum::<f64>());
+        assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
+    }
+
+    #[test]
+    fn where_factors_cannot_be_told_there_is_one() {
+        // Each prompt shares the same part of itself.
+        assert_eq!(share(100, |at| 100 + at, |at| 100 + at, [2.0, 0.5]), Some(0.5));
+        // Too few.
+        assert_eq!(share(4, |_| 100, |at| 100 * (at % 2), [1.0, 1.0]).map(|share| share > 0.5), Some(true));
+        assert_eq!(share(50, |_| 0, |at| at + 10, [1.0, 1.3]), Some(0.0));
+        assert_eq!(share(50, |at| at + 10, |_| 0, [1.3, 1.0]), Some(1.0));
+        assert_eq!(share(0, |_| 0, |_| 0, [1.0, 1.0]), None);
     }
 }
