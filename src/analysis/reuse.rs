@@ -73,11 +73,13 @@ impl Reuse {
 ///
 /// Our count of a text may be off, and by another factor for what is shared (a system prompt in JSON, say) than for the rest (questions
 /// in prose). The two factors are those that explain the server's counts best: least squares of its prompt tokens over shared and other
-/// tokens. Where the prompts do not tell the two apart, because all of them share the same part, there is one factor for each prompt.
+/// tokens of the requests that share something. Where the prompts do not tell the two apart, because all of them share the same part, there is one factor for each prompt.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
-    /// As the server counts them.
+    /// Those that share something; what follows is of them.
+    sharing: f64,
+    /// As the server counts them, of all requests.
     prompts: f64,
     shared: f64,
     /// With one factor for each prompt, in the server's tokens.
@@ -99,8 +101,13 @@ impl Shared {
         let other = f64::from(intended.saturating_sub(reusable));
         self.requests += 1.0;
         self.prompts += prompt;
+        // The first of those that share something shares nothing itself, and what others will share is in its other tokens.
+        if reusable == 0 || intended == 0 {
+            return;
+        }
+        self.sharing += 1.0;
         self.shared += shared;
-        self.in_proportion += if intended > 0 { shared / f64::from(intended) * prompt } else { 0.0 };
+        self.in_proportion += shared / f64::from(intended) * prompt;
         let products = [shared * shared, shared * other, other * other, shared * prompt, other * prompt];
         self.products.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
     }
@@ -114,7 +121,7 @@ impl Shared {
     /// The server's tokens for one of ours, in what is shared; null where it cannot be told.
     fn factor(&self) -> Option<f64> {
         let [ss, so, oo, sp, op] = self.products;
-        let is_told = self.requests >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;
+        let is_told = self.sharing >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;
         let determinant = ss * oo - so * so;
         let factors = is_told.then(|| [(sp * oo - op * so) / determinant, (op * ss - sp * so) / determinant])?;
         factors.iter().all(|factor| FACTORS.contains(factor)).then_some(factors[0])
@@ -144,9 +151,15 @@ mod tests {
         let found = share(200, |_| 400, questions, [2.0, 0.5]).unwrap();
         assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
         // A class that shares much and one that shares nothing, whose texts count otherwise.
-        let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 7, [1.5, 1.0]).unwrap();
-        let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 7)).sum::<f64>());
+        let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 70, [1.5, 1.0]).unwrap();
+        let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 70)).sum::<f64>());
         assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
+        // The first request has what all others share, and shares it with none.
+        let mut sum = Shared::default();
+        sum.add(0, 500, 850);
+        (0..60).for_each(|at| sum.add(400, 400 + 20 * (1 + at % 5), 800 + 10 * (1 + at % 5)));
+        let wanted = 800.0 * 60.0 / (850.0 + (0..60).map(|at| 800.0 + 10.0 * f64::from(1 + at % 5)).sum::<f64>());
+        assert!((sum.share().unwrap() - wanted).abs() < 0.005, "{:?}, not {wanted}", sum.share());
     }
 
     #[test]
@@ -156,7 +169,7 @@ mod tests {
         // Too few.
         assert_eq!(share(4, |_| 100, |at| 100 * (at % 2), [1.0, 1.0]).map(|share| share > 0.5), Some(true));
         assert_eq!(share(50, |_| 0, |at| at + 10, [1.0, 1.3]), Some(0.0));
-        assert_eq!(share(50, |at| at + 10, |_| 0, [1.3, 1.0]), Some(1.0));
+        assert!((share(50, |at| at + 10, |_| 0, [1.3, 1.0]).unwrap() - 1.0).abs() < 1e-9);
         assert_eq!(share(0, |_| 0, |_| 0, [1.0, 1.0]), None);
     }
 }

@@ -82,13 +82,20 @@ impl Flow {
         let sent = rows.iter().filter(|row| inside(row.sent_ns())).count();
         let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         Flow {
-            output_throughput: Some(events.tokens_inside / seconds),
+            output_throughput: (!is_uncounted(rows, facts)).then_some(events.tokens_inside / seconds),
             prompt_throughput: prompt_tokens_inside(rows, facts).map(|tokens| tokens as f64 / seconds),
             request_throughput: Some(rows.iter().filter(completed).filter(answered).count() as f64 / seconds),
             achieved_rate: Some(sent as f64 / seconds),
             achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns()),
         }
     }
+}
+
+/// Whether an answer of the window came whole and nobody counted its tokens: then less would be told than came.
+fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
+    let inside = |row: &Measured| row.done_ns().is_some_and(|at| contains(&facts.windows, at));
+    let uncounted = |row: &Measured| row.outcome.is_ok() && row.events == 0 && row.output_tokens().is_none();
+    !facts.stream && rows.iter().any(|row| uncounted(row) && inside(row))
 }
 
 fn prompt_tokens_inside(rows: &[Measured], facts: &Facts) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use super::Failure;
 /// Leave to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct Overwrite {
-    /// Overwrite the output file even if sweepline did not write it
+    /// Overwrite the output file, whoever wrote it
     #[arg(long)]
     force: bool,
 }
@@ -59,8 +59,9 @@ pub fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
 /// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
 /// replaced, not the link; what is no regular file, like a pipe, is written to.
 pub fn replace(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>) -> std::io::Result<()> {
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| where_it_leads(path));
+    let before = std::fs::metadata(path).ok();
+    if before.as_ref().is_some_and(|found| !found.is_file()) {
         let mut out = BufWriter::new(File::options().write(true).open(path)?);
         fill(&mut out)?;
         return out.flush();
@@ -72,10 +73,21 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> std::i
         fill(&mut out)?;
         out.flush()
     });
+    // Who may read a file stays as it was.
+    let written = written.and_then(|()| match &before {
+        Some(before) => std::fs::set_permissions(&beside, before.permissions()),
+        None => Ok(()),
+    });
     let moved = written.and_then(|()| std::fs::rename(&beside, path));
     if moved.is_err() {
         // What was begun is of no use; that it cannot be removed is not worth a second error.
         let _ = std::fs::remove_file(&beside);
     }
     moved
+}
+
+/// What a link names that leads to no file yet; any other path itself.
+fn where_it_leads(path: &Path) -> PathBuf {
+    let target = std::fs::read_link(path).map(|target| path.parent().unwrap_or(Path::new("")).join(target));
+    target.unwrap_or_else(|_| path.to_owned())
 }

@@ -6,6 +6,10 @@ use crate::rows::{Pauses, Standstill, Windows};
 /// A wake-up later than this is a pause, in nanoseconds. Below it lie the ordinary delays of a busy machine, which the
 /// canaries' percentiles tell.
 const LEAST_NS: u64 = 100_000_000;
+/// Of a thread that was stopped, and waited for no core, this is one already where it happens again and again …
+const LEAST_STOP_NS: u64 = 50_000_000;
+/// … at least so often. Once or twice it is what a virtual machine does.
+const AGAIN: u64 = 3;
 /// Spans that are kept of each kind. Where there are more, neighbours become one: memory is bounded, however long the run.
 const MOST: usize = 4096;
 
@@ -32,11 +36,12 @@ impl Book {
     /// known.
     pub fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
         let paused = to.saturating_sub(from);
-        if paused < LEAST_NS {
+        // A thread that is stopped waits for no core. One of which nobody knows may have waited.
+        let starved = waited.is_some_and(|waited| waited >= paused / 2);
+        let is_stopped = waited.is_some() && !starved;
+        if paused < if is_stopped { LEAST_STOP_NS } else { LEAST_NS } {
             return;
         }
-        // A thread that is stopped waits for no core.
-        let starved = waited.is_some_and(|waited| waited >= paused / 2);
         let spans = if starved { &mut self.starved } else { &mut self.stopped };
         if spans.len() == MOST {
             *spans = spans.chunks(2).map(|pair| pair.iter().copied().reduce(Span::then).unwrap_or(pair[0])).collect();
@@ -47,7 +52,9 @@ impl Book {
     /// What of them concerns the measurement.
     pub fn within(&self, windows: &Windows) -> Pauses {
         let sum = |spans: &[Span]| {
-            let concern = spans.iter().filter(|span| span.concerns(windows));
+            let short: u64 = spans.iter().filter(|s| s.is_short() && s.concerns(windows)).map(|span| span.count).sum();
+            let counts = |span: &&Span| short >= AGAIN || !span.is_short();
+            let concern = spans.iter().filter(|span| span.concerns(windows)).filter(counts);
             concern.fold(Standstill::default(), |sum, span| Standstill {
                 count: sum.count + span.count,
                 in_window_ns: sum.in_window_ns + span.inside(windows),
@@ -59,6 +66,11 @@ impl Book {
 }
 
 impl Span {
+    /// Whether it counts only with others like it.
+    fn is_short(&self) -> bool {
+        self.longest < LEAST_NS
+    }
+
     fn then(self, later: Span) -> Span {
         Span {
             from: self.from,
@@ -113,6 +125,24 @@ mod tests {
         assert_eq!(after(900, 1500), (1, 0, 600), "so shortly before that its backlog is measured");
         assert_eq!(after(900, 1400), (0, 0, 0), "long before");
         assert_eq!(after(3000, 3099), (0, 0, 0), "what any busy machine does");
+    }
+
+    #[test]
+    fn short_stops_count_where_they_come_again_and_again() {
+        let stops = |count: u64, length: u64, waited: Option<u64>| {
+            let mut book = Book::default();
+            for at in 0..count {
+                let from = (2100 + 200 * at) * MS;
+                book.slept(from, from + length * MS, waited);
+            }
+            let Pauses { stopped, starved } = book.within(&WINDOWS);
+            (stopped.count, stopped.in_window_ns / MS, starved.count)
+        };
+        assert_eq!(stops(2, 90, Some(0)), (0, 0, 0));
+        assert_eq!(stops(3, 90, Some(0)), (3, 270, 0));
+        assert_eq!(stops(14, 49, Some(0)), (0, 0, 0), "ordinary delays");
+        assert_eq!(stops(14, 90, Some(80 * MS)), (0, 0, 0), "they waited for a core");
+        assert_eq!(stops(14, 90, None), (0, 0, 0), "nobody knows");
     }
 
     #[test]

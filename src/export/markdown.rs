@@ -39,7 +39,8 @@ impl Format for Markdown {
 
 /// Behind a percentile of few samples. A space or the end follows, so it begins no emphasis.
 const MARK: char = '*';
-const LEGEND: &str = r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)";
+/// What the mark means, below the table.
+pub(super) const LEGEND: &str = r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)";
 
 /// The table with what its columns `…_n` say of its percentiles: a mark where samples are few, n where there are too few.
 pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {

@@ -1,7 +1,7 @@
 //! Whether a file is a table that an export wrote: such a file may be replaced by the next export, any other one may not.
 //!
-//! CSV, JSON and Markdown have no room for a mark, so they are known by their columns: every name is one that an export has, or the
-//! first ones are the first ones of a table with all columns. Workbooks and Parquet files carry a mark.
+//! CSV, JSON and Markdown have no room for a mark, so they are known by their columns: the first ones are those of a table with all
+//! columns, or every name is one that an export has and one of them is nobody else's. Workbooks and Parquet files carry a mark.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,6 +11,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Map, Value};
 
+use super::markdown::LEGEND;
 use super::schema::tables;
 use super::{Column, MARK};
 
@@ -19,6 +20,11 @@ const HEAD: u64 = 1 << 20;
 
 /// First columns that tell a table with all columns from tables of others.
 const UNMISTAKABLE: usize = 4;
+
+/// What names of columns end with that nobody else has.
+const OUR_ENDS: [&str; 3] = ["_ms", "_per_s", "_share"];
+/// Names of columns that nobody else has.
+const OUR_NAMES: [&str; 4] = ["run_id", "verdict", "intended_prompt_tokens", "metric"];
 
 /// Columns of a pivot that no other table has; behind them come the loads.
 const OF_PIVOT: [&str; 2] = ["metric", "unit"];
@@ -64,7 +70,7 @@ fn names(head: &[u8]) -> Option<Vec<String>> {
     match text.chars().next() {
         None => Some(Vec::new()),
         Some('[') => of_json(&text[1..]),
-        Some('|') => Some(of_markdown(text.lines().next()?)),
+        Some('|') => of_markdown(text),
         Some(_) => of_csv(text),
     }
 }
@@ -77,9 +83,12 @@ fn of_json(rows: &str) -> Option<Vec<String>> {
     Some(first.ok()?.into_iter().map(|(name, _)| name).collect())
 }
 
-fn of_markdown(header: &str) -> Vec<String> {
+/// None where something stands behind the table: that is somebody's own.
+fn of_markdown(text: &str) -> Option<Vec<String>> {
+    let is_ours = |line: &str| line.is_empty() || line.starts_with('|') || line == LEGEND;
+    let header = text.lines().next().filter(|_| text.lines().all(is_ours))?;
     let cells = header.trim_matches(|c| c == '|' || c == ' ').split('|');
-    cells.map(|cell| cell.trim().to_owned()).collect()
+    Some(cells.map(|cell| cell.trim().to_owned()).collect())
 }
 
 fn of_csv(text: &str) -> Option<Vec<String>> {
@@ -100,7 +109,10 @@ fn are_ours(names: &[String], now: &[Column]) -> bool {
     let all = tables.iter().flat_map(|(_, columns)| columns).chain(now);
     let mut known: HashSet<&str> = all.map(|column| column.name.as_str()).collect();
     known.extend(OF_PIVOT);
+    let is_only_ours =
+        |name: &String| OUR_NAMES.contains(&name.as_str()) || OUR_ENDS.iter().any(|end| name.ends_with(end));
     names.iter().all(|name| known.contains(name.as_str()) || name.starts_with("axis_"))
+        && names.iter().any(is_only_ours)
 }
 
 #[cfg(test)]
@@ -142,7 +154,11 @@ mod tests {
 
     #[test]
     fn files_of_others_are_not_taken_for_exports() {
-        let others: [&[u8]; 9] = [
+        let others: [&[u8]; 13] = [
+            b"prompt_tokens,output_tokens\n12,34\n",
+            b"model\nllama\n",
+            b"[{\"model\": \"x\", \"prompt_tokens\": 3}]",
+            b"| endpoint | ttft_p50_ms |\n|---|---|\n| a | 1 |\n\n# My notes\n",
             b"name: mine\nendpoints: {}\n",
             b"prompt,output_tokens\nhello,12\n",
             b"TIMESTAMP,ContextTokens,GeneratedTokens\n",

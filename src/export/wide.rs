@@ -18,7 +18,7 @@ pub enum NoPivot {
 }
 
 /// Columns of the table of runs that are none of the pivot's: they say the load, or belong to one run.
-const OF_ONE_RUN: [&str; 6] = ["batch_size", "qps", "run_id", "attempt", "started", "analysis"];
+const OF_ONE_RUN: [&str; 5] = ["batch_size", "qps", "run_id", "attempt", "started"];
 
 /// The first column of the table of runs whose values go down the pivot.
 const FIRST_METRIC: &str = "verdict";
@@ -147,19 +147,19 @@ mod tests {
     fn loads_go_across_and_metrics_down() {
         let sheet = wide(&sweep(), &patterns(&["verdict", "requests", "ttft_p50_ms", "ttft_p99_ms"])).unwrap();
         insta::assert_snapshot!(written(&Csv, sheet), @r#"
-        plan,sweep,endpoint,model,scenario,output_tokens,repeat,metric,unit,batch_4,batch_8,batch_16,qps_20
-        demo,load,mock,m,B1,,0,verdict,,valid,valid,valid,
-        demo,load,mock,m,B1,,0,requests,,999,999,999,
-        demo,load,mock,m,B1,,0,ttft_p50_ms,ms,20.076135,20.076135,20.076135,
-        demo,load,mock,m,B1,,0,ttft_p99_ms,ms,20.959896819999997,20.959896819999997,20.959896819999997,
-        demo,load,mock,m,B1,16,0,verdict,,,,,valid
-        demo,load,mock,m,B1,16,0,requests,,,,,215
-        demo,load,mock,m,B1,16,0,ttft_p50_ms,ms,,,,20.038376
-        demo,load,mock,m,B1,16,0,ttft_p99_ms,ms,,,,
-        demo,load,mock,m,B1,,1,verdict,,,valid,,
-        demo,load,mock,m,B1,,1,requests,,,999,,
-        demo,load,mock,m,B1,,1,ttft_p50_ms,ms,,20.076135,,
-        demo,load,mock,m,B1,,1,ttft_p99_ms,ms,,20.959896819999997,,
+        plan,sweep,endpoint,model,scenario,output_tokens,repeat,analysis,metric,unit,batch_4,batch_8,batch_16,qps_20
+        demo,load,mock,m,B1,,0,2,verdict,,valid,valid,valid,
+        demo,load,mock,m,B1,,0,2,requests,,999,999,999,
+        demo,load,mock,m,B1,,0,2,ttft_p50_ms,ms,20.076135,20.076135,20.076135,
+        demo,load,mock,m,B1,,0,2,ttft_p99_ms,ms,20.959896819999997,20.959896819999997,20.959896819999997,
+        demo,load,mock,m,B1,16,0,2,verdict,,,,,valid
+        demo,load,mock,m,B1,16,0,2,requests,,,,,215
+        demo,load,mock,m,B1,16,0,2,ttft_p50_ms,ms,,,,20.038376
+        demo,load,mock,m,B1,16,0,2,ttft_p99_ms,ms,,,,
+        demo,load,mock,m,B1,,1,2,verdict,,,valid,,
+        demo,load,mock,m,B1,,1,2,requests,,,999,,
+        demo,load,mock,m,B1,,1,2,ttft_p50_ms,ms,,20.076135,,
+        demo,load,mock,m,B1,,1,2,ttft_p99_ms,ms,,20.959896819999997,,
         "#);
     }
 

@@ -143,7 +143,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
     let long = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
     let rows = wide.as_array().unwrap();
     let names: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
-    let head = ["plan", "sweep", "endpoint", "model", "scenario", "repeat", "metric", "unit"];
+    let head = ["plan", "sweep", "endpoint", "model", "scenario", "repeat", "analysis", "metric", "unit"];
     let loads = ["batch_1", "batch_2", "batch_3", "qps_40", "qps_60"];
     assert_eq!(names, [&head[..], &loads].concat());
     assert_eq!(rows.len(), 4, "two metrics of two sweeps");

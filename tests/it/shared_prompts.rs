@@ -78,7 +78,7 @@ fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
         let shown = shown(lab, run);
         assert_eq!(warm_cache(&shown), None, "{scenario}: {}", shown["verdict"]);
         let told = shown["metrics"]["declared_reuse"].as_f64().unwrap();
-        assert!((100.0 * told - declared).abs() < 0.1, "{scenario}: {told}");
+        assert!((100.0 * told - cached).abs() <= 2.0, "{scenario}: {told}, in the server's tokens");
         for row in run.records.iter().map(|record| &record.row) {
             assert!(row.reusable_tokens.is_none_or(|tokens| tokens <= row.intended_prompt_tokens), "{row:?}");
         }
@@ -102,6 +102,30 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
     lab.write("plan.yaml", &plan("chat", "on", rest));
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(shares(&lab.only_run()), (0.0, 0.0));
+}
+
+#[test]
+fn what_is_shared_may_count_otherwise_than_the_rest() {
+    let lab = Lab::new();
+    // To us four letters are a token; to the server every word is one, however short or long.
+    let (short, long) = (["a b c d e f g h"; 160].join(" "), "incomprehensibly");
+    let question = |at: usize| format!("{at} {}", [long; 48].repeat(1 + at % 5).join(" "));
+    let line = |at: usize| {
+        let messages = json!([{ "role": "system", "content": short }, { "role": "user", "content": question(at) }]);
+        json!({ "messages": messages, "output_tokens": 2 }).to_string()
+    };
+    lab.write("log.jsonl", &(0..400).map(|at| line(at) + "\n").collect::<String>());
+    let rest = "scenarios: { log: { data: { file: log.jsonl } } }\n\
+                sweeps: { s: { matrix: { scenario: [log], batch_size: [1] } } }\n";
+    lab.write("plan.yaml", &plan("chat", "run", rest));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let (own, cached) = shares(&run);
+    assert!(cached > own + 10.0, "{own:.1} % by our count, {cached:.1} % by the server's: the texts are made for that");
+    let shown = shown(&lab, &run);
+    assert_eq!(warm_cache(&shown), None, "{}", shown["verdict"]);
+    let told = 100.0 * shown["metrics"]["declared_reuse"].as_f64().unwrap();
+    assert!((told - cached).abs() <= 2.0, "{told:.1} % declared, {cached:.1} % cached");
 }
 
 #[test]
@@ -161,7 +185,7 @@ fn a_trace_whose_texts_begin_alike_declares_it() {
         writeln!(
             lines,
             "{{\"timestamp\": {}, \"input_length\": {input}, \"output_length\": 2, \"hash_ids\": {blocks:?}}}",
-            at * 30
+            at * 80
         )
         .unwrap();
         lines

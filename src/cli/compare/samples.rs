@@ -191,6 +191,10 @@ impl Earlier {
         let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match (baseline.sweepline_baseline, baseline.analysis) {
             (FORMAT, ANALYSIS) => Ok(Earlier::File(baseline.runs)),
+            (FORMAT, other) if other > ANALYSIS => Err(Failure::Usage(format!(
+                "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: a newer sweepline \
+                 wrote it; use that one, or name the results folder that it was made from instead"
+            ))),
             (FORMAT, other) => Err(Failure::Usage(format!(
                 "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: the same \
                  requests may come to other numbers; name the results folder that it was made from instead, or write it \
