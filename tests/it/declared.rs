@@ -283,3 +283,36 @@ fn an_estimate_that_is_far_off_is_told() {
     is_run(&ended);
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
 }
+
+/// What one class of a mix shares is no contradiction to the data set that another one sends.
+#[test]
+fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let scenarios = "scenarios:\n  asked: { data: { file: asked.jsonl }, output_tokens: 2 }\n  \
+                     desk: { base: C, system_tokens: 200, output_tokens: 2 }\n  \
+                     talk: { base: D, system_tokens: 90, turns: 2, output_tokens: 2 }\n  \
+                     mx: { mix: [{ scenario: desk, share: 1 }, { scenario: asked, share: 2 }, { scenario: talk, share: 1 }] }";
+    let text = plan(scenarios, "scenario: mx, batch_size: 2");
+    lab.write("plan.yaml", &text);
+    lab.ok(&["check", "plan.yaml"]);
+    is_run(&lab.run(&["run", "plan.yaml"]));
+    let run = lab.only_run();
+    let classes: BTreeMap<&str, u32> = run.records.iter().fold(BTreeMap::new(), |mut sum, record| {
+        *sum.entry(record.row.class.as_deref().unwrap()).or_default() += 1;
+        sum
+    });
+    assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["asked", "desk", "talk"], "{classes:?}");
+    // A class that contradicts itself is told under its own name, and what the mix says holds for the data set too.
+    let refused = |text: String, wanted: &str| {
+        lab.write("refused.yaml", &text);
+        let ended = lab.run(&["check", "refused.yaml"]);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(ended.code == Some(2) && told.matches("error[E025]").count() == 1 && told.contains(wanted), "{told}");
+    };
+    let wanted = "scenario `asked` sends a data set, and its base says what prompts share";
+    refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
+    let wanted = "the data set of scenario `mx` says what `system_tokens` would";
+    refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
+}
