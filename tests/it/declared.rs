@@ -284,6 +284,24 @@ fn an_estimate_that_is_far_off_is_told() {
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
 }
 
+/// Texts of a data set go out to the letter: that an estimate of them is off says nothing of the run.
+#[test]
+fn an_estimate_of_a_data_set_is_not_held_against_it() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "a bc de ".repeat(60 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let (runs, _) = measured(&lab, "", "{ data: { file: asked.jsonl }, output_tokens: 2 }", "batch_size: 2");
+    assert_eq!(runs.len(), 2);
+    for (id, run) in &runs {
+        assert!(run.json["facts"]["probe_prompt"].is_object(), "the server counted: {}", run.json["facts"]);
+        assert_eq!(run.json["facts"]["recorded_texts"], true);
+        let shown = lab.run(&["show", id]).stdout;
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = "not checked: prompt_length: lengths of a data set are estimates, and nothing was declared";
+        assert!(shown.contains(told) && !shown.contains("prompt_length (suspect)"), "{shown}");
+    }
+}
+
 /// What one class of a mix shares is no contradiction to the data set that another one sends.
 #[test]
 fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
