@@ -334,3 +334,49 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let wanted = "the data set of scenario `mx` says what `system_tokens` would";
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }
+
+/// What `check` says of a sweep's requests it says of every class of a mix, and only of what the plan tells.
+#[test]
+fn what_is_said_of_a_mix_is_true_of_its_classes() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let told = |scenarios: &str, matrix: &str| {
+        lab.write("plan.yaml", &plan(&format!("scenarios:\n{scenarios}"), matrix));
+        lab.ok(&["check", "plan.yaml"]).stdout
+    };
+    let mix = |of: [&str; 2]| {
+        format!("  mx: {{ mix: [{{ scenario: {}, share: 1 }}, {{ scenario: {}, share: 1 }}] }}", of[0], of[1])
+    };
+    let table = "  asked: { data: { file: asked.jsonl }, output_tokens: 9 }\n  off: { data: { file: asked.jsonl }, nonce: off }\n  \
+                 plain: { prompt_tokens: 321, output_tokens: 9 }\n  long: { prompt_tokens: 999, output_tokens: 9 }\n  \
+                 alike: { prompt_tokens: 321, output_tokens: 9, temperature: 1 }\n";
+    let of_mix = |of: [&str; 2], matrix: &str| told(&format!("{table}{}", mix(of)), &format!("scenario: mx, {matrix}"));
+    // M004: a class may have other lengths.
+    for of in [["plain", "asked"], ["asked", "plain"], ["plain", "long"]] {
+        let told = of_mix(of, "batch_size: [1, 2]");
+        assert!(!told.contains("M004"), "{told}");
+    }
+    let told_of_alike = of_mix(["plain", "alike"], "batch_size: [1, 2]");
+    assert!(told_of_alike.contains("every request has 321 prompt tokens and 9 output tokens"), "{told_of_alike}");
+    // M010: the class that has no nonce, and where it says so.
+    let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
+    let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
+    assert!(line.contains("prompts of `off` in `mx` are to differ"), "{line}");
+    let at = plan(&format!("scenarios:\n{table}"), "").lines().position(|line| line.contains("off: {")).unwrap() + 1;
+    assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
+    let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
+    assert!(every.contains("prompts of `mx` are to differ"), "{every}");
+    // M009: what records share without a nonce in front of each, only the records know.
+    let beside = |nonce: &str| {
+        told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))
+    };
+    for nonce in [", nonce: run", ", nonce: [on, run]", ", nonce: off"] {
+        let told = beside(nonce);
+        assert!(!told.contains("M009"), "{nonce}: {told}");
+    }
+    for nonce in ["", ", nonce: on"] {
+        let told = beside(nonce);
+        assert!(told.contains("`talk` meets a warm prefix cache and `asked` meets a cold one"), "{nonce}: {told}");
+    }
+}
