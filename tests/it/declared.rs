@@ -331,6 +331,10 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     };
     let wanted = "scenario `asked` sends a data set, and its base says what prompts share";
     refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
+    let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
+    lab.write("refused.yaml", &inside);
+    let told = lab.run(&["check", "refused.yaml"]).stderr;
+    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, beside `data`"), "{told}");
     let wanted = "the data set of scenario `mx` says what `system_tokens` would";
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }
