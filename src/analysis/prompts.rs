@@ -23,6 +23,10 @@ impl Differ {
     pub fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
+        // Of a mix nobody looks then: the differences are of requests of all classes together.
+        if is_estimate && facts.recorded_texts {
+            return Err("lengths of a data set are estimates, and nothing was declared");
+        }
         // A tokenizer knows the chat template; what a server puts around an estimated text only the probe tells.
         if is_estimate && facts.probe_prompt.is_none() {
             return Err("lengths are estimates, and the probe's prompt was not counted: a mock has no tokenizer");

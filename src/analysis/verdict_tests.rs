@@ -175,6 +175,21 @@ fn estimates() {
     let text = "the server counts 835.0 tokens to a prompt, the estimate says 1000.0: 16.5% apart; write tokenizer: FILE, or \
                 tokenizer: server, for the model";
     assert_eq!(found(835), Some((State::Suspect, text.to_owned())));
+    // Of recorded texts nobody declared a length; whoever counts them can be compared all the same.
+    let of_data = |count: PromptCount| {
+        let (mut records, mut facts) = clean();
+        (facts.prompt_count, facts.recorded_texts) = (Some(count), true);
+        facts.probe_prompt = Some(ProbePrompt { ours: 12, server: 52 });
+        for record in &mut records {
+            (record.row.intended_prompt_tokens, record.row.prompt_tokens) = (960, Some(835));
+        }
+        let verdict = judged(&records, &facts);
+        let why = verdict.not_checked.iter().find(|(name, _)| *name == "prompt_length").map(|(_, why)| why.to_string());
+        (verdict.reasons.iter().any(|reason| reason.name == "prompt_length"), why)
+    };
+    let why = "lengths of a data set are estimates, and nothing was declared".to_owned();
+    assert_eq!(of_data(PromptCount::Estimate), (false, Some(why)));
+    assert_eq!(of_data(PromptCount::Tokenizer), (true, None));
 }
 
 #[test]

@@ -317,7 +317,13 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         client_timer: spec.engine.timer.name().to_owned(),
         prompt_count: None,
         reuse_count: Some(ReuseCount::Sent),
+        recorded_texts: sends_data(spec),
         probe_prompt: None,
         shortest_prompt: None,
     }
+}
+
+/// Whether a run, or a class of its mix, sends texts of a data set.
+fn sends_data(spec: &RunSpec) -> bool {
+    spec.scenario.data.is_some() || spec.mix.iter().any(|class| class.scenario.data.is_some())
 }

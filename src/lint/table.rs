@@ -175,7 +175,8 @@ compare: { by: endpoint, baseline: old }
 
 pub const MIXED_CACHE: Words = Words {
     title: "cold and warm prefix caches in one sweep",
-    when: "A sweep has scenarios whose requests share text (A, C, D) beside scenarios whose requests share none (B).",
+    when: "A sweep has scenarios whose requests share text (A, C, D) beside scenarios whose requests share none (B). Data sets and \
+           traces without a nonce of each prompt (`nonce: run`, `off`) are neither: what they share only the records know.",
     reason: "A prefix cache answers the first kind and not the second: vLLM users saw up to 86 % more throughput from a cache \
              that was warm by accident. Each cell is right; a mean or a chart over both says nothing of either.",
     source: "vLLM issue 52884.",

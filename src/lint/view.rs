@@ -6,7 +6,7 @@ use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::lengths::{Preset, WrittenLengths};
 use crate::plan::scenario::{Resolved, Reuse, resolve};
 use crate::plan::{
-    Compare, Connections, Endpoint, Engine, Model, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
+    Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -141,11 +141,18 @@ impl<'p> SweepView<'p> {
 
     /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
     pub fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
+        self.extent(axis, || self.with_presets().iter().map(of).collect())
+    }
+
+    /// The same over every class of a mix by itself: requests of several classes have the lengths of all of them.
+    pub fn tokens_of_classes(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
+        self.extent(axis, || self.with_presets().iter().flat_map(Resolved::classes).map(of).collect())
+    }
+
+    /// The smallest and the largest value on an axis, or of what the scenarios say where there is none.
+    fn extent(&self, axis: &str, said: impl FnOnce() -> Vec<u32>) -> (u32, u32) {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
-        let found: Vec<u32> = match on_axis.is_empty() {
-            false => on_axis,
-            true => self.with_presets().iter().map(of).collect(),
-        };
+        let found = if on_axis.is_empty() { said() } else { on_axis };
         (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
     }
 
@@ -193,7 +200,8 @@ impl<'p> SweepView<'p> {
     pub fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
-            .map(|scenario| &scenario.content)
+            .flat_map(Resolved::classes)
+            .map(|class| &class.content)
             .any(|content| content.lengths.is_some() || content.trace.is_some() || content.data.is_some())
     }
 
@@ -221,13 +229,29 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// The scenarios whose requests share nothing, and those whose requests share something, by name.
-    pub fn by_reuse(&self) -> (Vec<&str>, Vec<&str>) {
+    /// The scenarios whose requests share nothing, and those whose requests share something, by name. Neither has those that
+    /// send what was recorded without a nonce in front of every prompt: only the records know what these share.
+    pub fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+        let is_as_recorded = |class: &Resolved| {
+            let is_recorded = class.content.data.is_some() || class.content.trace.is_some();
+            is_recorded && [NonceMode::Run, NonceMode::Off].iter().any(|mode| self.has_nonce(plan, class, *mode))
+        };
+        let known = || self.scenarios.iter().filter(|(_, scenario)| !scenario.classes().any(is_as_recorded));
         let named = |alone: bool| {
-            let wanted = move |(_, scenario): &&(String, Resolved)| (scenario.content.reuse == Reuse::None) == alone;
-            self.scenarios.iter().filter(wanted).map(|(name, _)| name.as_str()).collect()
+            let wanted = known().filter(|(_, scenario)| (scenario.content.reuse == Reuse::None) == alone);
+            wanted.map(|(name, _)| name.as_str()).collect()
         };
         (named(true), named(false))
+    }
+
+    /// Whether requests of a scenario, or of a class of a mix, have this nonce in some cell: by the axis, else by what the
+    /// scenario says, else by the plan.
+    pub fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
+        let on_axis = self.values("nonce");
+        match on_axis.is_empty() {
+            true => class.nonce.unwrap_or(plan.nonce) == mode,
+            false => on_axis.contains(&Scalar::Text(mode.name().to_owned())),
+        }
     }
 }
 

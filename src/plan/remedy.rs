@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use super::axis;
 use super::foreign;
-use super::model::{Between, LoadEnginePatch, PhasesPatch, Plan, RecordPatch, Timeouts};
+use super::model::{Between, LoadEnginePatch, PhasesPatch, Plan, RecordPatch, Scenario, Timeouts};
 use super::read::{Mistake, ReadError, read};
 use super::recover::quoted;
 use super::suggest;
@@ -39,6 +39,12 @@ pub(super) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     }
     if matches!(value, Value::Null) && key.contains(':') {
         return "put a space after the `:`".to_owned();
+    }
+    if let [Step::Key(scenarios), Step::Key(name), Step::Key(inner), ..] = parents
+        && scenarios == "scenarios"
+        && keys::<Scenario>().contains(&key)
+    {
+        return format!("`{key}` is a key of the scenario: write it in `{name}`, beside `{inner}`");
     }
     if !parents.is_empty() && keys::<Plan>().contains(&key) {
         return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");

@@ -91,6 +91,9 @@ pub struct Facts {
     /// looking at what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_count: Option<ReuseCount>,
+    /// Whether prompts have texts of a data set, whose lengths nobody declared; false in runs of versions that did not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded_texts: bool,
     /// The prompt of the probe, counted by us and by the server, where both counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,

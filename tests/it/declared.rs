@@ -283,3 +283,104 @@ fn an_estimate_that_is_far_off_is_told() {
     is_run(&ended);
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
 }
+
+/// Texts of a data set go out to the letter: that an estimate of them is off says nothing of the run.
+#[test]
+fn an_estimate_of_a_data_set_is_not_held_against_it() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "a bc de ".repeat(60 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let (runs, _) = measured(&lab, "", "{ data: { file: asked.jsonl }, output_tokens: 2 }", "batch_size: 2");
+    assert_eq!(runs.len(), 2);
+    for (id, run) in &runs {
+        assert!(run.json["facts"]["probe_prompt"].is_object(), "the server counted: {}", run.json["facts"]);
+        assert_eq!(run.json["facts"]["recorded_texts"], true);
+        let shown = lab.run(&["show", id]).stdout;
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = "not checked: prompt_length: lengths of a data set are estimates, and nothing was declared";
+        assert!(shown.contains(told) && !shown.contains("prompt_length (suspect)"), "{shown}");
+    }
+}
+
+/// What one class of a mix shares is no contradiction to the data set that another one sends.
+#[test]
+fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let scenarios = "scenarios:\n  asked: { data: { file: asked.jsonl }, output_tokens: 2 }\n  \
+                     desk: { base: C, system_tokens: 200, output_tokens: 2 }\n  \
+                     talk: { base: D, system_tokens: 90, turns: 2, output_tokens: 2 }\n  \
+                     mx: { mix: [{ scenario: desk, share: 1 }, { scenario: asked, share: 2 }, { scenario: talk, share: 1 }] }";
+    let text = plan(scenarios, "scenario: mx, batch_size: 2");
+    lab.write("plan.yaml", &text);
+    lab.ok(&["check", "plan.yaml"]);
+    is_run(&lab.run(&["run", "plan.yaml"]));
+    let run = lab.only_run();
+    let classes: BTreeMap<&str, u32> = run.records.iter().fold(BTreeMap::new(), |mut sum, record| {
+        *sum.entry(record.row.class.as_deref().unwrap()).or_default() += 1;
+        sum
+    });
+    assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["asked", "desk", "talk"], "{classes:?}");
+    // A class that contradicts itself is told under its own name, and what the mix says holds for the data set too.
+    let refused = |text: String, wanted: &str| {
+        lab.write("refused.yaml", &text);
+        let ended = lab.run(&["check", "refused.yaml"]);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(ended.code == Some(2) && told.matches("error[E025]").count() == 1 && told.contains(wanted), "{told}");
+    };
+    let wanted = "scenario `asked` sends a data set, and its base says what prompts share";
+    refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
+    let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
+    lab.write("refused.yaml", &inside);
+    let told = lab.run(&["check", "refused.yaml"]).stderr;
+    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, beside `data`"), "{told}");
+    let wanted = "the data set of scenario `mx` says what `system_tokens` would";
+    refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
+}
+
+/// What `check` says of a sweep's requests it says of every class of a mix, and only of what the plan tells.
+#[test]
+fn what_is_said_of_a_mix_is_true_of_its_classes() {
+    let lab = Lab::new();
+    let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
+    lab.write("asked.jsonl", &(0..9).map(record).collect::<String>());
+    let told = |scenarios: &str, matrix: &str| {
+        lab.write("plan.yaml", &plan(&format!("scenarios:\n{scenarios}"), matrix));
+        lab.ok(&["check", "plan.yaml"]).stdout
+    };
+    let mix = |of: [&str; 2]| {
+        format!("  mx: {{ mix: [{{ scenario: {}, share: 1 }}, {{ scenario: {}, share: 1 }}] }}", of[0], of[1])
+    };
+    let table = "  asked: { data: { file: asked.jsonl }, output_tokens: 9 }\n  off: { data: { file: asked.jsonl }, nonce: off }\n  \
+                 plain: { prompt_tokens: 321, output_tokens: 9 }\n  long: { prompt_tokens: 999, output_tokens: 9 }\n  \
+                 alike: { prompt_tokens: 321, output_tokens: 9, temperature: 1 }\n";
+    let of_mix = |of: [&str; 2], matrix: &str| told(&format!("{table}{}", mix(of)), &format!("scenario: mx, {matrix}"));
+    // M004: a class may have other lengths.
+    for of in [["plain", "asked"], ["asked", "plain"], ["plain", "long"]] {
+        let told = of_mix(of, "batch_size: [1, 2]");
+        assert!(!told.contains("M004"), "{told}");
+    }
+    let told_of_alike = of_mix(["plain", "alike"], "batch_size: [1, 2]");
+    assert!(told_of_alike.contains("every request has 321 prompt tokens and 9 output tokens"), "{told_of_alike}");
+    // M010: the class that has no nonce, and where it says so.
+    let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
+    let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
+    assert!(line.contains("prompts of `off` in `mx` are to differ"), "{line}");
+    let at = plan(&format!("scenarios:\n{table}"), "").lines().position(|line| line.contains("off: {")).unwrap() + 1;
+    assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
+    let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
+    assert!(every.contains("prompts of `mx` are to differ"), "{every}");
+    // M009: what records share without a nonce in front of each, only the records know.
+    let beside = |nonce: &str| {
+        told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))
+    };
+    for nonce in [", nonce: run", ", nonce: [on, run]", ", nonce: off"] {
+        let told = beside(nonce);
+        assert!(!told.contains("M009"), "{nonce}: {told}");
+    }
+    for nonce in ["", ", nonce: on"] {
+        let told = beside(nonce);
+        assert!(told.contains("`talk` meets a warm prefix cache and `asked` meets a cold one"), "{nonce}: {told}");
+    }
+}

@@ -2,14 +2,14 @@
 
 use super::super::view::{SweepView, View, steps};
 use super::super::{Finding, Scope};
-use super::quoted;
+use super::{listed, quoted};
 use crate::plan::scenario::{Resolved, Reuse};
-use crate::plan::{NonceMode, Plan, Scalar, Step};
+use crate::plan::{NonceMode, Plan, Step};
 
 /// M009: scenarios that share text and scenarios that share none in one sweep.
 pub fn mixed_cache(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
-        let (alone, sharing) = sweep.by_reuse();
+        let (alone, sharing) = sweep.by_reuse(view.plan);
         if alone.is_empty() || sharing.is_empty() {
             return None;
         }
@@ -33,16 +33,16 @@ pub fn mixed_cache(view: &View) -> Vec<Finding> {
 /// M010: without a nonce every run of a plan sends the same prompts, whatever its scenario shares.
 pub fn same_prompts(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
-        let differing: Vec<&(String, Resolved)> =
-            sweep.scenarios.iter().filter(|(_, one)| comes_again(view.plan, sweep, one)).collect();
-        let (first, _) = differing.first()?;
-        let names: Vec<&str> = differing.iter().map(|(name, _)| name.as_str()).collect();
+        let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
+        let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();
+        let first = differing.first()?;
+        let names: Vec<String> = differing.iter().map(|one| one.told.clone()).collect();
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),
-            at: place_of_nonce(view.plan, sweep, first),
+            at: first.at.clone(),
             message: format!(
                 "prompts of {} are to differ, and without a nonce every load point sends those of the one before",
-                quoted(&names)
+                listed(&names)
             ),
             remedy: "write nonce: on, the default, or nonce: run to keep what recorded texts share; where the same prompt is \
                      meant, take scenario A1 or A2"
@@ -52,31 +52,46 @@ pub fn same_prompts(view: &View) -> Vec<Finding> {
     view.sweeps.iter().filter_map(finding).collect()
 }
 
-/// Whether some of its requests are meant to differ and have no nonce.
-fn comes_again(plan: &Plan, sweep: &SweepView, scenario: &Resolved) -> bool {
-    let on_axis = sweep.values("nonce");
-    let off = Scalar::Text(NonceMode::Off.name().to_owned());
-    let is_off = |class: &Resolved| match on_axis.is_empty() {
-        true => class.nonce.unwrap_or(plan.nonce) == NonceMode::Off,
-        false => on_axis.contains(&off),
-    };
-    scenario.classes().any(|class| class.content.reuse != Reuse::SamePrompt && is_off(class))
+/// A scenario whose prompts are meant to differ, and come again.
+struct Again {
+    /// What it is called; of a mix whose other classes have a nonce, the classes that have none, and the mix.
+    told: String,
+    /// Where it is said that there is no nonce.
+    at: Vec<Step>,
 }
 
-/// Where it is said how far the nonce of a scenario reaches: on the axis, by the scenario, by one that it starts from, or by the
-/// plan.
-fn place_of_nonce(plan: &Plan, sweep: &SweepView, scenario: &str) -> Vec<Step> {
+/// A scenario, if some of its requests are meant to differ and have no nonce.
+fn comes_again(plan: &Plan, sweep: &SweepView, name: &str, scenario: &Resolved) -> Option<Again> {
+    let is_meant = |class: &Resolved| class.content.reuse != Reuse::SamePrompt;
+    let again = |class: &Resolved| is_meant(class) && sweep.has_nonce(plan, class, NonceMode::Off);
+    if scenario.mix.is_empty() {
+        return again(scenario).then(|| Again { told: quoted(&[name]), at: place_of_nonce(plan, sweep, &[name]) });
+    }
+    let classes: Vec<&str> =
+        scenario.mix.iter().filter(|member| again(&member.scenario)).map(|member| member.name.as_str()).collect();
+    let first = classes.first()?;
+    let others = scenario.mix.iter().any(|member| is_meant(&member.scenario) && !again(&member.scenario));
+    let told = if others { format!("{} in `{name}`", quoted(&classes)) } else { quoted(&[name]) };
+    // What a mix says itself takes the place of what its classes say.
+    Some(Again { told, at: place_of_nonce(plan, sweep, &[name, first]) })
+}
+
+/// Where it is said how far a nonce reaches: on the axis, by the first of `scenarios` that says it, itself or by one that it
+/// starts from, or by the plan.
+fn place_of_nonce(plan: &Plan, sweep: &SweepView, scenarios: &[&str]) -> Vec<Step> {
     if !sweep.values("nonce").is_empty() {
         return steps!["sweeps", sweep.name, "matrix", "nonce"];
     }
-    let mut next = Some(scenario);
-    // A circle of bases is no longer than the table.
-    for _ in 0..=plan.scenarios.len() {
-        let Some((name, own)) = next.and_then(|name| plan.scenarios.get_key_value(name)) else { break };
-        if own.nonce.is_some() {
-            return steps!["scenarios", name.as_str(), "nonce"];
+    for scenario in scenarios {
+        let mut next = Some(*scenario);
+        // A circle of bases is no longer than the table.
+        for _ in 0..=plan.scenarios.len() {
+            let Some((name, own)) = next.and_then(|name| plan.scenarios.get_key_value(name)) else { break };
+            if own.nonce.is_some() {
+                return steps!["scenarios", name.as_str(), "nonce"];
+            }
+            next = own.base.as_deref();
         }
-        next = own.base.as_deref();
     }
     steps!["nonce"]
 }

@@ -114,7 +114,7 @@ pub fn one_length(view: &View) -> Vec<Finding> {
 type Shape = ((u32, u32), (u32, u32), (u32, u32));
 
 fn shape(sweep: &SweepView) -> Shape {
-    let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens(axis, |scenario| of(&scenario.content));
+    let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens_of_classes(axis, |class| of(&class.content));
     let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
     let prefix = range("prefix", |c| c.prefix.map_or(0, |prefix| prefix.tokens));
     let sum = |end: fn((u32, u32)) -> u32| end(system).saturating_add(end(prefix)).saturating_add(end(prompt));

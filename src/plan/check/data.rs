@@ -27,7 +27,8 @@ impl Checker<'_> {
         if self.beside_data(name, scenario) || scenario.trace.is_some() {
             return;
         }
-        let resolved = resolved.as_ref();
+        // What a mix sends is judged class by class, each under its own name: one says nothing of another.
+        let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, and its base replays a trace or a profile");
             let remedy = "start from B1 or D: what is recorded of other traffic says how long other texts are";
