@@ -7,7 +7,7 @@ use crate::analysis::{Estimate, Failure, Failures, Interval, PlanMetrics, Pulse,
 use crate::plan::Percentile;
 use crate::rows::Facts;
 
-use super::format::{self, cut, digits, estimate, plain, value};
+use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
 use super::spark;
 use super::table::{Line, coloured, load};
@@ -59,8 +59,8 @@ fn head(line: &Line) -> String {
 /// How the failed requests ended, and what was said of the first of each kind.
 fn failures(failures: &Failures) -> String {
     let line = |Failure { outcome, count, message }: &Failure| {
-        let said = message.as_deref().map_or_else(|| "no reason recorded".to_owned(), |text| cut(text, LONGEST_SAID));
-        wrapped(&format!("  {count} {outcome}: {said}"))
+        let message = message.as_deref().map(|text| cut(text, LONGEST_SAID));
+        wrapped(&format!("  {count} {outcome}{}", said(message.as_deref(), *count > 1)))
     };
     failures.0.iter().map(line).collect()
 }
