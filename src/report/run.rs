@@ -253,7 +253,7 @@ mod tests {
         mock · m · B1 · batch 8 · repeat 0
         run abababababababababababababababababababababababababababababababab attempt 1
         1200 requests in the window: 1180 completed, 20 failed, 0 of them cut
-          20 reset: no reason recorded
+          20 reset: (no message)
 
         verdict: suspect
           errors (suspect): 1.7% of requests failed (20 reset)
