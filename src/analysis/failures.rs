@@ -32,7 +32,8 @@ impl Failures {
             let failure = &mut failures[at];
             failure.count += 1;
             if failure.message.is_none() {
-                failure.message = row.error().map(str::to_owned);
+                // An answer without a body says nothing.
+                failure.message = row.error().filter(|words| !words.trim().is_empty()).map(str::to_owned);
             }
         }
         failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));

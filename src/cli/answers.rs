@@ -16,7 +16,7 @@ use crate::analysis::{
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
-use crate::report::format::{cut, value};
+use crate::report::format::{NO_MESSAGE, cut, value};
 use crate::report::{Line, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
@@ -158,8 +158,13 @@ fn errors(metrics: &RunMetrics) -> Option<String> {
         _ => metrics.failures.kinds(),
     };
     let failed = if counts.completed == 0 { "all failed".to_owned() } else { format!("{} failed", counts.failed) };
-    let said = metrics.failures.message().map(|text| format!(" \"{}\"", cut(text, LONGEST_SAID)));
-    Some(format!("{failed}: {kinds}{}", said.unwrap_or_default()))
+    let said = metrics.failures.message().map(|text| format!("\"{}\"", cut(text, LONGEST_SAID)));
+    let said = match said {
+        None => format!(" {NO_MESSAGE}"),
+        Some(said) if counts.failed > 1 => format!(", first: {said}"),
+        Some(said) => format!(" {said}"),
+    };
+    Some(format!("{failed}: {kinds}{said}"))
 }
 
 /// The median of a latency and the highest percentile that its n supports.

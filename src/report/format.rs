@@ -112,6 +112,18 @@ pub fn text(mut table: Table, gap: u16, wrap: &[usize]) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// What stands where nothing was said of a failure.
+pub const NO_MESSAGE: &str = "(no message)";
+
+/// What was said of failures, behind how they ended: `: busy`, of several `, first: busy`, and `: (no message)`.
+pub fn said(message: Option<&str>, several: bool) -> String {
+    match message {
+        None => format!(": {NO_MESSAGE}"),
+        Some(message) if several => format!(", first: {message}"),
+        Some(message) => format!(": {message}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

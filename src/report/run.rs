@@ -7,7 +7,7 @@ use crate::analysis::{Estimate, Failure, Failures, Interval, PlanMetrics, Pulse,
 use crate::plan::Percentile;
 use crate::rows::Facts;
 
-use super::format::{self, cut, digits, estimate, plain, value};
+use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
 use super::spark;
 use super::table::{Line, coloured, load};
@@ -59,8 +59,8 @@ fn head(line: &Line) -> String {
 /// How the failed requests ended, and what was said of the first of each kind.
 fn failures(failures: &Failures) -> String {
     let line = |Failure { outcome, count, message }: &Failure| {
-        let said = message.as_deref().map_or_else(|| "no reason recorded".to_owned(), |text| cut(text, LONGEST_SAID));
-        wrapped(&format!("  {count} {outcome}: {said}"))
+        let message = message.as_deref().map(|text| cut(text, LONGEST_SAID));
+        wrapped(&format!("  {count} {outcome}{}", said(message.as_deref(), *count > 1)))
     };
     failures.0.iter().map(line).collect()
 }
@@ -253,7 +253,7 @@ mod tests {
         mock · m · B1 · batch 8 · repeat 0
         run abababababababababababababababababababababababababababababababab attempt 1
         1200 requests in the window: 1180 completed, 20 failed, 0 of them cut
-          20 reset: no reason recorded
+          20 reset: (no message)
 
         verdict: suspect
           errors (suspect): 1.7% of requests failed (20 reset)

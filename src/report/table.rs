@@ -9,7 +9,7 @@ use crate::analysis::{RunMetrics, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::RunLabels;
 
-use super::format::{cut, digits, estimate, fill, plain};
+use super::format::{cut, digits, estimate, fill, plain, said};
 use super::rows::{self, Head, Row, right};
 
 /// One run of the table.
@@ -109,19 +109,19 @@ const MOST_SAID: usize = 5;
 /// Most characters of one.
 const LONGEST_SAID: usize = 200;
 
-/// What was said of the errors, each way to end and each sentence once: `http_500: out of memory`.
+/// What was said of the errors, each way to end and each sentence once: `http_500: out of memory`, and of several in one run
+/// `http_500, first: out of memory`.
 fn said_of_errors(lines: &[Line]) -> String {
-    let mut said = indexmap::IndexSet::new();
+    let mut all = indexmap::IndexMap::new();
     for failure in lines.iter().flat_map(|line| &line.metrics.failures.0) {
-        let message =
-            failure.message.as_deref().map_or("no reason recorded".to_owned(), |text| cut(text, LONGEST_SAID));
-        said.insert(format!("{}: {message}", failure.outcome));
+        let message = failure.message.as_deref().map(|text| cut(text, LONGEST_SAID));
+        *all.entry((failure.outcome, message)).or_insert(false) |= failure.count > 1;
     }
     let mut text = String::new();
-    for sentence in said.iter().take(MOST_SAID) {
-        text.push_str(&fill("", 2, sentence));
+    for ((outcome, message), several) in all.iter().take(MOST_SAID) {
+        text.push_str(&fill("", 2, &format!("{outcome}{}", said(message.as_deref(), *several))));
     }
-    match said.len() {
+    match all.len() {
         0 => text,
         count if count > MOST_SAID => {
             format!("\nerrors\n{text}and {} more; `show RUN` has those of a run\n", count - MOST_SAID)
@@ -309,7 +309,7 @@ mod tests {
         from schedule: counted from the moment a request was due, as its user would
 
         errors
-        http_500: no reason recorded
+        http_500: (no message)
         "#);
     }
 
@@ -342,7 +342,7 @@ mod tests {
         from schedule: counted from the moment a request was due, as its user would
 
         errors
-        http_500: no reason recorded
+        http_500: (no message)
         "#);
     }
 

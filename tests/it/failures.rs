@@ -42,7 +42,7 @@ fn all_requests_failed() {
     let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" requests · ")).collect();
     assert_eq!(lines.len(), 4, "{}", ended.stderr);
     for line in &lines {
-        let said = "all failed: http_500 \"CUDA out of memory for [secret]";
+        let said = "all failed: http_500, first: \"CUDA out of memory for [secret]";
         assert!(line.contains(said) && line.contains(" · invalid: ") && line.contains("errors"), "{line}");
         assert!(line.chars().count() < 250 && !line.contains("TTFT") && !line.contains("tok/s"), "{line}");
     }
@@ -53,7 +53,7 @@ fn all_requests_failed() {
     let table = &ended.stdout;
     let header = table.lines().find(|line| line.contains("requests")).unwrap();
     assert!(header.contains("errors"), "{table}");
-    assert_eq!(table.matches("http_500: CUDA out of memory for [secret]").count(), 1, "told once: {table}");
+    assert_eq!(table.matches("http_500, first: CUDA out of memory for [secret]").count(), 1, "told once: {table}");
     let rows: Vec<&str> = table.lines().filter(|line| line.contains("batch 1")).collect();
     // TTFT, its tail, the pace and the throughput of tokens.
     assert!(rows.iter().all(|row| row.matches("n/a").count() == 4 && row.contains("invalid:")), "{table}");
@@ -61,7 +61,10 @@ fn all_requests_failed() {
 
     let (id, _) = lab.runs().pop_first().unwrap();
     let page = run(&lab, &["show", &id, "--plan", "plan.yaml"]).stdout;
-    assert!(page.contains(" http_500: CUDA out of memory for [secret]") && page.contains("verdict: invalid"), "{page}");
+    assert!(
+        page.contains(" http_500, first: CUDA out of memory for [secret]") && page.contains("verdict: invalid"),
+        "{page}"
+    );
     assert!(page.contains("requests completed (") && page.contains("none of "), "{page}");
     assert!(!page.lines().any(|line| line.starts_with("TTFT") || line.starts_with("E2E")), "{page}");
     let json = run(&lab, &["show", &id, "--plan", "plan.yaml", "--format", "json"]).json();
@@ -76,6 +79,25 @@ fn all_requests_failed() {
     let rows = run(&lab, &["export", "plan.yaml", "--format", "json"]).json();
     let errors = rows[0]["errors"].as_str().unwrap();
     assert!(errors.ends_with(" http_500") && rows[0]["first_error"].as_str().unwrap().starts_with("CUDA"), "{errors}");
+}
+
+#[test]
+fn an_answer_without_words_is_said_to_have_none() {
+    let server = Server::start(|_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n");
+    });
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(server.port, "m", 1, ""));
+    let ended = run(&lab, &["run", "plan.yaml"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("all failed: http_500 (no message) · "), "{}", ended.stderr);
+    assert!(ended.stdout.contains("\nhttp_500: (no message)\n"), "{}", ended.stdout);
+    let (id, _) = lab.runs().pop_first().unwrap();
+    let page = run(&lab, &["show", &id, "--plan", "plan.yaml"]).stdout;
+    assert!(page.contains(" http_500: (no message)\n"), "{page}");
+    let json = run(&lab, &["show", &id, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("show", &json);
+    assert!(json["failures"][0]["message"].is_null(), "{}", json["failures"]);
 }
 
 #[test]
@@ -107,9 +129,9 @@ fn some_requests_failed_and_others_not() {
     lab.write("plan.yaml", &plan(server.port, "m", 1, ""));
     let ended = run(&lab, &["run", "plan.yaml"]);
     let line = ended.stderr.lines().find(|line| line.contains(" requests · ")).unwrap();
-    assert!(line.contains(" failed: http_503 \"busy\" · TTFT"), "{line}");
+    assert!(line.contains(" failed: http_503, first: \"busy\" · TTFT"), "{line}");
     assert!(line.contains("srv · short · batch 1 ·"), "one model and one repeat need no name: {line}");
-    assert!(ended.stdout.contains("http_503: busy"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("http_503, first: busy"), "{}", ended.stdout);
 
     lab.write("good.yaml", super::sweeps::PLAN);
     // A busy machine may call it late.

@@ -317,6 +317,129 @@ fn no_secret_of_any_shape_gets_into_a_plan() {
     }
 }
 
+/// What a command of `vllm bench serve` with these options becomes: the plan and what is listed, without breaks.
+fn of_data(lab: &Lab, options: &str) -> (String, String) {
+    let command = format!("vllm bench serve --model m --request-rate 5 --temperature 0 {options}");
+    let words: Vec<&str> = command.split(' ').collect();
+    let ended = import(lab, &[&["-o", "plan.yaml", "--force", "--"], &words[..]].concat());
+    assert_eq!(ended.code, Some(0), "{options}: {}", ended.stderr);
+    lab.ok(&["check", "plan.yaml"]);
+    (std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap(), ended.stderr)
+}
+
+#[test]
+fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
+    let lab = Lab::new();
+    lab.write(
+        "burst.csv",
+        "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n\
+         0,GPT-4,1000,200,1200,API log\n3,ChatGPT,400,18,418,API log\n6,GPT-4,900,0,900,API log\n9,GPT-4,50,7,57,API log\n",
+    );
+    let (plan, listed) = of_data(&lab, "--dataset-name burstgpt --dataset-path burst.csv");
+    assert!(plan.contains("of GPT-4 with an answer") && !listed.contains("burstgpt"), "{plan}{listed}");
+    let read = lab.ok(&["check", "plan.yaml"]).stdout;
+    assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 left out"), "{read}");
+    assert!(!plan.contains("nonce:"), "its prompts are prose of ours: {plan}");
+}
+
+#[test]
+fn minus_one_asks_for_the_answers_that_records_declare() {
+    let lab = Lab::new();
+    lab.write(
+        "own.jsonl",
+        "{\"prompt\":\"What is a bog?\",\"output_tokens\":11}\n{\"prompt\":\"And a fen?\",\"output_tokens\":12}\n",
+    );
+    for option in ["--custom-output-len -1", "--output-len -1"] {
+        let (plan, _) = of_data(&lab, &format!("--dataset-name custom --dataset-path own.jsonl {option}"));
+        assert!(plan.contains("data: { file: own.jsonl,") && !plan.contains("output_tokens:"), "{option}: {plan}");
+    }
+    let (plan, _) = of_data(&lab, "--dataset-name custom --dataset-path own.jsonl");
+    assert!(plan.contains("output_tokens: 256 "), "{plan}");
+    // Where records declare none, vLLM has nothing to ask for either.
+    lab.write("bare.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
+    let (plan, listed) = of_data(&lab, "--dataset-name custom --dataset-path bare.jsonl --custom-output-len -1");
+    assert!(plan.contains("-1 asks for what each record says"), "{plan}");
+    assert!(listed.contains("1 no answer"), "{listed}");
+}
+
+#[test]
+fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
+    let lab = Lab::new();
+    let record = |prompt: usize, answer: usize| {
+        format!(
+            r#"{{"conversations":[{{"from":"human","value":"{}"}},{{"from":"gpt","value":"{}"}}]}}"#,
+            "abc ".repeat(prompt),
+            "abc ".repeat(answer)
+        )
+    };
+    let all = [record(20, 1), record(20, 20), record(20, 2_100), record(900, 1_500), record(1_500, 20)];
+    lab.write("chats.json", &format!("[{}]", all.join(",")));
+    let kept = || lab.ok(&["check", "plan.yaml"]).stdout;
+    let (plan, listed) = of_data(&lab, "--dataset-name sharegpt --dataset-path chats.json");
+    assert!(
+        plan.contains("filter: { prompt_tokens: { min: 4, max: 1024 }, output_tokens: { min: 4, max: 2044 } }"),
+        "{plan}"
+    );
+    // The record of 900 and 1500 tokens is what the list is about.
+    assert!(kept().contains("2 records of chats.json"), "{}", kept());
+    assert!(listed.contains("more than 2048 tokens of prompt and answer together"), "{listed}");
+    assert!(!plan.contains("of the lengths that vLLM keeps"), "{plan}");
+    // One length for all answers: the recorded ones do not count, and what is left for prompts is a bound.
+    let (plan, listed) = of_data(&lab, "--dataset-name sharegpt --dataset-path chats.json --sharegpt-output-len 1500");
+    assert!(plan.contains("filter: { prompt_tokens: { min: 4, max: 548 } } }"), "{plan}");
+    assert!(kept().contains("3 records of chats.json"), "{}", kept());
+    assert!(!listed.contains("together") && listed.contains("four characters"), "{listed}");
+}
+
+#[test]
+fn recorded_texts_keep_what_they_share() {
+    let lab = Lab::new();
+    lab.write("own.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
+    lab.write("chats.json", r#"[{"conversations":[{"from":"human","value":"What is a bog, and how is it made?"},{"from":"gpt","value":"Wet ground, made of moss over a long time."}]}]"#);
+    for options in
+        ["--dataset-name custom --dataset-path own.jsonl", "--dataset-name sharegpt --dataset-path chats.json"]
+    {
+        let (plan, _) = of_data(&lab, options);
+        assert!(plan.contains("    nonce: run  ") && plan.contains("stays shared"), "{options}: {plan}");
+    }
+    let (plan, _) = of_data(&lab, "--dataset-name random");
+    assert!(!plan.contains("nonce:"), "{plan}");
+}
+
+#[test]
+fn a_chat_template_that_the_plan_does_not_apply_is_listed() {
+    let lab = Lab::new();
+    lab.write("own.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
+    let custom = "--dataset-name custom --dataset-path own.jsonl";
+    let chat = "--backend openai-chat --endpoint /v1/chat/completions";
+    let (_, completions) = of_data(&lab, custom);
+    assert!(
+        completions.contains("puts each prompt into the model's chat template") && completions.contains("`api: chat`"),
+        "{completions}"
+    );
+    let (_, twice) = of_data(&lab, &format!("{custom} {chat}"));
+    assert!(twice.contains("the plan leaves it to the server alone"), "{twice}");
+    for options in [format!("{custom} --skip-chat-template"), format!("{custom} {chat} --skip-chat-template")] {
+        let (plan, listed) = of_data(&lab, &options);
+        assert!(!listed.contains("template"), "{listed}");
+        assert!(plan.contains("--skip-chat-template: texts as they stand"), "{plan}");
+    }
+    let (_, listed) = of_data(&lab, &format!("{custom} --skip-chat-template --no-oversample"));
+    assert!(listed.contains("--no-oversample: a run lasts a length of time"), "{listed}");
+}
+
+#[test]
+fn what_a_plan_cannot_say_is_named_with_what_can() {
+    let lab = Lab::new();
+    lab.write("trace.jsonl", "{}\n");
+    let (_, listed) = of_data(&lab, "--dataset-name timed_trace --dataset-path trace.jsonl");
+    assert!(listed.contains("`trace: { file: FILE }`") && !listed.contains("`data: {"), "{listed}");
+    let (_, listed) = of_data(&lab, "--tokenizer .");
+    assert!(listed.contains("`.` is no tokenizer"), "{listed}");
+    let (_, listed) = of_data(&lab, "--dataset-name prefix_repetition --prefix-repetition-num-prefixes 0");
+    assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve ends with an error"), "{listed}");
+}
+
 #[test]
 fn an_imported_plan_runs() {
     let lab = Lab::new();

@@ -42,13 +42,13 @@ impl Lengths {
     }
 }
 
-/// The scenario of a command: a hint for its name, and its fields.
-pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (String, Vec<Field>) {
+/// The scenario of a command: a hint for its name, and its fields. `is_chat`: it asks for chats, not for completions.
+pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_chat: bool) -> (String, Vec<Field>) {
     let default = if tool == Tool::Script { "sharegpt" } else { "random" };
     let said = arguments.text("dataset-name");
     let dataset =
         said.unwrap_or_else(|| Said::default(default.to_owned(), format!("default --dataset-name {default}")));
-    let lengths = lengths(&dataset, arguments, &around.folder);
+    let lengths = lengths(&dataset, arguments, &around.folder, is_chat);
     let mut fields = Vec::new();
     match (lengths.prefix.filter(|prefix| prefix.value > 0), lengths.groups) {
         (Some(prefix), Some(groups)) => {
@@ -68,6 +68,10 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around) -> (S
         (Some(file), _) => {
             let of_texts = file.key == "data";
             fields.push(file);
+            if of_texts {
+                let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+                fields.push(Field::new("nonce", "run", why));
+            }
             let output = from_extra("output_tokens");
             let asked = || lengths.asks.then(|| length("output_tokens", lengths.output, 1, arguments));
             fields.extend(output.or_else(asked).filter(|_| of_texts));
@@ -142,7 +146,7 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
 }
 
 /// The lengths of a data set, and what is said of it where it is not sent.
-fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Lengths {
+fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
         "random-mm" | "random-rerank" => {
@@ -167,15 +171,18 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Leng
             let prompt = or(arguments, "prefix-repetition-suffix-len", 256);
             let output =
                 arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
+            if count.value == 0 {
+                arguments.missing(&count.origin, "vllm bench serve ends with an error; the plan has one shared prefix");
+            }
             let groups = Some(count).filter(|count| count.value > 1);
             Lengths { prefix: Some(prefix), groups, ..Lengths::new("prefixes", prompt, output) }
         }
-        other => of_file(other, dataset, arguments, folder),
+        other => of_file(other, dataset, arguments, (folder, is_chat)),
     }
 }
 
 /// A data set that is a file.
-fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Lengths {
+fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, is_chat): (&Path, bool)) -> Lengths {
     let (prompt, output, option) = match other {
         "sharegpt" => (161, 338, Some("sharegpt-output-len")),
         "custom" | "custom_mm" => (161, 256, Some("custom-output-len")),
@@ -185,39 +192,103 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, folder: &
         _ => (161, 338, None),
     };
     let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
-    let given = |option: &str| arguments.number::<i64>(option, "a whole number").filter(|said| said.value > 0);
-    let given = given("output-len")
-        .or_else(|| option.and_then(given))
-        .map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
+    let said = |option: &str| arguments.number::<i64>(option, "a whole number");
+    let said = said("output-len").or_else(|| option.and_then(said));
+    // Of its own form, vLLM takes -1 as what each record says.
+    let of_records = other == "custom" && said.as_ref().is_some_and(|said| said.value == -1);
+    let given = said.filter(|said| said.value > 0).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
     // ShareGPT's answers say how long they are; of other data sets the tool asks for its default.
-    let asks = given.is_some() || other != "sharegpt";
-    let output =
-        given.unwrap_or_else(|| Said::default(output, if output == 338 { origin } else { "the tool's default" }));
+    let asks = given.is_some() || (other != "sharegpt" && !of_records);
+    let fixed = given.as_ref().map(|given| given.value);
+    let output = given.unwrap_or_else(|| {
+        let why = match output {
+            338 => origin,
+            _ if of_records => "stands in: the tool's default; -1 asks for what each record says",
+            _ => "the tool's default",
+        };
+        Said::default(output, why)
+    });
     let prompt = Said::default(prompt, origin);
     let name = crate::import::text::name_of(other, "dataset");
-    match file(other, arguments, folder) {
-        Ok(file) => Lengths { file: Some(file), asks, ..Lengths::new(name, prompt, output) },
+    let template = (other == "custom").then(|| arguments.flag("skip-chat-template"));
+    match file(other, arguments, folder, (asks, fixed)) {
+        Ok(mut file) => {
+            match template {
+                Some(Some(flag)) => file.origin = format!("{}, {}: texts as they stand", file.origin, flag.origin),
+                Some(None) => untemplated(dataset, arguments, is_chat),
+                None => {}
+            }
+            if other == "sharegpt" {
+                let why = match fixed {
+                    Some(_) => {
+                        "vLLM counts with the model's tokenizer which prompts it keeps; the filter counts four characters as a token"
+                    }
+                    None => {
+                        "vLLM counts with the model's tokenizer which records it keeps, and leaves out those of more than \
+                         2048 tokens of prompt and answer together; the filter counts four characters as a token, and \
+                         bounds the prompt and the answer each by itself"
+                    }
+                };
+                arguments.missing(&dataset.origin, why);
+            }
+            Lengths { file: Some(file), asks, ..Lengths::new(name, prompt, output) }
+        }
         Err(why) => {
+            if let Some(Some(flag)) = template {
+                arguments.needless(&flag.origin, "the plan sends its own prompts as they are");
+            }
             stand_in(dataset, arguments, (&prompt, &output), &why);
             Lengths::new(name, prompt, output)
         }
     }
 }
 
-/// The field of a scenario that reads the data set's file; an error says why there is none.
-fn file(name: &str, arguments: &Arguments, folder: &Path) -> Result<Field, String> {
+/// Lists that vLLM puts its own form into the model's chat template.
+fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
+    let why = if is_chat {
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it, and the \
+         server does so again; the plan leaves it to the server alone"
+    } else {
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it; the plan \
+         sends the prompt as it stands, and `api: chat` of the endpoint has the server put it into the template"
+    };
+    arguments.missing(&dataset.origin, why);
+}
+
+/// The field of a scenario that reads the data set's file; an error says why there is none. `asks`: whether the command says
+/// how long answers are, and whether all have one length.
+fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
-        // As its sampling keeps them; it also leaves out what has more than 2 048 tokens in all.
-        "sharegpt" => (
-            "data",
-            ", as: sharegpt, on_bad: skip, filter: { prompt_tokens: { min: 4, max: 1024 }, output_tokens: { min: 4 } }",
-            ", of the lengths that vLLM keeps",
+        "sharegpt" => {
+            // Its sampling keeps prompts of 4 to 1024 tokens, answers of at least 4 unless all have one length, and no more
+            // than 2048 of both: the most that is left for one of them is the bound.
+            let (prompt, output) = match fixed {
+                None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
+                Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
+            };
+            if prompt < 4 {
+                return Err(
+                    "no prompt is left: vLLM leaves out what has more than 2048 tokens with its answer".to_owned()
+                );
+            }
+            let more = format!(
+                ", as: sharegpt, on_bad: skip, filter: {{ prompt_tokens: {{ min: 4, max: {prompt} }}{output} }}"
+            );
+            ("data", more, ": vLLM's bounds, in tokens of four characters")
+        }
+        "custom" => ("data", ", on_bad: skip".to_owned(), ""),
+        // The one column of words that a filter knows is the language.
+        "burstgpt" => (
+            "lengths",
+            ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
+             on_bad: skip, filter: { languages: [GPT-4], output_tokens: { min: 1 } }"
+                .to_owned(),
+            ": its lengths, in prose of ours; of GPT-4 with an answer, as vLLM takes them (the filter reads Model as `language`)",
         ),
-        "custom" => ("data", ", on_bad: skip", ""),
-        "burstgpt" => ("lengths", ", as: burstgpt, on_bad: skip", ": its lengths, in prose of ours"),
         "hf" => return Err("nothing is downloaded".to_owned()),
+        "timed_trace" => return Err("import writes no traces".to_owned()),
         _ => return Err("its form is not known here".to_owned()),
     };
     let file = scalar(&named(folder, &value)?);
@@ -225,16 +296,21 @@ fn file(name: &str, arguments: &Arguments, folder: &Path) -> Result<Field, Strin
         "lengths" => format!("{{ data: {{ file: {file}{more} }} }}"),
         _ => format!("{{ file: {file}{more}{order} }}"),
     };
-    let asked = if name == "custom" { ", output_tokens: 1" } else { "" };
+    let asked = if asks && key == "data" { ", output_tokens: 1" } else { "" };
     fits(folder, "", &format!(", {key}: {}{asked}", field("")))?;
     let is_sorted = key == "data" && arguments.flag("disable-shuffle").is_some();
     Ok(Field::new(key, field(if is_sorted { ", order: file" } else { "" }), format!("{origin}{how}")))
 }
 
 fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&Said<u32>, &Said<u32>), reason: &str) {
+    let remedy = match dataset.value.as_str() {
+        "timed_trace" => {
+            "`trace: { file: FILE }` in the scenario replays the arrivals and lengths of a trace that lies in the plan's folder"
+        }
+        _ => "`data: { file: FILE }` in the scenario sends a data set that lies in the plan's folder",
+    };
     let why = format!(
-        "{reason}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ file: FILE }}` \
-         in the scenario sends a data set that lies in the plan's folder",
+        "{reason}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; {remedy}",
         prompt.value.max(SHORTEST),
         output.value
     );

@@ -14,6 +14,8 @@ pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let found = std::fs::canonicalize(file).map_err(|_| format!("there is no file `{file}` here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
+    // The folder itself.
+    let inside = inside.map(|inside| if inside.is_empty() { "." } else { inside });
     inside.map(str::to_owned).ok_or_else(|| format!("`{file}` does not lie in the plan's folder"))
 }
 

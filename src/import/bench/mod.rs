@@ -160,7 +160,8 @@ pub(super) fn job(
     let mut model = server::model(&place, &arguments, around)?;
     model.1.extend(files::tokenizer(&arguments, &around.folder));
     let load = load::load(&place, tool, &arguments)?;
-    let mut scenario = content::scenario(tool, &arguments, around);
+    let is_chat = endpoint.1.iter().any(|field| field.key == "api" && field.value == "chat");
+    let mut scenario = content::scenario(tool, &arguments, around, is_chat);
     scenario.1.extend(sampling::extra(&arguments, &endpoint.1));
     let prompts = load::prompts(&arguments);
     let label = arguments.text("label").map(|label| label.value);

@@ -33,6 +33,9 @@ const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are co
 const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
 const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
 const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario takes a data set from a file, with `filter` and `as`");
+const COME_AGAIN: Fate = Lost(
+    "a run lasts a length of time: when all records of a data set were sent they come again; `preview` says how often each does",
+);
 const PICTURES: Fate = Lost("requests carry text only");
 const EMBEDDINGS: Fate = Lost("only generation is measured");
 
@@ -152,10 +155,10 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("blazedit-max-distance", One, DATASET),
     ("asr-min-audio-len-sec", One, DATASET),
     ("asr-max-audio-len-sec", One, DATASET),
-    ("no-oversample", Flag, DATASET),
+    ("no-oversample", Flag, COME_AGAIN),
     ("no-stream", Flag, DATASET),
     ("disable-shuffle", Flag, Read),
-    ("skip-chat-template", Flag, DATASET),
+    ("skip-chat-template", Flag, Read),
 ];
 
 /// The option of this name, or the only one that it begins (as Python's argparse takes it).
