@@ -105,6 +105,8 @@ fn a_key_is_found_in_every_part_of_an_address() {
         format!("http://me:{}@host/v1", half("\\u200b")),
         format!("ftp://me:{}@host/v1", half("\\e")),
         format!("host/v1?api_key={}", half("\\u202e")),
+        format!("ftp://host/sk-{}", half("\\u001b[0m")),
+        format!("ftp://host/sk-{}", half("\\u3164")),
     ] {
         let endpoint = format!("url: \"{url}\", engine: vllm");
         lab.write(
