@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
-use crate::store::{State, Store, StoreError};
+use crate::store::{State, Store, StoreError, typed_results};
 
-use super::{Colour, output, typed_results};
+use super::{Colour, output};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::store::{AttemptState, Deleted, Entry, Listed, Moment, State, Store};
 use crate::sweep::event::load_name;
 
 use super::schema::text_of;
+use super::workspace::warn_of_no_inventory;
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `list`.
@@ -103,6 +104,7 @@ pub fn schema_text() -> String {
 pub fn run(args: ListArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
+    warn_of_no_inventory(&store);
     let runs = store.list()?;
     let deleted = store.deleted()?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };

@@ -153,15 +153,7 @@ impl Folder {
 
     /// It as one types it, with a blank before it; nothing where it is the default.
     pub fn typed(&self) -> String {
-        typed_results(&self.results)
-    }
-}
-
-/// A results folder as one types it, with a blank before it; nothing where it is the default.
-fn typed_results(results: &std::path::Path) -> String {
-    match results.to_str() {
-        Some("results") => String::new(),
-        _ => format!(" --results {}", run::quoted(&results.to_string_lossy())),
+        crate::store::typed_results(&self.results)
     }
 }
 

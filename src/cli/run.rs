@@ -15,6 +15,7 @@ use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
+pub(super) use crate::units::text::quoted;
 
 use super::again::Again;
 use super::changes::Changes;
@@ -91,6 +92,9 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         workspace.look_again()?;
         decisions = decide(&workspace, &picked, wishes);
         Some(writer)
+    } else if workspace.disk.wants_entries() {
+        // Every result is there, and only the inventory lags. Whoever cannot write the folder now has no less of a result.
+        Store::lock(&args.folder.results).ok()
     } else {
         None
     };
@@ -377,14 +381,4 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         "all runs as a table",
         "other values",
     ));
-}
-
-/// As a shell takes it.
-pub(super) fn quoted(text: &str) -> String {
-    let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(simple) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::format::plain;
-use crate::store::{Deleted, Entry, Moment, RunReport, State, Store, Verified};
+use crate::store::{Deleted, Entered, Entry, Moment, RunReport, State, Store, Verified, short};
 
 use super::schema::text_of;
 use super::{Exit, Failure, Folder, TextOrJson, output};
@@ -28,10 +28,12 @@ pub struct VerifyArgs {
 struct Document<'a> {
     /// Each run of the folder.
     runs: Vec<OneRun<'a>>,
-    /// How many of them are not covered: their run.json has no digest, as an earlier sweepline wrote it.
+    /// How many of the whole ones are not covered: their run.json has no digest, as an earlier sweepline wrote it.
     not_covered: usize,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<OneDeleted<'a>>,
+    /// What is wrong with the inventory as a whole; null where nothing is.
+    inventory: Option<&'a str>,
 }
 
 /// One run.
@@ -83,6 +85,7 @@ impl<'a> Document<'a> {
             runs: verified.runs.iter().map(OneRun::of).collect(),
             not_covered: not_covered(verified),
             deleted: verified.deleted.iter().map(OneDeleted::of).collect(),
+            inventory: verified.inventory.as_deref(),
         }
     }
 }
@@ -113,7 +116,8 @@ impl<'a> OneDeleted<'a> {
 }
 
 fn not_covered(verified: &Verified) -> usize {
-    verified.runs.iter().filter(|report| report.covered == Some(false)).count()
+    // One that has lost its digest is damaged, and was covered.
+    verified.runs.iter().filter(|report| report.is_whole() && report.covered == Some(false)).count()
 }
 
 /// Reads every file, says what is wrong, and exits 5 where anything is.
@@ -132,7 +136,7 @@ pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => output::json(&Document::of(&verified))?,
     }
     let is_good = |report: &RunReport| report.is_whole() && report.entered.problem().is_none();
-    let all_good = verified.deleted.is_empty() && verified.runs.iter().all(is_good);
+    let all_good = verified.inventory.is_none() && verified.deleted.is_empty() && verified.runs.iter().all(is_good);
     Ok(if all_good { Exit::Done } else { Exit::Store })
 }
 
@@ -148,9 +152,18 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
         let name = deleted.entry.as_ref().map(|entry| format!("{}: ", plain(&entry.name()))).unwrap_or_default();
         lines.push(format!("{} {name}{}", deleted.id, plain(&deleted.said())));
     }
-    let bad = verified.runs.iter().filter(|report| !report.is_whole()).count();
+    lines.extend(verified.inventory.as_deref().map(plain));
+    let bad = verified.runs.iter().filter(|report| report.is_damaged()).count();
+    let closed = verified.runs.iter().filter(|report| report.is_closed()).count();
     let entries = verified.runs.iter().filter(|report| report.entered.problem().is_some()).count();
-    let mut parts = vec![if bad == 0 { "all whole".to_owned() } else { format!("{bad} damaged") }];
+    let mut parts = match (bad, closed) {
+        (0, 0) => vec!["all whole".to_owned()],
+        (0, _) => Vec::new(),
+        _ => vec![format!("{bad} damaged")],
+    };
+    if closed > 0 {
+        parts.push(format!("{closed} cannot be read"));
+    }
     if entries > 0 {
         parts.push(format!("{entries} with a bad entry in the inventory"));
     }
@@ -172,11 +185,21 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
 fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
+    let mut others = Vec::new();
     let (mut plain, mut closed) = (0, 0);
     for report in verified.runs.iter().filter(|report| !report.is_whole()) {
-        match store.run(&report.id)?.map(|listed| listed.state) {
-            Some(State::Whole) => hidden.push(format!("'{}'", report.id)),
-            Some(State::Unreadable(_)) => closed += 1,
+        if report.is_closed() {
+            closed += 1;
+            continue;
+        }
+        let listed = store.run(&report.id)?;
+        let named = listed.as_ref().and_then(|listed| listed.record.as_ref()).map(|record| short(&record.id));
+        if named.is_some_and(|named| named != report.id) {
+            others.push(format!("runs/{}", report.id));
+            continue;
+        }
+        match listed.map(|listed| listed.state) {
+            Some(State::Whole | State::Unreadable(_)) => hidden.push(format!("'{}'", report.id)),
             Some(State::Corrupt(_)) | None => plain += 1,
         }
     }
@@ -191,14 +214,30 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
             "`sweepline run PLAN{folder} --force --only \"id[:16] in [{ids}]\"` does {count} of them again"
         ));
     }
-    if closed > 0 {
-        lines.push(format!("{closed} of them cannot be read, and `run` leaves them as they are without --force"));
-    }
-    if verified.runs.iter().any(|report| report.entered.problem().is_some()) {
+    if !others.is_empty() {
         lines.push(format!(
-            "the next `sweepline run PLAN{folder}` that measures anything makes damaged entries of whole runs anew; one of \
-             another commit goes by `sweepline verify{folder} --forget ID`"
+            "move away what lies under the name of another run: {}; a run that is missing then is measured again by \
+             `sweepline run PLAN{folder}`",
+            others.join(", ")
         ));
+    }
+    if closed > 0 {
+        lines.push(format!("{closed} cannot be read by this user or this sweepline, which is no damage; `run` leaves them as they are without \
+             --force: make them readable, or use the newer sweepline"));
+    }
+    let has = |is: fn(&Entered) -> bool| verified.runs.iter().any(|report| is(&report.entered));
+    if has(|entered| matches!(entered, Entered::Damaged(_))) {
+        lines.push(format!("the next `sweepline run PLAN{folder}` makes damaged entries of whole runs anew"));
+    }
+    if has(|entered| matches!(entered, Entered::Other(_))) {
+        lines.push(format!("an entry of another commit goes by `sweepline verify{folder} --forget ID`"));
+    }
+    if has(|entered| matches!(entered, Entered::Unreadable(_))) {
+        lines.push(
+            "an entry that cannot be read, or is of a newer sweepline, is left as it is: make it readable, use the newer \
+             sweepline, or move the entry away, and the next run makes it anew"
+                .to_owned(),
+        );
     }
     if let Some(deleted) = verified.deleted.first() {
         lines.push(format!(

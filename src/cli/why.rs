@@ -20,7 +20,7 @@ use super::changes::Changes;
 use super::preview::{Changed, Places, changes, reason};
 use super::schema::text_of;
 use super::selection::{matching_records, matching_runs};
-use super::workspace::Workspace;
+use super::workspace::{Workspace, warn_of_no_inventory};
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `why`.
@@ -176,6 +176,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &[ListedAttempt]) -
 }
 
 fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Failure> {
+    warn_of_no_inventory(store);
     let attempts = store.attempts()?;
     if !by_id {
         let listed = store.list()?;

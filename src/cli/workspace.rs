@@ -4,11 +4,12 @@ use std::path::Path;
 
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Loaded, Plan};
+use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
 use super::changes::Changes;
-use super::{Failure, Folder, answers};
+use super::{Failure, Folder, answers, output};
 
 /// A plan with its runs and the results folder.
 pub struct Workspace {
@@ -30,6 +31,7 @@ impl Workspace {
         let loaded = changes.load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
+        warn_of_no_inventory(&store);
         let disk = on_disk(&store, &expansion)?;
         Ok(Workspace { loaded, expansion, store, disk, allow_outside: changes.allow_outside() })
     }
@@ -49,6 +51,13 @@ impl Workspace {
     pub fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         decide(run, &self.disk, wishes, &is_invalid)
+    }
+}
+
+/// Says that something else lies in the place of the inventory; the runs are there all the same.
+pub fn warn_of_no_inventory(store: &Store) {
+    if let Some(error) = store.no_inventory() {
+        output::complain(&format!("warning: {}", plain(&error.to_string())));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::source::shifted;
 use super::tree::{Node, Span, Value};
-use crate::units::text::{is_unseen, without_secret};
+use crate::units::text::{is_unseen, sequence, without_secret};
 
 /// Words that make a key the name of a secret.
 const SECRET_WORDS: [&str; 9] =
@@ -147,15 +147,25 @@ impl Mask {
         if !text.contains(is_hidden) {
             return self.collect_seen_words(text);
         }
-        let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
-        for (at, c) in text.char_indices().filter(|(_, c)| !is_hidden(*c)) {
-            places.extend((at..at + c.len_utf8()).map(|byte| byte..at + c.len_utf8()));
-            seen.push(c);
+        // A terminal takes more than the escape character for a part of a sequence, who takes that out alone does not.
+        for obeyed in [false, true] {
+            let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
+            let mut behind = 0;
+            for (at, c) in text.char_indices() {
+                let end = at + c.len_utf8();
+                if at >= behind && is_hidden(c) {
+                    behind = end + if obeyed { sequence(c, &text[end..]) } else { 0 };
+                }
+                if at >= behind {
+                    places.extend((at..end).map(|byte| byte..end));
+                    seen.push(c);
+                }
+            }
+            let mut found = Mask::default();
+            found.collect_seen_words(&seen);
+            let place = |span: &Span| Some(places.get(span.start)?.start..places.get(span.end.checked_sub(1)?)?.end);
+            self.spans.extend(found.spans.iter().filter_map(place));
         }
-        let mut found = Mask::default();
-        found.collect_seen_words(&seen);
-        let place = |span: &Span| Some(places.get(span.start)?.start..places.get(span.end.checked_sub(1)?)?.end);
-        self.spans.extend(found.spans.iter().filter_map(place));
     }
 
     /// `user:password@` of a URL, keys of well-known services, `api_key=…` of a URL.

@@ -41,14 +41,23 @@ pub struct Question {
 }
 
 impl Question {
+    /// A text without the key, wherever that stands.
+    fn without_key(&self, text: &str) -> String {
+        match &self.api_key {
+            Some(key) => without_secret(text, key, "[secret]"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// The address as it is shown: somebody may have put the key into it, too.
+    pub(super) fn shown(&self) -> String {
+        self.without_key(&self.url)
+    }
+
     /// The beginning of a server's words, fit for a terminal: without what a terminal obeys or hides, and without the key,
     /// which servers like to repeat. The key first: a cut could leave a part of it.
     pub(super) fn presentable(&self, text: &str) -> String {
-        let text = match &self.api_key {
-            Some(key) => without_secret(text, key, "[secret]"),
-            None => text.to_owned(),
-        };
-        text.chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
+        self.without_key(text).chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
     }
 }
 
@@ -98,6 +107,19 @@ pub enum ProbeError {
         /// The address.
         url: String,
         /// What it was asked, by method and path.
+        what: String,
+        /// How long it was waited for.
+        within: Nanos,
+    },
+    /// It began an answer and did not end it in time.
+    #[error(
+        "{url} did not finish its answer to {what} within {within}; run the same command again once it is ready; if it never \
+         does, is this the address of an OpenAI-compatible API?"
+    )]
+    Unfinished {
+        /// The address.
+        url: String,
+        /// What it was asked, by path.
         what: String,
         /// How long it was waited for.
         within: Nanos,
@@ -162,7 +184,7 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
 
 /// Why there was no answer.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
-    ProbeError::Unreachable { url: question.url.clone(), reason }
+    ProbeError::Unreachable { url: question.shown(), reason: question.without_key(&reason) }
 }
 
 pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
@@ -194,14 +216,22 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
 
 /// Why a question has no answer. That there was no connection in time says reqwest itself.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
-    let url = question.url.clone();
+    let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
-        return ProbeError::Unreachable { url, reason: words(error) };
+        return ProbeError::Unreachable { url, reason: question.without_key(&words(error)) };
     }
-    let path = error.url().map_or("", reqwest::Url::path);
-    let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
-    let what = path.strip_prefix(base.trim_end_matches('/')).unwrap_or(path).to_owned();
+    let what = error.url().map_or_else(String::new, |url| asked(url, question));
     ProbeError::Silent { url, what, within: question.within }
+}
+
+/// What a question asked for: its path behind the address.
+fn asked(url: &reqwest::Url, question: &Question) -> String {
+    let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
+    let path = url.path();
+    match path.strip_prefix(base.trim_end_matches('/')).unwrap_or(path) {
+        "" => "the request".to_owned(),
+        path => question.without_key(path),
+    }
 }
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
@@ -233,14 +263,14 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
-            let (url, model, listed) = (question.url.clone(), question.model.clone(), found.listed(FEW_MODELS));
+            let (url, model, listed) = (question.shown(), question.model.clone(), found.listed(FEW_MODELS));
             return Err(ProbeError::Model { url, model, listed });
         }
         return Err(refusal(question, response).await);
     }
     let answer = body(response, question).await?;
     if !answer["choices"].is_array() {
-        return Err(ProbeError::NoCompletion { url: question.url.clone() });
+        return Err(ProbeError::NoCompletion { url: question.shown() });
     }
     found.model = answer["model"].as_str().map(|model| question.presentable(model));
     found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
@@ -255,7 +285,7 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
     let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
-    let (url, status, reason) = (question.url.clone(), status.as_u16(), question.presentable(&text));
+    let (url, status, reason) = (question.shown(), status.as_u16(), question.presentable(&text));
     match status {
         401 | 403 => ProbeError::Key { url, status, reason },
         _ => ProbeError::Refused { url, status, reason },
@@ -269,7 +299,11 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => data.extend_from_slice(&chunk),
-            Err(error) if error.is_timeout() => return Err(no_answer(&error, question)),
+            // Such an error names no address.
+            Err(error) if error.is_timeout() => {
+                let (url, what) = (question.shown(), asked(response.url(), question));
+                return Err(ProbeError::Unfinished { url, what, within: question.within });
+            }
             Ok(None) | Err(_) => break,
         }
         if data.len() > 4 << 20 {

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::layout::typed_results;
 use crate::rows::RowsError;
 
 /// A results folder that could not be written or read.
@@ -66,6 +67,14 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Something else than a folder in the place of the inventory.
+    #[error("{path} cannot be the inventory ({reason}): move it away, and the next `sweepline run` makes it anew")]
+    NoInventory {
+        /// What lies there.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Written by a later program.
     #[error(
         "{path} has format {found}, this program reads up to {known}: use the newer sweepline, or another --results DIR"
@@ -105,18 +114,23 @@ pub enum StoreError {
     },
     /// A run that was measured and whose folder somebody has removed.
     #[error(
-        "run {id} was measured {measured}, deleted since: `sweepline run PLAN` measures it again, `sweepline verify --forget \
-         {id}` forgets it"
+        "run {id} was measured {measured}, deleted since: `sweepline run PLAN{folder}` measures it again, `sweepline \
+         verify{folder} --forget {id}` forgets it",
+        folder = typed_results(dir)
     )]
     Deleted {
+        /// The results folder.
+        dir: PathBuf,
         /// The short id.
         id: String,
         /// When it was measured.
         measured: String,
     },
     /// A run that cannot be forgotten.
-    #[error("run {id} is still there, so there is nothing to forget: `sweepline list` shows it")]
+    #[error("run {id} is still there, so there is nothing to forget: `sweepline list{}` shows it", typed_results(dir))]
     StillThere {
+        /// The results folder.
+        dir: PathBuf,
         /// The short id.
         id: String,
     },
@@ -124,7 +138,7 @@ pub enum StoreError {
     #[error(transparent)]
     Rows(RowsError),
     /// No run has such an id.
-    #[error("no run in {dir} has an id that begins with `{prefix}`: `sweepline list` shows all")]
+    #[error("no run in {dir} has an id that begins with `{prefix}`: `sweepline list{}` shows all", typed_results(dir))]
     NotFound {
         /// The results folder.
         dir: PathBuf,
@@ -193,6 +207,11 @@ impl StoreError {
             StoreError::Rows(error) => error.damaged_file(),
             _ => None,
         }
+    }
+
+    /// Whether a file is there that this user or this program cannot read: no damage.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. })
     }
 
     /// A mapper of refusals to do something with `path`.

@@ -44,6 +44,8 @@ impl Store {
         let folder = inventory::folder(&self.layout)?;
         let deleted = ids.pop().and_then(|id| self.deleted_run(folder.as_ref(), id));
         let is_other = |entry: &inventory::Entry| !entry.id.starts_with(wanted);
-        Ok(deleted.filter(|deleted| !deleted.entry.as_ref().is_ok_and(is_other)).map(|deleted| deleted.error()))
+        Ok(deleted
+            .filter(|deleted| !deleted.entry.as_ref().is_ok_and(is_other))
+            .map(|deleted| deleted.error(&self.layout)))
     }
 }

@@ -14,7 +14,7 @@ use super::disk::{self, Sync};
 use super::error::StoreError;
 use super::folder::Folder;
 use super::layout::{Layout, is_short_id, short};
-use super::list::{Listed, State};
+use super::list::Listed;
 use super::lock::Writer;
 use super::record::{FORMAT, Moment, RunRecord, parse};
 use super::{Store, seal};
@@ -127,14 +127,23 @@ impl Deleted {
         known.unwrap_or_else(|_| "at a time that its damaged entry does not say".to_owned())
     }
 
-    pub(super) fn error(&self) -> StoreError {
-        StoreError::Deleted { id: self.id.clone(), measured: self.measured() }
+    pub(super) fn error(&self, layout: &Layout) -> StoreError {
+        StoreError::Deleted { dir: layout.root().to_owned(), id: self.id.clone(), measured: self.measured() }
     }
 }
 
-/// The open folder of entries; none where there is none yet.
+/// What lies in the place of the inventory and is no folder; none where nothing does.
+pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
+    match Folder::open(&layout.inventory()) {
+        Err(StoreError::Damaged { path, reason }) => Some(StoreError::NoInventory { path, reason }),
+        _ => None,
+    }
+}
+
+/// The open folder of entries; none where there is none yet, or something else in its place.
 pub(super) fn folder(layout: &Layout) -> Result<Option<Folder>, StoreError> {
     match Folder::open(&layout.inventory()) {
+        Err(StoreError::Damaged { .. }) => Ok(None),
         Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
@@ -194,7 +203,10 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
     let path = layout.entry(&record.id);
     // Whatever else has its name is no entry, and no folder can be replaced by a file.
     if path.is_dir() && !path.is_symlink() {
-        let aside = layout.inventory().join(format!("{}.json.not-a-file", short(&record.id)));
+        let name = |end: String| layout.inventory().join(format!("{}.json.not-a-file{end}", short(&record.id)));
+        let others = (2..=u32::MAX).map(|number| name(format!("-{number}")));
+        let mut free = std::iter::once(name(String::new())).chain(others).filter(|name| !disk::is_taken(name));
+        let aside = free.next().unwrap_or_else(|| name(String::new()));
         std::fs::rename(&path, &aside).map_err(StoreError::on(super::error::Doing::Move, &path))?;
     }
     disk::write_sealed_soon(&path, &Entry::of(record), sync)?;
@@ -205,9 +217,7 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
 /// The caller holds the lock. Entries can be made again, so nobody waits for the disk.
 pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
     for listed in store.list()? {
-        if let (State::Whole, Some(record), Entered::Behind | Entered::Damaged(_)) =
-            (&listed.state, &listed.record, &listed.entered)
-        {
+        if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {
             write(store.layout(), record, Sync::Later)?;
         }
     }
@@ -216,12 +226,18 @@ pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
 
 /// The short ids that have entries, sorted.
 pub(super) fn ids(layout: &Layout) -> Result<Vec<String>, StoreError> {
-    let names = disk::names(&layout.inventory())?;
+    // What is no folder has no entries, and is told on its own.
+    let names = if obstacle(layout).is_some() { Vec::new() } else { disk::names(&layout.inventory())? };
     let ids = names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|id| is_short_id(id));
     Ok(ids.map(str::to_owned).collect())
 }
 
 impl Store {
+    /// What lies in the place of the inventory and is no folder: then nobody knows what was committed. None where nothing does.
+    pub fn no_inventory(&self) -> Option<StoreError> {
+        obstacle(&self.layout)
+    }
+
     /// The runs that were committed and whose folders are gone, sorted by id.
     pub fn deleted(&self) -> Result<Vec<Deleted>, StoreError> {
         // First the entries: a run is there before its entry.
@@ -260,7 +276,7 @@ impl Writer {
         let id = candidates.pop().filter(|_| !wanted.is_empty()).ok_or_else(not_found)?;
         let listed: Option<Listed> = store.run(&id)?;
         if listed.as_ref().is_some_and(|listed| !matches!(listed.entered, Entered::Other(_))) {
-            return Err(StoreError::StillThere { id });
+            return Err(StoreError::StillThere { dir: layout.root().to_owned(), id });
         }
         let forgotten = store.deleted_run(folder(layout)?.as_ref(), id.clone()).ok_or_else(not_found)?;
         if forgotten.entry.as_ref().is_ok_and(|entry| !entry.id.starts_with(&wanted)) {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::units::text::quoted;
+
 /// What a new results folder holds as `.gitignore`: results are not source.
 pub const GITIGNORE: &str = "*\n!.gitignore\n";
 
@@ -20,6 +22,14 @@ pub const MOST_ATTEMPTS: u32 = 999_999_999;
 /// The first 16 hex digits of a RunId, which name its folder.
 pub fn short(id: &str) -> &str {
     id.get(..16).unwrap_or(id)
+}
+
+/// A results folder as one types it behind a command, with a blank before it; nothing where it is the default.
+pub fn typed_results(dir: &Path) -> String {
+    match dir.to_str() {
+        Some("results") => String::new(),
+        _ => format!(" --results {}", quoted(&dir.to_string_lossy())),
+    }
 }
 
 /// The paths of one results folder.

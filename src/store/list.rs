@@ -73,6 +73,11 @@ impl Listed {
         Some(StoreError::Unusable { dir: self.dir.clone(), reason })
     }
 
+    /// Whether it is whole and its entry in the inventory is missing, of an earlier attempt, or damaged.
+    pub fn wants_entry(&self) -> bool {
+        self.state == State::Whole && matches!(self.entered, Entered::Behind | Entered::Damaged(_))
+    }
+
     /// Whether a second look could find something else: what is read while it is replaced may not fit together.
     fn is_settled(&self) -> bool {
         self.state == State::Whole && self.entered.problem().is_none()

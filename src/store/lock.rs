@@ -37,6 +37,9 @@ impl Store {
             std::fs::write(&path, GITIGNORE).map_err(StoreError::on(Doing::Write, &path))?;
         }
         let lock = Arc::new(take(root, &layout.lock())?);
+        if let Some(error) = store.no_inventory() {
+            return Err(error);
+        }
         let folders = [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory()];
         for dir in folders.into_iter().filter(|dir| !dir.exists()) {
             disk::create_dir(&dir)?;

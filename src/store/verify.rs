@@ -7,7 +7,7 @@ use super::error::StoreError;
 use super::folder::Folder;
 use super::inventory::{Deleted, Entered};
 use super::layout::{RUN_JSON, short, split_numbered};
-use super::list::{Listed, size_problem, wanted};
+use super::list::{Listed, State, size_problem, wanted};
 use super::record::RunRecord;
 use super::{Store, disk};
 use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table};
@@ -24,6 +24,8 @@ pub struct FileReport {
     pub name: String,
     /// What is wrong with it; none where it is whole.
     pub problem: Option<String>,
+    /// Whether that is no damage: this user or this program cannot read it.
+    pub closed: bool,
 }
 
 /// What the thorough check says of one run.
@@ -44,6 +46,16 @@ impl RunReport {
     pub fn is_whole(&self) -> bool {
         self.files.iter().all(|file| file.problem.is_none())
     }
+
+    /// Whether some file is not what was committed.
+    pub fn is_damaged(&self) -> bool {
+        self.files.iter().any(|file| file.problem.is_some() && !file.closed)
+    }
+
+    /// Whether some file cannot be read, by this user or this program, and none is known to be damaged.
+    pub fn is_closed(&self) -> bool {
+        !self.is_whole() && !self.is_damaged()
+    }
 }
 
 /// What the thorough check says of a results folder.
@@ -53,6 +65,8 @@ pub struct Verified {
     pub runs: Vec<RunReport>,
     /// Those that were committed and are gone.
     pub deleted: Vec<Deleted>,
+    /// What is wrong with the inventory itself; none where nothing is.
+    pub inventory: Option<String>,
 }
 
 impl Store {
@@ -62,7 +76,8 @@ impl Store {
         for listed in self.list()? {
             runs.push(self.report(listed));
         }
-        Ok(Verified { runs, deleted: self.deleted()? })
+        let inventory = self.no_inventory().map(|error| error.to_string());
+        Ok(Verified { runs, deleted: self.deleted()?, inventory })
     }
 
     /// The requests of a committed run and the way through their gaps, after checking that the files are still those of
@@ -136,11 +151,13 @@ impl Store {
     fn report(&self, listed: Listed) -> RunReport {
         let Listed { id, dir, state, record, entered } = listed;
         let covered = record.as_ref().map(|record| record.sha256.is_some());
-        let mut files = vec![FileReport { name: RUN_JSON.to_owned(), problem: None }];
+        let mut files = vec![FileReport { name: RUN_JSON.to_owned(), problem: None, closed: false }];
         if let Some(record) = &record {
             match self.folder_of(record).or_else(|_| Folder::open(&dir)) {
                 Ok(folder) => files.extend(file_reports(&folder, record)),
-                Err(error) => files[0].problem = Some(error.to_string()),
+                Err(error) => {
+                    (files[0].closed, files[0].problem) = (error.is_refusal(), Some(error.to_string()));
+                }
             }
         }
         // What the quick check found, where it is not about one of the files, is the record's.
@@ -148,6 +165,7 @@ impl Store {
             state.problem().filter(|found| !files.iter().any(|f| f.problem.as_deref() == Some(found)))
         {
             files[0].problem = Some(problem.to_owned());
+            files[0].closed = matches!(state, State::Unreadable(_));
         }
         RunReport { id, files, covered, entered }
     }
@@ -192,8 +210,10 @@ fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<Row
 /// The files of a run, through one open folder.
 fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     let report = |(name, table): (&str, Option<Table>)| {
-        let problem = file_problem(folder, record, (name, table)).unwrap_or_else(|error| Some(error.to_string()));
-        FileReport { name: name.to_owned(), problem }
+        let found = file_problem(folder, record, (name, table));
+        let closed = found.as_ref().is_err_and(StoreError::is_refusal);
+        let problem = found.unwrap_or_else(|error| Some(error.to_string()));
+        FileReport { name: name.to_owned(), problem, closed }
     };
     let is_of_run = |file: &FileReport| record.files.contains_key(&file.name) || file.problem.is_some();
     wanted(record).map(report).filter(is_of_run).collect()

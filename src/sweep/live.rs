@@ -47,6 +47,17 @@ pub fn target(endpoint: &Endpoint, url: &str, folder: &Path) -> Result<Target, R
     Ok(target)
 }
 
+/// The address as it is shown: somebody may have put the key into it, too. A key that can be read only once is left to
+/// whoever sends it.
+pub fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
+    let is_at_hand = |key: &&SecretRef| match key {
+        SecretRef::Env(_) => true,
+        SecretRef::File(path) => folder.join(path).is_file(),
+    };
+    let key = endpoint.api_key.as_ref().filter(is_at_hand).and_then(|key| resolve_secret(key, folder).ok());
+    key.map_or_else(|| url.to_owned(), |key| key.redact(url))
+}
+
 /// Reads a secret from where its reference says.
 fn resolve_secret(reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
     let text = match reference {

@@ -135,6 +135,12 @@ impl OnDisk {
         self.by_id.values().filter(|listed| listed.state == State::Whole).filter_map(|listed| listed.record.as_ref())
     }
 
+    /// Whether the entry of some whole run in the inventory is missing, of an earlier attempt, or damaged: the next writer
+    /// mends that.
+    pub fn wants_entries(&self) -> bool {
+        self.by_id.values().any(Listed::wants_entry)
+    }
+
     /// Committed runs on an endpoint for which `is_ours` says yes that no run of the plan asks for, sorted by id. A
     /// record knows the name of its endpoint and no plan, and a results folder may serve several plans; a folder whose
     /// record cannot be read is nobody's.

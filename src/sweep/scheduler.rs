@@ -19,7 +19,7 @@ use crate::server::{Embedded, Found};
 use crate::store::{StoreError, Writer};
 
 use super::event::{Event, Naming, Observer, RunView};
-use super::live::Live;
+use super::live::{Live, shown};
 use super::perform::{self, Order, RunError};
 use super::tokenizers::Tokenizers;
 
@@ -249,7 +249,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
         let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
         if let (None, Some(url)) = (&served, &endpoint.url) {
-            self.asked.insert(node, Asked { since: Instant::now(), endpoint: name.to_owned(), url: url.clone() });
+            let url = shown(&endpoint, url, &folder);
+            self.asked.insert(node, Asked { since: Instant::now(), endpoint: name.to_owned(), url });
         }
         self.spawn(node, move || Answer::Probed(perform::ask(&endpoint, served, &spec, &folder)))
     }

@@ -5,12 +5,15 @@
 const INSTEAD: char = '\u{fffd}';
 
 /// Whether a terminal draws nothing for a character that changes what is read all the same: controls, marks that turn the
-/// direction of text, zero-width characters, separators of lines, tags.
+/// direction of text, separators of lines, and all that Unicode calls `Default_Ignorable_Code_Point`: zero-width characters,
+/// fillers, variation selectors, tags.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A name or a sentence of others, in one line and fit for a terminal.
@@ -35,6 +38,16 @@ pub fn page(text: &str) -> String {
         rest = &rest[length..];
     }
     out
+}
+
+/// As a shell takes it.
+pub fn quoted(text: &str) -> String {
+    let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(simple) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// How many bytes of colour a text begins with.
@@ -70,49 +83,70 @@ pub fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     out
 }
 
-/// Where `wanted` ends, if these are the first characters of `text` that are seen.
+/// Where `wanted` ends, if these are the first characters of `text` that are seen. What follows an escape character is seen
+/// where only that is taken out, and not seen where a terminal obeys it.
 fn end_of(wanted: &[char], text: &str) -> Option<usize> {
-    let mut seen = seen(text);
-    let mut end = None;
-    for wanted in wanted {
-        let (behind, c) = seen.next()?;
-        if c != *wanted {
-            return None;
+    [false, true].into_iter().find_map(|obeyed| {
+        let mut seen = seen(text, obeyed);
+        let mut end = None;
+        for wanted in wanted {
+            let (behind, c) = seen.next()?;
+            if c != *wanted {
+                return None;
+            }
+            end = Some(behind);
         }
-        end = Some(behind);
-    }
-    end
+        end
+    })
 }
 
-/// The characters that are seen, each with the byte where it ends.
-fn seen(text: &str) -> impl Iterator<Item = (usize, char)> {
+/// The characters that are seen, each with the byte where it ends; where sequences are `obeyed`, nothing of them is.
+fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, char)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
             let c = text[at..].chars().next()?;
-            let escaped = if c == '\\' { escape(&text[at..]) } else { 0 };
-            at += if escaped > 0 { escaped } else { c.len_utf8() };
-            if escaped == 0 && !is_unseen(c) {
+            let escaped = if c == '\\' { escape(&text[at..]) } else { None };
+            let (length, c) = escaped.unwrap_or((c.len_utf8(), c));
+            at += length;
+            if escaped.is_none() && !is_unseen(c) {
                 return Some((at, c));
+            }
+            if obeyed {
+                at += sequence(c, &text[at..]);
             }
         }
     })
 }
 
-/// How many bytes the escape of an unseen character takes that a text begins with: JSON's `\u0001`, `\n`, YAML's `\x01`,
-/// Rust's `\u{1}`.
-fn escape(text: &str) -> usize {
+/// How many bytes of `rest` a terminal obeys behind the control `c`: those of an ANSI sequence, `ESC [ … letter`.
+pub fn sequence(c: char, rest: &str) -> usize {
+    let introducer = match c {
+        '\u{1b}' if rest.starts_with('[') => 1,
+        '\u{9b}' => 0,
+        _ => return 0,
+    };
+    let bytes = &rest.as_bytes()[introducer..];
+    let parameters = bytes.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+    match bytes.get(parameters) {
+        Some(0x40..=0x7e) => introducer + parameters + 1,
+        _ => 0,
+    }
+}
+
+/// The escape of an unseen character that a text begins with, by its bytes, and the character: JSON's `\u0001`, `\n`, YAML's
+/// `\x01`, Rust's `\u{1}`.
+fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);
     let forms = [(digits("\\u", 4), 2), (digits("\\x", 2), 2), (digits("\\U", 8), 2), (braced, 4)];
-    let is_unseen_by =
-        |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).is_some_and(is_unseen);
+    let unseen = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).filter(|c| is_unseen(*c));
     let long = forms.into_iter().find_map(|(digits, more)| {
-        let digits = digits.filter(|digits| is_unseen_by(digits))?;
-        Some(digits.len() + more)
+        let digits = digits?;
+        Some((digits.len() + more, unseen(digits)?))
     });
-    let is_short = ["\\n", "\\r", "\\t", "\\b", "\\f"].iter().any(|short| text.starts_with(short));
-    long.unwrap_or(if is_short { 2 } else { 0 })
+    let short = [("\\n", '\n'), ("\\r", '\r'), ("\\t", '\t'), ("\\b", '\u{8}'), ("\\f", '\u{c}'), ("\\e", '\u{1b}')];
+    long.or_else(|| short.into_iter().find(|(escape, _)| text.starts_with(escape)).map(|(_, c)| (2, c)))
 }
 
 #[cfg(test)]
@@ -133,6 +167,17 @@ mod tests {
         assert_eq!(hidden(r"can\u0001ary can\nary can\u200bary can\u0061ary"), r"* * * can\u0061ary");
         assert_eq!(hidden(r"can\x01ary can\u{1}ary can\U000e0001ary"), "* * *");
         assert_eq!(hidden("cana cancanary"), "cana can*");
+        assert_eq!(hidden("can\u{1b}[0mary can\u{1b}[1;31mary can\u{9b}2Kary ca\u{1b}[1mna\u{1b}[0mry"), "* * * *");
+        assert_eq!(hidden(r"can\u001b[0mary can\x1b[38;5;1mary can\u{1b}[mary can\e[0mary"), "* * * *");
+        // Where only the escape is taken out, what follows it stays.
+        assert_eq!(without_secret("a\u{1b}[0mb", "a[0mb", "*"), "*");
+        for c in
+            "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}\u{180f}\u{3164}\u{fe00}\u{fe0f}\u{ffa0}\u{e0100}\u{e01ef}"
+                .chars()
+        {
+            assert_eq!(hidden(&format!("can{c}ary")), "*", "{c:?}");
+            assert_eq!(plain(&c.to_string()), "�", "{c:?}");
+        }
         assert_eq!(without_secret(r"key a\nb", r"a\nb", "*"), "key *");
         assert_eq!(without_secret("ab", "\n", "*"), "ab");
     }

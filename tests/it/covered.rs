@@ -134,7 +134,123 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
     std::fs::write(&path, format!("{body}\n}}\n")).unwrap();
     says(&lab.run(&["verify"]), 5, &[&format!("{new} run.json: "), "it has no digest, and the inventory says"]);
+    // It is damaged, and not one of those that never had a digest.
+    says(&lab.run(&["verify"]), 5, &["3 runs in results: 1 damaged; 1 not covered"]);
+    assert_eq!(lab.run(&["verify", "--format", "json"]).json()["not_covered"], 1);
     says(&lab.run(&["show", &new]), 5, &["it has no digest"]);
+}
+
+#[test]
+fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
+    let (lab, [id, other]) = two_runs();
+    let whole = files(&lab, "inventory");
+    let again = || {
+        let nothing = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
+        honest(&nothing);
+        assert!(nothing.stderr.contains("nothing to do"), "{}", nothing.stderr);
+    };
+    for id in [&id, &other] {
+        std::fs::remove_file(entry(&lab, id)).unwrap();
+    }
+    again();
+    unchanged(&whole, &files(&lab, "inventory"));
+    std::fs::write(entry(&lab, &id), "{").unwrap();
+    again();
+    unchanged(&whole, &files(&lab, "inventory"));
+    // What is set aside has a name of its own.
+    for _ in 0..2 {
+        let path = entry(&lab, &id);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("something"), "").unwrap();
+        again();
+        lab.ok(&["verify"]);
+    }
+    for aside in ["not-a-file", "not-a-file-2"] {
+        std::fs::remove_dir_all(lab.results().join("inventory").join(format!("{id}.json.{aside}"))).unwrap();
+    }
+    // Who cannot write has the result all the same.
+    std::fs::remove_file(entry(&lab, &id)).unwrap();
+    let mode = |bits: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        for (path, write) in
+            [(lab.results(), 0o111), (lab.results().join("inventory"), 0o111), (lab.results().join(".lock"), 0)]
+        {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits | write)).unwrap();
+        }
+    };
+    mode(0o444);
+    again();
+    mode(0o644);
+    lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
+    let holder = lab.start(&["run", "hour.yaml"]);
+    wait_for_attempt(&lab);
+    let _ = std::fs::remove_file(entry(&lab, &id));
+    again();
+    assert!(!entry(&lab, &id).exists(), "the folder is another one's");
+    holder.signal(Signal::KILL);
+    super::sweeps::end(holder);
+    again();
+    unchanged(&whole, &files(&lab, "inventory"));
+}
+
+#[test]
+fn what_is_no_inventory_stops_no_reader() {
+    let (lab, [id, _]) = two_runs();
+    let (inventory, aside) = (lab.results().join("inventory"), lab.path().join("aside"));
+    let puts: [fn(&Path); 3] =
+        [|path| std::fs::write(path, "notes").unwrap(), fifo, |path| symlink(path, path).unwrap()];
+    for put in puts {
+        std::fs::rename(&inventory, &aside).unwrap();
+        put(&inventory);
+        let words = ["results/inventory cannot be the inventory", "move it away"];
+        says(&bounded(&lab, &["verify"]), 5, &words);
+        let report = bounded(&lab, &["verify", "--format", "json"]).json();
+        lab.follows("verify", &report);
+        for command in [
+            &["list"][..],
+            &["why", &id],
+            &["export"],
+            &["preview", "plan.yaml"],
+            &["run", "plan.yaml", "--only", "batch_size < 3"],
+        ] {
+            let ended = bounded(&lab, command);
+            assert!(matches!(ended.code, Some(0 | 3)), "{command:?}: {}", ended.stderr);
+            words.iter().for_each(|word| assert!(ended.stderr.contains(word), "{command:?}: {}", ended.stderr));
+        }
+        says(&bounded(&lab, &["show", &id]), 0, &[]);
+        says(&bounded(&lab, &["run", "plan.yaml", "--only", "batch_size == 3"]), 5, &words);
+        std::fs::remove_file(&inventory).unwrap();
+        honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+        lab.ok(&["verify"]);
+        assert_eq!(names(&lab, "inventory").len(), 2, "made anew");
+        std::fs::remove_dir_all(&aside).unwrap();
+    }
+}
+
+#[test]
+fn remedies_name_the_folder_and_do_what_they_say() {
+    let (lab, [gone, kept]) = two_runs();
+    std::fs::rename(lab.results(), lab.path().join("fo")).unwrap();
+    let runs = lab.path().join("fo/runs");
+    let copy = runs.join("0000000000000000");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(runs.join(&kept)).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    let copied = lab.run(&["verify", "--results", "fo"]);
+    says(&copied, 5, &["1 damaged", "move away", "runs/0000000000000000"]);
+    assert!(!copied.stdout.contains("again, as"), "no plan has its id: {}", copied.stdout);
+    std::fs::remove_dir_all(&copy).unwrap();
+    std::fs::remove_dir_all(runs.join(&gone)).unwrap();
+    says(
+        &lab.run(&["show", &gone, "--results", "fo"]),
+        2,
+        &["`sweepline run PLAN --results fo`", &format!("`sweepline verify --results fo --forget {gone}`")],
+    );
+    let kept = lab.run(&["verify", "--results", "fo", "--forget", &kept]);
+    says(&kept, 2, &["is still there", "`sweepline list --results fo`"]);
+    says(&lab.run(&["show", "0123456789", "--results", "fo"]), 2, &["`sweepline list --results fo` shows all"]);
 }
 
 #[test]

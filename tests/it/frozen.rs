@@ -244,3 +244,19 @@ fn clean_runs_are_not_called_paused() {
     println!("of {} clean runs: {found:?}", judged.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn a_lock_is_not_named_like_another_format() {
+    let lab = super::sweeps::lab();
+    for name in ["fr.toml", "fr.json", "fr.TOML", "fr.txt"] {
+        let refused = lab.run(&["freeze", "plan.yaml", "-o", name]);
+        assert_eq!(refused.code, Some(2), "{name}");
+        assert!(refused.stderr.contains("name it .lock, .yaml or .yml"), "{}", refused.stderr);
+        assert!(!lab.path().join(name).exists());
+    }
+    lab.ok(&["freeze", "plan.yaml", "-o", "fr"]);
+    for name in ["fr.yaml", "fr.yml", "fr.lock"] {
+        lab.ok(&["freeze", "plan.yaml", "-o", name]);
+        lab.ok(&["check", name]);
+    }
+}

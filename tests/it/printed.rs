@@ -8,14 +8,28 @@ use std::time::{Duration, Instant};
 use super::lab::{Ended, Lab, Server};
 
 /// Marks that turn text around or are not seen.
-const MARKS: [char; 12] = [
-    '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{200b}', '\u{200d}',
-    '\u{2060}', '\u{feff}', '\u{1b}',
+const MARKS: [char; 16] = [
+    '\u{34f}',
+    '\u{3164}',
+    '\u{fe0f}',
+    '\u{e0100}',
+    '\u{202a}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{2069}',
+    '\u{200e}',
+    '\u{200f}',
+    '\u{61c}',
+    '\u{200b}',
+    '\u{200d}',
+    '\u{2060}',
+    '\u{feff}',
+    '\u{1b}',
 ];
 
 /// A plan whose names hold marks.
 fn marked() -> String {
-    "sweepline: 1\nname: \"na\u{202e}me\"\nnotes: \"n\u{2066}\"\n\
+    "sweepline: 1\nname: \"na\u{202e}m\u{34f}\u{3164}e\u{fe0f}\u{e0100}\"\nnotes: \"n\u{2066}\"\n\
      endpoints: { \"e\u{202e}vil\": { engine: mock, mock: { ttft: 2ms, itl: 1ms } } }\n\
      models: { \"m\u{200b}\": { id: \"t\u{2066}iny\" } }\n\
      scenarios: { \"s\u{feff}\u{61c}\": { base: B1, output_tokens: 4, extra: { \"k\u{200f}\": \"v\u{200d}\" } } }\n\
@@ -91,6 +105,8 @@ fn a_key_is_found_in_every_part_of_an_address() {
         format!("http://me:{}@host/v1", half("\\u200b")),
         format!("ftp://me:{}@host/v1", half("\\e")),
         format!("host/v1?api_key={}", half("\\u202e")),
+        format!("ftp://host/sk-{}", half("\\u001b[0m")),
+        format!("ftp://host/sk-{}", half("\\u3164")),
     ] {
         let endpoint = format!("url: \"{url}\", engine: vllm");
         lab.write(
@@ -104,6 +120,55 @@ fn a_key_is_found_in_every_part_of_an_address() {
             assert!(!said.contains(&KEY[..9]) && !said.contains(&KEY[9..]), "{url}\n{said}");
         }
     }
+}
+
+#[test]
+fn a_key_that_an_address_repeats_is_not_printed() {
+    const KEY: &str = "abcd-efgh-ijkl";
+    let lab = Lab::new();
+    // A port on which nobody listens: its own listener is gone.
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let silent = silent.local_addr().unwrap().port();
+    for (port, path) in [
+        (port, format!("{KEY}/v1")),
+        (port, format!("v1?a={KEY}")),
+        (port, format!("v1#{KEY}")),
+        (silent, KEY.to_owned()),
+    ] {
+        let url = format!("url: 'http://127.0.0.1:{port}/{path}', engine: vllm, api_key: {{ secret: env:SWEEP_KEY }}");
+        let plan = super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url);
+        lab.write("plan.yaml", &plan);
+        for args in
+            [&["probe", "plan.yaml"][..], &["probe", "plan.yaml", "--format", "json"], &["run", "plan.yaml", "-v"]]
+        {
+            let ended = Ended::from(lab.command(args).env("SWEEP_KEY", KEY).output().unwrap());
+            assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(!said.contains(KEY), "{args:?} {path}\n{said}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_end_its_answer_is_named() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{{");
+        // Until the other side has had enough.
+        let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+    });
+    let lab = Lab::new();
+    let url = format!("url: 'http://127.0.0.1:{port}/v1', engine: vllm");
+    let plan = super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url);
+    lab.write("plan.yaml", &plan);
+    let ended = lab.run(&["probe", "plan.yaml"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stdout.contains("did not finish its answer to /models within 10s"), "{}", ended.stdout);
+    server.join().unwrap();
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::changes::Changes;
 use super::replace::{Overwrite, cannot_write, replace};
 use super::run::quoted;
 use super::selection::Selection;
-use super::workspace::Workspace;
+use super::workspace::{Workspace, warn_of_no_inventory};
 use super::{Exit, Failure, Folder, output};
 use ask::{Columns, Rows};
 use source::Source;
@@ -132,6 +132,9 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
     let picked =
         workspace.as_ref().map(|workspace| picked(workspace, &args.selection)).transpose()?.unwrap_or_default();
+    if workspace.is_none() {
+        warn_of_no_inventory(&store);
+    }
     let source = Source::of(&store, workspace.as_ref().map(|workspace| (workspace, &picked[..])), &args.folder)?;
     if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
         say_missing((plan, workspace), &picked, &args);

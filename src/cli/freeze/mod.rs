@@ -34,6 +34,7 @@ pub struct FreezeArgs {
 
 /// Prints a plan with nothing left open.
 pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
+    args.output.as_deref().map_or(Ok(()), is_yaml)?;
     let loaded = args.changes.load(&args.plan)?;
     let expansion = expand(&loaded.plan)?;
     let text = lock::text(&loaded, &plan_of_lock(&args, &loaded)?, &expansion);
@@ -45,6 +46,18 @@ pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a name by which other commands would read another format than is written.
+fn is_yaml(path: &Path) -> Result<(), Failure> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        None | Some("yaml" | "yml" | "lock") => Ok(()),
+        Some(ending) => Err(Failure::Usage(format!(
+            "a frozen plan is YAML, and {} ends in `.{ending}`: name it .lock, .yaml or .yml",
+            path.display()
+        ))),
+    }
 }
 
 /// The plan with nothing left open; its files are named as from the lock's folder, or the plan's where it goes to stdout.
