@@ -225,6 +225,13 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
         lines.push(format!("{closed} cannot be read by this user or this sweepline, which is no damage; `run` leaves them as they are without \
              --force: make them readable, or use the newer sweepline"));
     }
+    lines.extend(remedies_of_entries(verified, folder));
+    Ok(lines)
+}
+
+/// What to do about the inventory: its entries, and runs that are gone.
+fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
+    let mut lines = Vec::new();
     let has = |is: fn(&Entered) -> bool| verified.runs.iter().any(|report| is(&report.entered));
     if has(|entered| matches!(entered, Entered::Damaged(_))) {
         lines.push(format!("the next `sweepline run PLAN{folder}` makes damaged entries of whole runs anew"));
@@ -246,5 +253,5 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
             deleted.id
         ));
     }
-    Ok(lines)
+    lines
 }
