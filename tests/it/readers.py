@@ -135,7 +135,7 @@ exported_parquet = {row[names.index("run_id")]: dict(zip(names, row, strict=True
 
 # One row per run; what names a run first, axes as columns of their own, units in names.
 named = ["plan", "sweep", "endpoint", "model", "scenario", "batch_size", "qps"]
-named += ["output_tokens", "stream", "temperature", "repeat", "run_id", "attempt", "started", "verdict"]
+named += ["output_tokens", "stream", "temperature", "repeat", "run_id", "attempt", "started", "analysis", "verdict"]
 assert header[: len(named)] == named, header
 assert len(lines) == len(runs) and len(set(header)) == len(header)
 for exported in [exported_csv, exported_json, exported_parquet]:
