@@ -16,6 +16,7 @@ mod replay;
 mod request;
 mod run;
 mod schema;
+mod spoiled;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -33,5 +34,6 @@ pub use replay::{Records, Replay};
 pub use request::*;
 pub use run::*;
 pub use schema::*;
+pub use spoiled::{SpoilCause, Spoiled};
 pub use texts::*;
 pub use usage::Limits;

@@ -9,7 +9,7 @@ use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
 use crate::expand::RunSpec;
-use crate::rows::{Journal, RunLabels, SampleWriter, TextWriter};
+use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
 
 /// An attempt that is under way. Dropped without `commit`, it stays in `attempts/` and is never a result.
@@ -43,6 +43,9 @@ impl Attempt {
             nonce_seed: Some(nonce_seed),
             ended: None,
             failure: None,
+            spoiled: None,
+            given_up: None,
+            afresh: false,
             spec: spec.clone(),
         };
         disk::write_json(&dir, ATTEMPT_JSON, &record)?;
@@ -97,6 +100,14 @@ impl Attempt {
     /// Leaves the attempt as failed, with the reason in its `attempt.json`.
     pub fn fail(mut self, reason: &str) -> Result<(), StoreError> {
         self.note_failure(reason)
+    }
+
+    /// Leaves the attempt as spoiled by its environment. `given_up` says that the run is given up with it: how often it was tried
+    /// again.
+    pub fn spoil(mut self, spoiled: Spoiled, given_up: Option<u32>) -> Result<(), StoreError> {
+        let reason = spoiled.detail.clone();
+        (self.record.spoiled, self.record.given_up) = (Some(spoiled), given_up);
+        self.note_failure(&reason)
     }
 
     pub(super) fn note_failure(&mut self, reason: &str) -> Result<(), StoreError> {

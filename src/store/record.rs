@@ -15,7 +15,7 @@ use super::folder::{self, Folder};
 use super::layout::{ATTEMPT_JSON, MOST_ATTEMPTS, RUN_JSON};
 use super::seal;
 use crate::expand::{RunId, RunSpec};
-use crate::rows::{Environment, Facts, RunLabels, Table};
+use crate::rows::{Environment, Facts, RunLabels, Spoiled, Table};
 use crate::units::NonceSeed;
 
 /// Format of the store's JSON files. Raised when a reader of the old one would misread the new; a new optional field does
@@ -218,6 +218,15 @@ pub struct AttemptRecord {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// What the environment did to it, where that is why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoiled: Option<Spoiled>,
+    /// That it was spoiled once more than the run is tried again: how often it is. The run is given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<u32>,
+    /// It is the first since the user asked for the run although it was given up: earlier ones count no more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub afresh: bool,
     /// The run as it was asked for.
     pub spec: RunSpec,
 }

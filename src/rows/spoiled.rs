@@ -1,0 +1,67 @@
+//! Why an attempt at a run did not measure the server: what the environment did to it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// What the environment did to an attempt, so that its rows say nothing about the server under this load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spoiled {
+    /// What happened.
+    pub cause: SpoilCause,
+    /// The same in words, with what the server said; without secrets, fit for a terminal.
+    pub detail: String,
+    /// How long the server asked to be left alone: its `Retry-After`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Nanos>,
+}
+
+/// What can spoil an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpoilCause {
+    /// A gateway or the server limits the rate: HTTP 429.
+    RateLimited,
+    /// The server does not know the model, or no longer: HTTP 404.
+    UnknownModel,
+    /// The server says that it is not available: HTTP 503.
+    Unavailable,
+    /// Nobody listens, or no connection opens in time.
+    Refused,
+    /// Connections break.
+    Reset,
+    /// Nothing is received any longer, and questions besides the load are not answered either.
+    Silent,
+    /// The server process that sweepline started has ended.
+    ServerDied,
+}
+
+impl SpoilCause {
+    /// The few words that stand for it in tables: `given up: 429 (3 of 3)`.
+    pub fn short(self) -> &'static str {
+        match self {
+            SpoilCause::RateLimited => "429",
+            SpoilCause::UnknownModel => "404",
+            SpoilCause::Unavailable => "503",
+            SpoilCause::Refused => "connection refused",
+            SpoilCause::Reset => "connection reset",
+            SpoilCause::Silent => "no response",
+            SpoilCause::ServerDied => "server process ended",
+        }
+    }
+
+    /// Whether a server that answers well between the attempts, and does this under the load each time, does not meet the
+    /// load: it rejects it or dies of it. An unknown model says nothing of the load.
+    pub fn is_of_the_load(self) -> bool {
+        self != SpoilCause::UnknownModel
+    }
+}
+
+impl fmt::Display for SpoilCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.short())
+    }
+}
