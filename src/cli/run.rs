@@ -232,6 +232,7 @@ fn execute(
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
+        SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
     })
 }
@@ -292,10 +293,11 @@ fn conclude(
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
-    Ok(if summary.failed + summary.skipped + summary.left > 0 {
-        Exit::Runs
-    } else if left_out.any() {
+    // Codes that say more about what to do next come first.
+    Ok(if left_out.any() {
         Exit::Store
+    } else if summary.failed + summary.skipped + summary.left > 0 {
+        Exit::Missing
     } else if shown.invalid > 0 {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {

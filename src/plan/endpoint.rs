@@ -8,9 +8,10 @@ use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
 use super::price::Owned;
+use super::ready::Ready;
 use super::scalar::Fact;
 use super::shorthand::SecretRef;
-use crate::units::Decimal;
+use crate::units::{Decimal, Nanos};
 
 /// A server under test: a `url`, or the embedded mock (`engine: mock`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,10 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "super::disclosure::server_schema")]
     pub server: Table<Fact>,
+    /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
+    pub ready: Option<Ready>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
     /// the same scheme, host and port share; an embedded mock shares nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +62,13 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "super::extra::Fields", example = serde_json::json!({ "route": "pool-a" }))]
     pub extra: Table<Json>,
+}
+
+impl Endpoint {
+    /// How long a sweep waits for the server.
+    pub fn ready_within(&self) -> Nanos {
+        self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+    }
 }
 
 fn is_false(value: &bool) -> bool {
