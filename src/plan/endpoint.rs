@@ -8,6 +8,7 @@ use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
 use super::price::Owned;
+use super::retries::Retries;
 use super::scalar::Fact;
 use super::shorthand::SecretRef;
 use crate::units::Decimal;
@@ -52,11 +53,22 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "runs": 10 }))]
+    pub retries: Option<Retries>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "super::extra::Fields", example = serde_json::json!({ "route": "pool-a" }))]
     pub extra: Table<Json>,
+}
+
+impl Endpoint {
+    /// How often a run is tried again that the environment spoiled.
+    pub fn retries(&self) -> u32 {
+        self.retries.unwrap_or_default().runs
+    }
 }
 
 fn is_false(value: &bool) -> bool {

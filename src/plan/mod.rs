@@ -41,6 +41,7 @@ mod record;
 mod recover;
 mod remedy;
 mod report;
+mod retries;
 mod scalar;
 pub mod scenario;
 mod schema;

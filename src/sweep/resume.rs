@@ -84,6 +84,8 @@ pub struct Wishes {
     pub force: bool,
     /// Run invalid runs again.
     pub redo_invalid: bool,
+    /// Run again what was given up.
+    pub redo_given_up: bool,
 }
 
 /// What is on disk, ready to be asked.
@@ -257,8 +259,8 @@ mod tests {
         let plan = runs(&[5]);
         let run = &plan.runs[0];
         let on_disk = |listed| OnDisk::new(listed, &plan);
-        let (none, force) = (Wishes::default(), Wishes { force: true, redo_invalid: false });
-        let redo = Wishes { force: false, redo_invalid: true };
+        let (none, force) = (Wishes::default(), Wishes { force: true, ..Wishes::default() });
+        let redo = Wishes { redo_invalid: true, ..Wishes::default() };
         let whole = || on_disk(vec![committed(run)]);
         assert_eq!(decided(run, &on_disk(vec![]), force, true), (Action::New, "never committed".into()));
         assert_eq!(decided(run, &whole(), none, true), (Action::Cached, "committed 2026-01-02T03:04:05Z".into()));
