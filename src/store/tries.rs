@@ -106,7 +106,7 @@ impl Store {
     }
 
     /// The same of those runs alone whose short ids are `wanted`.
-    pub fn tries_of(&self, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<HashMap<String, Tries>, StoreError> {
+    pub fn tries_of(&self, wanted: &dyn Fn(&str) -> bool) -> Result<HashMap<String, Tries>, StoreError> {
         let mut numbers: HashMap<String, Vec<u32>> = HashMap::new();
         for name in disk::names(&self.layout.attempts())? {
             if let Some((id, number)) = split_numbered(&name).filter(|(id, _)| is_short_id(id) && wanted(id)) {
