@@ -151,15 +151,16 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         .filter(|(run, _)| seen.insert(run.id))
         .collect();
     let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
-    let (there, pruned): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, d)| d.action != Action::Pruned);
+    let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
+    let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
     if todo.is_empty() {
         screen.line(&format!(
             "{name}: nothing to do; {} in {results}; no request was sent",
             match there.len() {
-                _ if !pruned.is_empty() => {
-                    format!("the results of {} of {} runs are", there.len(), there.len() + pruned.len())
+                _ if !lacking.is_empty() => {
+                    format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
                 }
                 1 => "the result of the one run is".to_owned(),
                 count => format!("the results of all {count} runs are"),

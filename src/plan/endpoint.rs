@@ -9,6 +9,7 @@ use super::mock_figures::MockFigures;
 use super::model::Table;
 use super::price::Owned;
 use super::ready::Ready;
+use super::retries::Retries;
 use super::scalar::Fact;
 use super::shorthand::SecretRef;
 use crate::units::{Decimal, Nanos};
@@ -57,6 +58,10 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "runs": 10 }))]
+    pub retries: Option<Retries>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -68,6 +73,11 @@ impl Endpoint {
     /// How long a sweep waits for the server.
     pub fn ready_within(&self) -> Nanos {
         self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+    }
+
+    /// How often a run is tried again that the environment spoiled.
+    pub fn retries(&self) -> u32 {
+        self.retries.unwrap_or_default().runs
     }
 }
 

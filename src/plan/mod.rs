@@ -42,6 +42,7 @@ mod record;
 mod recover;
 mod remedy;
 mod report;
+mod retries;
 mod scalar;
 pub mod scenario;
 mod schema;

@@ -32,6 +32,7 @@ pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as Step
 pub use super::profiled::ProfileFile;
 pub use super::ready::Ready;
 pub use super::record::RecordPatch;
+pub use super::retries::Retries;
 pub use super::scalar::{Fact, ModelId, Scalar};
 pub use super::shorthand::{Drain, DrainMode, Fill, Measure, OneOrMany, SecretRef};
 pub use super::talk::{ContextCut, History, Sessions, Think};

@@ -35,7 +35,9 @@ impl From<ProbeError> for Unready {
             ProbeError::Key { .. } | ProbeError::Model { .. } => (true, None),
             ProbeError::Unreachable { reason, .. } => (is_final(reason), None),
             ProbeError::Refused { retry_after, .. } | ProbeError::Loading { retry_after, .. } => (false, *retry_after),
-            ProbeError::Silent { .. } | ProbeError::Unfinished { .. } | ProbeError::NoCompletion { .. } => (false, None),
+            ProbeError::Silent { .. } | ProbeError::Unfinished { .. } | ProbeError::NoCompletion { .. } => {
+                (false, None)
+            }
         };
         Unready { reason: error.to_string(), is_final, retry_after }
     }

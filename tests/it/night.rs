@@ -96,10 +96,8 @@ fn a_path_says_when_the_server_is_ready() {
 fn what_an_edit_must_mend_is_told_at_once_and_together() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let key = Front::start(mock.port, Mood::says("401 Unauthorized", "", r#"{"error":{"message":"no key"}}"#));
-    let model = Front::start(
-        mock.port,
-        Mood::says("404 Not Found", "", r#"{"error":{"message":"no such model"},"data":[]}"#),
-    );
+    let model =
+        Front::start(mock.port, Mood::says("404 Not Found", "", r#"{"error":{"message":"no such model"},"data":[]}"#));
     let lab = lab(&[("fine", mock.port, ""), ("locked", key.port, ""), ("other", model.port, "")]);
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     let unknown = "  unknown: { url: 'http://no-such-host.invalid:1/v1' }\n";

@@ -6,7 +6,6 @@ mod entries;
 mod environments;
 mod reason;
 mod text;
-mod under_way;
 
 use std::path::PathBuf;
 
@@ -86,12 +85,12 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Prints the preview. Says whether a run of it has no result that stays.
+/// Prints the preview. Says whether a run of it has no result that stays, and is not given up.
 pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
-    let mut preview = Preview::new(workspace, seen, view.asked, jobs)?;
+    let mut preview = Preview::new(workspace, seen, view.asked, jobs);
     match format {
         TextOrJson::Json => output::json(&preview)?,
         TextOrJson::Text => {

@@ -5,7 +5,9 @@ use std::path::{Component, Path};
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::mask::carries_secret;
-use crate::plan::model::{Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, SecretRef};
+use crate::plan::model::{
+    Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, Retries, SecretRef,
+};
 use crate::plan::suggest;
 use crate::units::Decimal;
 
@@ -49,6 +51,10 @@ impl Checker<'_> {
             }
             self.ready(name, endpoint);
             self.figures(name, endpoint);
+            if let Some(Retries { runs }) = endpoint.retries.filter(|retries| retries.runs > Retries::MOST) {
+                let at = steps!["endpoints", name.as_str(), "retries", "runs"];
+                self.report(&at, out_of_range("runs", &format!("0 to {}", Retries::MOST), runs));
+            }
             self.extra_of_endpoint(name, endpoint);
         }
     }
