@@ -224,6 +224,8 @@ fn execute(
             .iter()
             .map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone()))
             .collect(),
+        spoiled: decisions.iter().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
+        afresh: decisions.iter().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
         writer,
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,

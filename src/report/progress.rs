@@ -122,6 +122,17 @@ impl Screen {
                 let what = self.ended(run, &format!("failed: {}", plain(reason)));
                 self.error(&what);
             }
+            Event::Again { run, reason, again, of } => {
+                let what = format!("spoiled: {}; to be tried again ({again} of {of})", plain(reason));
+                let line = self.named(run, &what);
+                self.off(run, false);
+                self.error(&line);
+            }
+            Event::GivenUp { run, cause, reason, times } => {
+                let what = format!("given up: {cause} ({times} of {times}): {}", plain(reason));
+                let what = self.ended(run, &what);
+                self.error(&what);
+            }
             Event::Skipped { run, reason } => {
                 let what = self.ended(run, &format!("skipped: {}", plain(reason)));
                 self.error(&what);
@@ -190,9 +201,19 @@ impl Screen {
 
     /// Takes a run off the screen; gives the line that says what became of it.
     fn ended(&mut self, run: &RunView, what: &str) -> String {
+        self.off(run, true);
+        self.named(run, what)
+    }
+
+    /// Takes a run off the screen; `for_good` says that it does not come back.
+    fn off(&self, run: &RunView, for_good: bool) {
         if let Some(bars) = &self.bars {
-            bars.remove(run);
+            bars.remove(run, for_good);
         }
+    }
+
+    /// A line about a run.
+    fn named(&self, run: &RunView, what: &str) -> String {
         let id = if self.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
         format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name)
     }
@@ -231,7 +252,7 @@ impl Bars {
         self.state.lock().expect("no user of the lock panics").live.push(live);
     }
 
-    fn remove(&self, run: &RunView) {
+    fn remove(&self, run: &RunView, for_good: bool) {
         let mut state = self.state.lock().expect("no user of the lock panics");
         state.live.retain(|live| {
             let stays = live.run.number != run.number;
@@ -240,8 +261,10 @@ impl Bars {
             }
             stays
         });
-        state.remaining.remove(&run.number);
-        self.overall.inc(1);
+        if for_good {
+            state.remaining.remove(&run.number);
+            self.overall.inc(1);
+        }
         state.refresh(&self.overall);
     }
 }
