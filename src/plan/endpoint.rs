@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::error_policy::ErrorPolicy;
 use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
@@ -52,6 +53,11 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// What a server that is away, or turns the load away by 429, means: `environment` ends the attempt and commits nothing of
+    /// it, `measured` makes every error a measurement. Default: environment. No part of a run's identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "environment"), example = &"measured")]
+    pub errors: Option<ErrorPolicy>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

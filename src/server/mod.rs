@@ -1,11 +1,13 @@
 //! The server under test: the embedded mock's process, a probe of any server, its own count of tokens, and the machine we ask from.
 
+mod check;
 mod describe;
 mod embedded;
 mod host;
 mod probe;
 mod tokenize;
 
+pub use check::{Presence, check};
 pub use describe::{Description, describe};
 pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;

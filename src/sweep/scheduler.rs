@@ -15,12 +15,13 @@ use crate::engine::{Progress, Target};
 use crate::expand::{Expansion, PlannedRun};
 use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
 use crate::plan::Plan;
+use crate::rows::Spoiled;
 use crate::server::{Embedded, Found};
 use crate::store::{StoreError, Writer};
 
 use super::event::{Event, Naming, Observer, RunView};
 use super::live::{Live, shown};
-use super::perform::{self, Order, RunError};
+use super::perform::{self, Order, Retries, RunError};
 use super::tokenizers::Tokenizers;
 
 /// What is to be executed.
@@ -280,7 +281,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
-        let order = Order { run, attempt, target, found, tokenizers, reason, progress, stop };
+        let retries = Retries::default();
+        let order = Order { run, attempt, target, found, tokenizers, reason, retries, progress, stop };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())
@@ -346,7 +348,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.summary.left += 1;
                 Outcome::Skipped
             }
-            Err(RunError::Failed(reason)) => {
+            Err(RunError::Failed(reason) | RunError::Spoiled(Spoiled { detail: reason, .. })) => {
                 self.summary.failed += 1;
                 self.observer.event(Event::Failed { run: view, reason });
                 if self.sweep.fail_fast {

@@ -4,6 +4,7 @@
 mod decimal;
 mod duration;
 mod nonce_seed;
+mod patience;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
 pub use nonce_seed::NonceSeed;
+pub use patience::patience;
 pub use share::Share;
 
 /// Why a text is not a unit value; the message names the remedy.

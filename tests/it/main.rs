@@ -45,6 +45,7 @@ mod mock;
 mod new;
 mod nonce;
 mod observe;
+mod outage;
 mod outcomes;
 mod overwrite;
 mod plans;
