@@ -413,7 +413,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
-        let order = Order { run, attempt, target, found, tokenizers, reason, retries, progress, stop };
+        let ready = self.sweep.plan.endpoints[&run.spec.endpoint.name].ready_path();
+        let order = Order { run, attempt, target, ready, found, tokenizers, reason, retries, progress, stop };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())
@@ -593,7 +594,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
         self.doubted.insert(spec.endpoint.name.clone());
         let run = self.views[&at].clone();
-        if retries.given_up_with_this().is_none() && retries.allowed > 0 && !self.halted() {
+        let is_spent = retries.allowed == 0 || retries.given_up_with_this().is_some();
+        if !is_spent && !self.sweep.fail_fast && !self.halted() {
             let pause = pause_after(&spoiled, self.spoiled[at]);
             let (detail, again, of) = (spoiled.detail, self.spoiled[at], retries.allowed);
             self.observer.event(Event::Again { run, reason: detail, again, of });

@@ -47,6 +47,7 @@ mod new;
 mod night;
 mod nonce;
 mod observe;
+mod outage;
 mod outcomes;
 mod overwrite;
 mod plans;
