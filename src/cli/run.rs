@@ -1,6 +1,6 @@
 //! `sweepline run PLAN`: executes what is missing, shows how it came out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -100,16 +100,16 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     for recovered in writer.iter().flat_map(Writer::recovered) {
         let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
-        Screen::new(args.loudness.talk()).line(&text);
+        Screen::new(args.loudness.talk()).with_times().line(&text);
     }
     announce(&args, &workspace, &decisions);
     if let Some(line) = texts::missing(&workspace, &decisions) {
-        Screen::new(args.loudness.talk()).line(&line);
+        Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     if any_work(&decisions)
         && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
     {
-        Screen::new(args.loudness.talk()).line(&line);
+        Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
@@ -139,8 +139,8 @@ fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision
 
 /// Says what is going to be done.
 fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) {
-    let screen = Screen::new(args.loudness.talk());
-    let mut seen = std::collections::HashSet::new();
+    let screen = Screen::new(args.loudness.talk()).with_times();
+    let mut seen = HashSet::new();
     // A run that sweeps share counts once.
     let chosen: Vec<_> = workspace
         .expansion
@@ -196,7 +196,7 @@ fn runs(count: usize) -> String {
 /// resources allow.
 fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64) {
     let expansion = &workspace.expansion;
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut spans = Spans::default();
     for (run, decision) in expansion.runs.iter().zip(decisions) {
         if decision.as_ref().is_some_and(|decision| decision.action.is_work()) && seen.insert(run.id) {
@@ -220,6 +220,7 @@ fn execute(
         folder: args.plan.parent().unwrap_or(Path::new("")),
         expansion: &workspace.expansion,
         todo: decisions.iter().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
+        settled: settled(workspace, decisions),
         replaces: decisions
             .iter()
             .map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone()))
@@ -229,12 +230,20 @@ fn execute(
         fail_fast: args.fail_fast,
     };
     let (whole, side_by_side) = expected(args, workspace, decisions);
-    let screen = Screen::new(args.loudness.talk()).at_pace(side_by_side as f64 / whole.max(1) as f64);
+    let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         other => Failure::Unexpected(other.into()),
     })
+}
+
+/// How many runs of the selection are not to be executed; a run that sweeps share counts once.
+fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
+    let runs = workspace.expansion.runs.iter().zip(decisions);
+    let is_settled = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| !decision.action.is_work());
+    let ids: HashSet<_> = runs.filter(|(_, decision)| is_settled(decision)).map(|(run, _)| run.id).collect();
+    ids.len()
 }
 
 /// Shows events; a committed run with its main figures.

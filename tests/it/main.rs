@@ -73,6 +73,7 @@ mod tokens;
 mod told;
 mod traces;
 mod traffic;
+mod tries;
 mod truth;
 mod usage;
 mod verdicts;
