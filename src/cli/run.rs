@@ -155,9 +155,12 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
+    let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
+        let given_up = given_up.map(|words| format!(", {words}")).unwrap_or_default();
         screen.line(&format!(
-            "{name}: nothing to do; {} in {results}; no request was sent",
+            "{name}: nothing to do; {} in {results}{given_up}; no request was sent",
             match there.len() {
                 _ if !lacking.is_empty() => {
                     format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
@@ -167,9 +170,11 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
             }
         ));
     } else {
-        let cached = if there.is_empty() { String::new() } else { format!(" ({} are done already)", there.len()) };
+        let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
+        let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
+        let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
         let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
-        screen.line(&format!("{name}: {}{cached}, about {time}; results go to {results}", runs(todo.len())));
+        screen.line(&format!("{name}: {}{settled}, about {time}; results go to {results}", runs(todo.len())));
         let is_told = |run: &PlannedRun, decision: &Decision| {
             args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()
         };
@@ -234,6 +239,7 @@ fn execute(
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
+        SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
     })
 }
@@ -302,10 +308,11 @@ fn conclude(
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
-    Ok(if summary.failed + summary.skipped + summary.left > 0 {
-        Exit::Runs
-    } else if left_out.any() {
+    // Codes that say more about what to do next come first.
+    Ok(if left_out.any() {
         Exit::Store
+    } else if summary.failed + summary.skipped + summary.left > 0 {
+        Exit::Missing
     } else if shown.invalid > 0 {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {

@@ -37,6 +37,7 @@ mod process;
 mod profile;
 pub mod profiled;
 mod read;
+mod ready;
 mod record;
 mod recover;
 mod remedy;

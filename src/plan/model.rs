@@ -30,6 +30,7 @@ pub use super::price::Owned;
 pub use super::process::{Gamma, Process};
 pub use super::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
 pub use super::profiled::ProfileFile;
+pub use super::ready::Ready;
 pub use super::record::RecordPatch;
 pub use super::retries::Retries;
 pub use super::scalar::{Fact, ModelId, Scalar};

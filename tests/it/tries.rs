@@ -130,7 +130,8 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert!(text.contains("in all: 1 given up\n  nothing to do") && text.contains(given_up), "{text}");
     assert!(lab.ok(&["preview", "plan.yaml", "--all"]).stdout.contains(given_up));
     let run = lab.run(&["run", "plan.yaml", "--only", &only]);
-    assert!(run.stderr.contains("the results of 0 of 1 runs are"), "{}", run.stderr);
+    let words = "the results of 0 of 1 runs are in results, 1 given up; --redo given-up tries again; no request";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
     assert_eq!(names(&lab, "attempts").len(), 7, "nothing was tried");
 
     // What was given up is said wherever one looks.

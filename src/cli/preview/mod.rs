@@ -73,16 +73,15 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
-    let ready = asked.as_deref().is_none_or(probe::are_ready);
+    let ready = asked.as_deref().map_or(Exit::Done, probe::exit);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, args.again.wishes(), view)?;
     if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
         output::complain(&line);
     }
     Ok(match ready {
-        false => Exit::Runs,
-        true if args.exit_code && work => Exit::Work,
-        true => Exit::Done,
+        Exit::Done if args.exit_code && work => Exit::Work,
+        exit => exit,
     })
 }
 
