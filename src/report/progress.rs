@@ -13,8 +13,8 @@ use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
-use crate::units::Nanos;
 use crate::units::text::page;
+use crate::units::{Nanos, clock};
 
 use super::format::{WIDTH, plain};
 
@@ -34,6 +34,8 @@ pub enum Talk {
 /// The screen of a running sweep.
 pub struct Screen {
     talk: Talk,
+    /// Whether lines begin with the time of day.
+    with_times: bool,
     bars: Option<Bars>,
     total: usize,
     /// Why each endpoint is waited for, and its line.
@@ -70,7 +72,12 @@ impl Screen {
     /// A screen; with bars only where stderr is a terminal.
     pub fn new(talk: Talk) -> Screen {
         let bars = (talk > Talk::Quiet && std::io::stderr().is_terminal()).then(Bars::start);
-        Screen { talk, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
+        Screen { talk, with_times: false, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
+    }
+
+    /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
+    pub fn with_times(self) -> Screen {
+        Screen { with_times: true, ..self }
     }
 
     /// For a sweep that takes `pace` seconds for each second of its runs.
@@ -87,8 +94,9 @@ impl Screen {
 
     /// Prints one line above the bars, even when told to be quiet.
     pub fn error(&self, text: &str) {
+        let time = if self.with_times { format!("{} ", clock::time_now()) } else { String::new() };
         // A closed stderr must not end a sweep.
-        let print = || drop(writeln!(std::io::stderr(), "{}", page(text)));
+        let print = || drop(writeln!(std::io::stderr(), "{time}{}", page(text)));
         match &self.bars {
             Some(bars) => bars.multi.suspend(print),
             None => print(),
@@ -98,7 +106,7 @@ impl Screen {
     /// Shows an event. `summary` says how a committed run came out.
     pub fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         match event {
-            Event::Begin { todo, .. } => self.begin(todo),
+            Event::Begin { todo, settled } => self.begin(todo, *settled),
             Event::Endpoint { endpoint, result } if self.waiting.contains_key(endpoint) => {
                 self.waited(endpoint, result)
             }
@@ -147,10 +155,11 @@ impl Screen {
         }
     }
 
-    fn begin(&mut self, todo: &[RunView]) {
-        self.total = todo.len();
+    fn begin(&mut self, todo: &[RunView], settled: usize) {
+        self.total = settled + todo.len();
         if let Some(bars) = &self.bars {
-            bars.overall.set_length(todo.len() as u64);
+            bars.overall.set_length(self.total as u64);
+            bars.overall.set_position(settled as u64);
             let mut state = bars.state.lock().expect("no user of the lock panics");
             state.pace = self.pace;
             state.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();

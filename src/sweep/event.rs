@@ -12,7 +12,7 @@ use super::ready::Waiting;
 /// A run, as people name it.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// Its number among the runs of this invocation, from 1.
+    /// Its number among the runs of the selection, from 1, behind those that are not executed.
     pub number: usize,
     /// Its identity.
     pub id: RunId,
@@ -157,12 +157,12 @@ fn named<'a>(
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The sweep begins: so many runs of the plan are to do, so many are there already.
+    /// The sweep begins: these runs are to do, and so many of the selection are not.
     Begin {
         /// Runs that will be executed.
         todo: Vec<RunView>,
-        /// Runs whose results are there.
-        cached: usize,
+        /// Runs of the selection that are not executed: their results are there, or they are left out.
+        settled: usize,
     },
     /// An embedded server is being started, or a server is being asked.
     Endpoint {

@@ -39,6 +39,8 @@ pub struct Sweep<'a> {
     pub expansion: &'a Expansion,
     /// For each run whether it is to be executed.
     pub todo: Vec<bool>,
+    /// Runs of the selection that are not to be executed: numbers go on behind them.
+    pub settled: usize,
     /// For each run why its committed result is replaced, if it has one.
     pub replaces: Vec<Option<String>>,
     /// For each run how many attempts the environment spoiled that count.
@@ -191,7 +193,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             *waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
         }
         let naming = Naming::of(&sweep.expansion.runs);
-        let view = |(at, run): (usize, &usize)| (*run, RunView::among(at + 1, planned(run), &naming));
+        let view = |(at, run): (usize, &usize)| (*run, RunView::among(sweep.settled + at + 1, planned(run), &naming));
         let views = runs.iter().enumerate().map(view).collect();
         let (halt, _) = watch::channel(false);
         Scheduler {
@@ -223,9 +225,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn go(&mut self, receiver: &Receiver<(NodeIndex, Answer)>) -> Result<(), SweepError> {
         let mut todo: Vec<RunView> = self.views.values().cloned().collect();
         todo.sort_by_key(|run| run.number);
-        let cached = self.sweep.todo.iter().filter(|todo| !**todo).count();
         self.first_look()?;
-        self.observer.event(Event::Begin { todo, cached });
+        self.observer.event(Event::Begin { todo, settled: self.sweep.settled });
         loop {
             self.look_for_stop();
             while !self.halted() {

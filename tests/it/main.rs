@@ -76,6 +76,7 @@ mod tokens;
 mod told;
 mod traces;
 mod traffic;
+mod tries;
 mod truth;
 mod usage;
 mod verdicts;
