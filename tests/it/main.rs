@@ -29,6 +29,7 @@ mod extremes;
 mod failures;
 mod frozen;
 mod fuzz_smoke;
+mod given_up;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;
