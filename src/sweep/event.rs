@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::engine::Progress;
 use crate::expand::{Course, Load, Phases, PlannedRun, RunId, RunSpec};
+use crate::rows::SpoilCause;
+
+use super::ready::Waiting;
 
 /// A run, as people name it.
 #[derive(Debug, Clone)]
@@ -169,11 +172,18 @@ pub enum Event {
         result: Result<String, String>,
     },
     /// A server takes its time to answer the probe.
-    Waiting {
-        /// Its name.
+    Slow {
+        /// Its endpoint.
         endpoint: String,
         /// Its address.
         url: String,
+    },
+    /// A server is not ready, and will be asked again.
+    Waiting {
+        /// Its endpoint.
+        endpoint: String,
+        /// Why, and for how long.
+        waiting: Waiting,
     },
     /// A run begins.
     Started {
@@ -193,6 +203,28 @@ pub enum Event {
         run: RunView,
         /// Why.
         reason: String,
+    },
+    /// The environment spoiled an attempt at a run; it will be tried again.
+    Again {
+        /// Which.
+        run: RunView,
+        /// What happened.
+        reason: String,
+        /// How often it will have been tried again with the next attempt.
+        again: u32,
+        /// How often it is at most.
+        of: u32,
+    },
+    /// The environment spoiled every attempt at a run.
+    GivenUp {
+        /// Which.
+        run: RunView,
+        /// What happened the last time, by kind.
+        cause: SpoilCause,
+        /// The same in words.
+        reason: String,
+        /// How often it was tried again.
+        times: u32,
     },
     /// A run was not executed.
     Skipped {
