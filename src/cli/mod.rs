@@ -21,6 +21,7 @@ mod export;
 mod failure;
 mod freeze;
 mod gate;
+mod given_up;
 mod graph;
 mod import;
 mod interrupt;

@@ -6,6 +6,7 @@
 mod cell;
 mod docs;
 mod error;
+mod given_up;
 mod journal;
 mod measured;
 mod observed;
@@ -25,6 +26,7 @@ mod usage;
 pub use self::parquet::*;
 pub use docs::*;
 pub use error::*;
+pub use given_up::GivenUp;
 pub use journal::*;
 pub use measured::Measured;
 pub use observed::*;

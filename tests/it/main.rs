@@ -30,6 +30,7 @@ mod failures;
 mod front;
 mod frozen;
 mod fuzz_smoke;
+mod given_up;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;
