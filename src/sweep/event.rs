@@ -175,6 +175,13 @@ pub enum Event {
         /// Its address.
         url: String,
     },
+    /// A server is not idle before a run, and it is waited for.
+    Busy {
+        /// Its name.
+        endpoint: String,
+        /// What it is busy with, and how long it is waited for.
+        what: String,
+    },
     /// A run begins.
     Started {
         /// Which.

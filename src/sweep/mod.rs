@@ -8,6 +8,7 @@ pub mod nearest;
 pub mod perform;
 pub mod resume;
 mod scheduler;
+mod settle;
 mod tokenizers;
 
 pub use live::{ResolveError, target};

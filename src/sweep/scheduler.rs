@@ -21,6 +21,7 @@ use crate::store::{StoreError, Writer};
 use super::event::{Event, Naming, Observer, RunView};
 use super::live::{Live, shown};
 use super::perform::{self, Order, RunError};
+use super::settle::Settle;
 use super::tokenizers::Tokenizers;
 
 /// What is to be executed.
@@ -86,6 +87,8 @@ struct Asked {
 enum Answer {
     Served(Result<Embedded, String>),
     Probed(Result<(Target, Found), String>),
+    /// What a run's server is still busy with; the run goes on.
+    Busy(String),
     /// With the pause after it.
     Ran(Result<(), RunError>),
     /// The pause after a run is over.
@@ -122,6 +125,7 @@ struct Scheduler<'a, 'o> {
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
+    settle: Arc<Settle>,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -168,6 +172,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             waiting,
             views,
             tokenizers: Arc::new(Tokenizers::new(sweep.plan)),
+            settle: Arc::default(),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -280,7 +285,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
-        let order = Order { run, attempt, target, found, tokenizers, reason, progress, stop };
+        let resource = self.sweep.expansion.resources[&run.spec.endpoint.name].clone();
+        let (settle, answers) = (Arc::clone(&self.settle), self.answers.clone());
+        let tell = Box::new(move |what| drop(answers.send((node, Answer::Busy(what)))));
+        let order = Order { run, attempt, target, found, tokenizers, reason, progress, stop, settle, resource, tell };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())
@@ -306,6 +314,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
             (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
+            (Node::Run(run), Answer::Busy(what)) => {
+                let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
+                self.observer.event(Event::Busy { endpoint, what });
+            }
             (Node::Run(run), Answer::Ran(result)) => self.run_ended(node, run, result),
             (Node::Run(run), _) => {
                 let reason = "its thread panicked; this is a bug in sweepline".to_owned();
