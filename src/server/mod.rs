@@ -6,6 +6,7 @@ mod embedded;
 mod host;
 mod idle;
 mod probe;
+mod ready;
 mod tokenize;
 
 pub use describe::{Description, describe};
@@ -13,4 +14,5 @@ pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
+pub use ready::Unready;
 pub use tokenize::{Counter, Message};
