@@ -14,6 +14,8 @@ pub struct Progress {
     window: [AtomicU64; 2],
     /// 1 while the server is left alone before the load begins.
     pub idling: Counter,
+    /// 1 while it is waited for that the server finishes what came before.
+    pub settling: Counter,
     /// Requests under way.
     pub in_flight: Counter,
     /// Requests that wait for the in-flight cap.

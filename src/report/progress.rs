@@ -120,6 +120,7 @@ impl Screen {
             Event::Slow { endpoint, url } => {
                 self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
             }
+            Event::Busy { endpoint, what } => self.line(&format!("{endpoint}: {}", plain(what))),
             Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
             Event::Started { run, progress } => self.started(run, progress),
             Event::Committed { run } => {
@@ -322,7 +323,8 @@ impl Live {
         // Drain ends with the last measured request; its length is only a bound.
         let bound = if progress.phase() == Phase::Drain { "at most " } else { "" };
         let idle = phases.idle.filter(|_| progress.idling.get() > 0);
-        let phase = idle.map(|idle| format!("left alone for {idle}")).unwrap_or_else(|| {
+        let settling = (progress.settling.get() > 0).then(|| "waiting for an idle server".to_owned());
+        let phase = settling.or(idle.map(|idle| format!("left alone for {idle}"))).unwrap_or_else(|| {
             let passed = duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000);
             format!("{} {passed} of {bound}{}", progress.phase().name(), Nanos(length))
         });

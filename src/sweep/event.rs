@@ -178,6 +178,13 @@ pub enum Event {
         /// Its address.
         url: String,
     },
+    /// A server is not idle before a run, and it is waited for.
+    Busy {
+        /// Its name.
+        endpoint: String,
+        /// What it is busy with, and how long it is waited for.
+        what: String,
+    },
     /// A server is not ready, and will be asked again.
     Waiting {
         /// Its endpoint.

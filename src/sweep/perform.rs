@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
 use super::live::target;
+use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::tokenizers::Tokenizers;
 
 /// Starts an embedded server.
@@ -118,11 +119,31 @@ pub struct Order {
     pub progress: Arc<Progress>,
     /// Turns true when the run is to stop.
     pub stop: watch::Receiver<bool>,
+    /// What is known of what runs left behind.
+    pub settle: Arc<Settle>,
+    /// The resource of its endpoint.
+    pub resource: String,
+    /// Takes what is waited for where its server is not idle.
+    pub tell: Box<dyn Fn(String) + Send>,
 }
 
 /// Executes a run and commits it.
 pub fn execute(order: Order) -> Result<(), RunError> {
-    let Order { run, attempt, target, ready, found, tokenizers, reason, retries, progress, stop } = order;
+    let Order {
+        run,
+        attempt,
+        target,
+        ready,
+        found,
+        tokenizers,
+        reason,
+        retries,
+        progress,
+        stop,
+        settle,
+        resource,
+        tell,
+    } = order;
     let question = Question { ready, ..question(&target.url(), &target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
@@ -131,11 +152,19 @@ pub fn execute(order: Order) -> Result<(), RunError> {
             return Err(RunError::Failed(reason));
         }
     };
+    let endpoint = &run.spec.endpoint.name;
+    let (resource, stopping) = (resource.as_str(), stop.clone());
+    let began = Beginning { endpoint, resource, question, progress: &progress, stop: stopping, tell: &*tell };
+    let began = match settle.before(began) {
+        Ok(began) => began,
+        Err(Stopped) => return Err(abandon(attempt, EngineError::Stopped, retries)),
+    };
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
     let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
+    let (sink, left_behind) = Leftovers::of(Box::new(JournalSink::new(journal)));
     let job = Job {
         spec: Arc::clone(&run.spec),
         target,
@@ -143,7 +172,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         nonce_key: NonceKey::new(attempt.nonce_seed()),
         tokenizer,
         trace: Trace::of(&run.spec),
-        sink: Box::new(JournalSink::new(journal)),
+        sink: Box::new(sink),
         samples: Box::new(SampleFile::new(samples)),
         texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
         check: check(&question),
@@ -152,7 +181,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(finished) => finished,
         Err(error) => return Err(abandon(attempt, error, retries)),
     };
-    let facts = Facts { probe_prompt, ..finished.facts };
+    settle.after(endpoint, left_behind.load(Ordering::Relaxed));
+    let facts = Facts { began, probe_prompt, ..finished.facts };
     let commit = Commit {
         environment,
         facts,

@@ -24,6 +24,7 @@ use super::first_look::FirstLook;
 use super::live::Live;
 use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asked, Asking, LOOK_UP, Waiting};
+use super::settle::Settle;
 use super::tokenizers::Tokenizers;
 
 /// For how long the first look at a server saves another one.
@@ -112,6 +113,8 @@ fn told(endpoints: &[(String, String)]) -> String {
 /// What a node answers.
 enum Answer {
     Served(Result<Embedded, String>),
+    /// What a run's server is still busy with; the run goes on.
+    Busy(String),
     /// Its server is not ready yet; it goes on asking.
     Waits(Waiting),
     /// Its server is ready, or will not be.
@@ -152,6 +155,7 @@ struct Scheduler<'a, 'o> {
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
+    settle: Arc<Settle>,
     /// How long each endpoint was waited for so far.
     waited: HashMap<String, Duration>,
     /// Endpoints on which something failed since they were asked last: asked again before the next run.
@@ -210,6 +214,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             waiting,
             views,
             tokenizers: Arc::new(Tokenizers::new(sweep.plan)),
+            settle: Arc::default(),
             waited: HashMap::new(),
             doubted: HashSet::new(),
             lost: HashMap::new(),
@@ -414,8 +419,25 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
-        let ready = self.sweep.plan.endpoints[&run.spec.endpoint.name].ready_path();
-        let order = Order { run, attempt, target, ready, found, tokenizers, reason, retries, progress, stop };
+        let endpoint = &self.sweep.plan.endpoints[&run.spec.endpoint.name];
+        let resource = self.sweep.expansion.resources[&run.spec.endpoint.name].clone();
+        let (settle, answers) = (Arc::clone(&self.settle), self.answers.clone());
+        let tell = Box::new(move |what| drop(answers.send((node, Answer::Busy(what)))));
+        let order = Order {
+            ready: endpoint.ready_path(),
+            run,
+            attempt,
+            target,
+            found,
+            tokenizers,
+            reason,
+            retries,
+            progress,
+            stop,
+            settle,
+            resource,
+            tell,
+        };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())
@@ -449,6 +471,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
             (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
+            (Node::Run(run), Answer::Busy(what)) => {
+                let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
+                self.observer.event(Event::Busy { endpoint, what });
+            }
             (Node::Run(run), Answer::Ran(result)) => self.run_ended(node, run, result),
             (Node::Run(run), _) => {
                 let reason = "its thread panicked; this is a bug in sweepline".to_owned();

@@ -39,6 +39,7 @@ mod import;
 mod keepalive;
 mod kill;
 mod lab;
+mod left_behind;
 mod lengths;
 mod lint;
 mod memory;

@@ -106,7 +106,7 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 
     // The server saw each of the rows once, under the row's id, and nothing else but the probe.
     let sent: Vec<&Record> = records.iter().filter(|record| record.row.sent_ns.is_some()).collect();
-    let log = mock.log(sent.len() + 2);
+    let log = mock.log(sent.len() + 3);
     let mut ids: Vec<&str> = log.iter().filter_map(|line| line["request_id"].as_str()).collect();
     assert_eq!(ids.len(), log.len());
     ids.retain(|id| *id != "sweepline-probe");
@@ -115,15 +115,20 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
         sent.iter().map(|record| format!("{id}-{attempt}-{}", record.row.request)).collect();
     expected.sort();
     assert_eq!(ids, expected);
-    assert_eq!(log.len() - ids.len(), 2, "the probe asks for the models and for one generation");
+    assert_eq!(
+        log.len() - ids.len(),
+        3,
+        "the probe asks for the models and for one generation, and then for the gauge"
+    );
     let fault_of = |at: usize| log.iter().find(|line| line["n"] == at + 2).unwrap()["fault"].clone();
     assert_eq!(fault_of(6), "stall");
 }
 
 #[test]
 fn a_connection_reset_at_once_is_not_tried_again() {
-    // Connections 1 and 2 are the probe's. The run's first ends with its second request, so that the next ones meet the resets.
-    let mock = Mock::start(&["--fault", "refuse@4-7", "--fault", "close@3"]);
+    // Connections 1 and 2 are the probe's, 3 asks for the gauge. The run's first ends with its second request, so that the next ones
+    // meet the resets.
+    let mock = Mock::start(&["--fault", "refuse@5-8", "--fault", "close@3"]);
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(mock.port, 12, "stall: 30s"));
     lab.run(&["run", "plan.yaml"]);
