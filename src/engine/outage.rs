@@ -286,7 +286,8 @@ impl Outage {
             return Step::Check;
         }
         let Outage { url, patience, .. } = self;
-        let (silent, within) = (Nanos((now.at - inquiry.since) / 1_000_000 * 1_000_000), Nanos(*patience));
+        // Nobody reads more than a tenth of a second.
+        let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
         let in_flight = self.cut.unwrap_or(now.in_flight);
         let many = if in_flight == 1 { "1 request" } else { &format!("{in_flight} requests") };
         let detail = format!(
