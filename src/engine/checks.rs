@@ -8,7 +8,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::outage::Checked;
 
 /// Asks an endpoint whether it is there. Blocks for ten seconds at most.
-pub type Check = Arc<dyn Fn() -> Checked + Send + Sync>;
+pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
+
+/// How much an endpoint is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Whether it answers at all.
+    Presence,
+    /// Whether it generates, too. Not of one that is silent: it may be at work on what it has.
+    Generation,
+}
 
 /// Checks under way.
 pub struct Checks {
@@ -27,9 +36,9 @@ impl Checks {
     }
 
     /// Begins one. A panic in it, or a system that starts no more threads, is no sign of an outage.
-    pub fn begin(&self) {
+    pub fn begin(&self, depth: Depth) {
         let (check, answer) = (Arc::clone(&self.check), Answer(Some(self.answer.clone())));
-        let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check()));
+        let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check(depth)));
         // Where no thread was started the answer was dropped, which tells.
         drop(begun);
     }

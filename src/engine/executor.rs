@@ -15,7 +15,7 @@ use crate::rows::{Outcome, Phase, RequestRow};
 use crate::workload::Lengths;
 
 use super::EngineError;
-use super::checks::Checks;
+use super::checks::{Checks, Depth};
 use super::client::{Common, Ended, Order};
 use super::feed::Feed;
 use super::hands::{Hands, Told};
@@ -384,7 +384,7 @@ impl Executor {
         match step {
             Step::GoOn => Ok(()),
             Step::Check => {
-                self.checks.begin();
+                self.checks.begin(self.outage.as_ref().map_or(Depth::Presence, Outage::depth));
                 Ok(())
             }
             Step::End(spoiled) => Err(EngineError::Spoiled(spoiled)),

@@ -65,7 +65,7 @@ use crate::units::patience;
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
-pub use checks::Check;
+pub use checks::{Check, Depth};
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
 pub use outage::Checked;

@@ -25,6 +25,7 @@
 use crate::rows::{Outcome, SpoilCause, Spoiled};
 use crate::units::Nanos;
 
+use super::checks::Depth;
 use super::tally::Aside;
 
 /// So many 429, or 404, in an attempt are no chance.
@@ -286,7 +287,8 @@ impl Outage {
             return Step::Check;
         }
         let Outage { url, patience, .. } = self;
-        let (silent, within) = (Nanos((now.at - inquiry.since) / 1_000_000 * 1_000_000), Nanos(*patience));
+        // Nobody reads more than a tenth of a second.
+        let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
         let in_flight = self.cut.unwrap_or(now.in_flight);
         let many = if in_flight == 1 { "1 request" } else { &format!("{in_flight} requests") };
         let detail = format!(
@@ -309,6 +311,14 @@ impl Outage {
     fn ask(&mut self, about: About, since: u64) -> Step {
         self.inquiry = Some(Inquiry { about, since, next: None, answered: 0, timed_out: false });
         Step::Check
+    }
+
+    /// What a check is to find out.
+    pub fn depth(&self) -> Depth {
+        match self.inquiry.as_ref().map(|inquiry| &inquiry.about) {
+            Some(About::Row) => Depth::Generation,
+            Some(About::Silence) | None => Depth::Presence,
+        }
     }
 
     /// Takes down what was received meanwhile.

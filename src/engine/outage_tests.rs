@@ -328,7 +328,8 @@ fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     let rate = queue.load * queue.slots as f64 / (queue.service as f64 / 1e9);
     let mut next = 0u64;
     // Of each request: its number, when it arrived, when its service began.
-    let (mut waiting, mut served): (Vec<(u64, u64)>, Vec<(u64, u64, u64)>) = Default::default();
+    let mut waiting: Vec<(u64, u64)> = Vec::new();
+    let mut served: Vec<(u64, u64, u64)> = Vec::new();
     let (mut request, mut received) = (0, 0);
     let mut check: Option<u64> = None;
     for time in (0..secs * SECOND).step_by(STEP as usize) {

@@ -33,6 +33,7 @@ pub fn explicit(plan: &Plan) -> Plan {
     plan.record.text.get_or_insert(Recording::default().text);
     let resources = resources(&plan);
     for (name, endpoint) in &mut plan.endpoints {
+        endpoint.errors.get_or_insert_default();
         endpoint.resource.get_or_insert_with(|| resources[name].clone());
         if endpoint.engine == Engine::Mock && endpoint.url.is_none() {
             endpoint.mock.get_or_insert_default();

@@ -30,6 +30,7 @@ pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, pulse: Option<&Pulse>
         head(line),
         verdict(line.verdict, detail.colour),
         prompts(facts),
+        policy(facts),
         distributions(line),
         scalars(line, facts, plan),
         generator::block(facts),
@@ -84,6 +85,14 @@ fn prompts(facts: &Facts) -> String {
         "prompts: what the model is given around a text leaves room for none below {shortest} tokens; shorter ones that were \
          asked for have {shortest}"
     ))
+}
+
+/// What could have ended the run and did not, because the plan said so.
+fn policy(facts: &Facts) -> String {
+    if !facts.errors_measured {
+        return String::new();
+    }
+    wrapped("errors: measured; an outage of the server would not have ended this run")
 }
 
 /// The metrics that are distributions and have values, with the rest named below.

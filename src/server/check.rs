@@ -1,12 +1,12 @@
-//! Whether a server is there: one question, asked while a load is on it, so no generation.
+//! Whether a server is there: asked while a load is on it, so as little as tells it.
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use reqwest::{RequestBuilder, StatusCode};
 
 use crate::units::patience;
 
-use super::probe::{Question, client, words};
+use super::probe::{Question, client, generation, words};
 
 /// What is known of a server after one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,9 @@ pub enum Presence {
 /// Asks a server whether it is there, by the path that says so, or else by its list of models. Blocks for ten seconds at most.
 ///
 /// A server that refuses the key or has no such list is there, and so is one that fails with another 5xx: it answers. 502, 503
-/// and 504 are what a gateway says for a server that is not.
-pub fn check(question: &Question) -> Presence {
+/// and 504 are what a gateway says for a server that is not. With `generates` it is then asked for one token: a gateway may know its
+/// list of models also when nobody is behind it.
+pub fn check(question: &Question, generates: bool) -> Presence {
     let within = patience();
     let question = &Question { connect: within, within, ..question.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -31,25 +32,35 @@ pub fn check(question: &Question) -> Presence {
     let Ok(runtime) = runtime else { return Presence::Here };
     runtime.block_on(async {
         // The client bounds connection and answer; together they have no longer.
-        tokio::time::timeout(Duration::from(within), ask(question)).await.unwrap_or(Presence::TimedOut)
+        tokio::time::timeout(Duration::from(within), ask(question, generates)).await.unwrap_or(Presence::TimedOut)
     })
 }
 
-async fn ask(question: &Question) -> Presence {
-    let Ok(client) = client(question) else { return Presence::Here };
-    let Ok(address) = address(question) else { return Presence::Here };
-    let mut request = client.get(address).header("x-request-id", "sweepline-probe");
+async fn ask(question: &Question, generates: bool) -> Presence {
+    let (Ok(client), Ok(address)) = (client(question), address(question)) else { return Presence::Here };
+    let listed = answer(client.get(address), question, &GONE).await;
+    if !generates || listed != Presence::Here {
+        return listed;
+    }
+    answer(generation(&client, question, 1), question, &[&GONE[..], &[StatusCode::TOO_MANY_REQUESTS]].concat()).await
+}
+
+/// What a gateway says for a server that is not there, or the server of itself.
+const GONE: [StatusCode; 3] =
+    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
+
+/// Asks one question; an answer with one of these statuses means that the server is away.
+async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode]) -> Presence {
+    let mut request = request.header("x-request-id", "sweepline-probe");
     if let Some(key) = &question.api_key {
         request = request.bearer_auth(key);
     }
     let url = question.shown();
     match request.send().await {
-        Ok(response) => match response.status() {
-            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-                Presence::Away(format!("{url} answers HTTP {}", response.status().as_u16()))
-            }
-            _ => Presence::Here,
-        },
+        Ok(response) if away.contains(&response.status()) => {
+            Presence::Away(format!("{url} answers HTTP {}", response.status().as_u16()))
+        }
+        Ok(_) => Presence::Here,
         Err(error) if error.is_timeout() => Presence::TimedOut,
         Err(error) => Presence::Away(format!("{url} does not answer: {}", question.presentable(&words(&error)))),
     }

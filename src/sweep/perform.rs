@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::engine::{self, Checked, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
+use crate::engine::{self, Checked, Depth, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Endpoint, Engine, MockFigures};
@@ -61,7 +61,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
 /// What the engine asks in the middle of runs like `question`'s.
 pub fn check(question: &Question) -> engine::Check {
     let question = question.clone();
-    Arc::new(move || match server::check(&question) {
+    Arc::new(move |depth| match server::check(&question, depth == Depth::Generation) {
         Presence::Here => Checked::Well,
         Presence::Away(words) => Checked::Away(words),
         Presence::TimedOut => Checked::TimedOut,

@@ -243,7 +243,8 @@ fn a_frozen_plan_shows_the_thresholds_that_hold() {
     lab.ok(&["run", "plan.yaml", "--frozen", "lock.yaml", "--dry-run"]);
     lab.write("own.yaml", &format!("{}validity: {{ errors: {{ suspect: 3% }} }}\n", super::sweeps::PLAN.trim_start()));
     let own = lab.ok(&["freeze", "own.yaml"]).stdout;
-    let errors: String = own.split("errors:").nth(1).unwrap().lines().take(3).collect();
+    let of_validity = own.split("validity:").nth(1).unwrap();
+    let errors: String = of_validity.split("errors:").nth(1).unwrap().lines().take(3).collect();
     assert!(errors.contains("suspect: 3%") && errors.contains("invalid: 10%"), "{errors}");
 }
 

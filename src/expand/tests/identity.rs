@@ -7,7 +7,7 @@ use super::golden::{closed_chat, conversation_on_mock, open_completions};
 use crate::expand::canonical::Bytes;
 use crate::expand::{LoadEngine, ModelSpec, Recording, RunId, RunSpec, canonical, differences};
 use crate::plan::scenario::Content;
-use crate::plan::{History, Scalar, Timer};
+use crate::plan::{ErrorPolicy, History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
 /// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
@@ -99,6 +99,17 @@ fn what_is_kept_besides_the_numbers_is_not_hashed() {
     assert_ne!(spec, kept);
     assert_eq!(RunId::of(&spec), RunId::of(&kept));
     assert_eq!(differences(&spec, &kept), []);
+}
+
+#[test]
+fn whether_errors_are_measured_is_not_hashed() {
+    let spec = closed_chat();
+    let measured = RunSpec { errors: ErrorPolicy::Measured, ..spec.clone() };
+    assert_ne!(spec, measured);
+    assert_eq!(RunId::of(&spec), RunId::of(&measured));
+    assert_eq!(differences(&spec, &measured), []);
+    // A record from before it could be said is one of the default.
+    assert!(serde_json::to_value(&spec).expect("JSON").get("errors").is_none());
 }
 
 #[test]

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
 use crate::plan::shorthand::DrainMode;
-use crate::plan::{Arrivals, Connections, NonceMode, Plan, Process, Scalar, Timer};
+use crate::plan::{Arrivals, Connections, ErrorPolicy, NonceMode, Plan, Process, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 
 fn first(plan: &Plan) -> RunSpec {
@@ -37,6 +37,43 @@ fn stream_comes_from_the_nearest() {
     assert!(!stream(json!({ "batch_size": 1 }), json!({ "stream": false })));
     assert!(stream(json!({ "batch_size": 1, "scenario": "chat" }), json!({ "stream": false })));
     assert!(!stream(json!({ "batch_size": 1, "scenario": "chat", "stream": false }), json!({})));
+}
+
+#[test]
+fn what_an_outage_means_is_said_by_the_scenario_or_the_endpoint() {
+    let of = |endpoint: Value, chat: Value, mix: Value| {
+        let mixed = json!({ "mix": [{ "scenario": "chat", "share": 1 }, { "scenario": "talk", "share": 1 }] });
+        let run = |scenario: &str| {
+            let matrix = json!({ "endpoint": "vllm", "model": "small", "scenario": scenario, "batch_size": 1 });
+            let mut json = plan_json(json!({ "s": { "matrix": matrix } }));
+            json["endpoints"]["vllm"]["errors"] = endpoint.clone();
+            json["scenarios"]["chat"]["errors"] = chat.clone();
+            json["scenarios"]["mixed"] = mixed.clone();
+            json["scenarios"]["mixed"]["errors"] = mix.clone();
+            first(&serde_json::from_value(json).expect("a plan")).errors == ErrorPolicy::Measured
+        };
+        // `talk` has `chat` for its base.
+        ["B1", "chat", "talk", "mixed"].map(run)
+    };
+    let (measured, environment) = (json!("measured"), json!("environment"));
+    assert_eq!(of(Value::Null, Value::Null, Value::Null), [false; 4]);
+    assert_eq!(of(measured.clone(), Value::Null, Value::Null), [true; 4]);
+    assert_eq!(of(measured.clone(), environment, Value::Null), [true, false, false, false]);
+    assert_eq!(of(Value::Null, measured.clone(), Value::Null), [false, true, true, true], "all of the mix say so");
+    assert_eq!(of(Value::Null, Value::Null, measured), [false, false, false, true]);
+}
+
+#[test]
+fn a_run_that_two_cells_hold_is_measured_where_one_of_them_asks_for_it() {
+    let mut json = plan_json(json!({ "s": { "matrix": {
+        "endpoint": "vllm", "model": "small", "scenario": ["one", "two"], "batch_size": 1,
+    } } }));
+    json["scenarios"]["one"] = json!({ "base": "B1" });
+    json["scenarios"]["two"] = json!({ "base": "B1", "errors": "measured" });
+    let plan: Plan = serde_json::from_value(json).expect("a plan");
+    let runs = expand(&plan).expect("expands").runs;
+    assert_eq!((runs.len(), runs[0].id), (2, runs[1].id));
+    assert!(runs.iter().all(|run| run.spec.errors == ErrorPolicy::Measured));
 }
 
 #[test]
