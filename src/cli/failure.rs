@@ -17,12 +17,14 @@ pub enum Exit {
     Unexpected,
     /// A bad plan, bad usage, or a machine without room for the connections of the runs.
     Usage,
-    /// Some runs failed or are invalid.
+    /// Results are there, and some are invalid.
     Runs,
     /// A gate was missed: an SLO, or a comparison that shows a regression.
     Gate,
     /// The results folder is locked, full or unreadable, or results that were asked for are.
     Store,
+    /// Something is missing that running again may bring: an endpoint was not ready in time, or a run failed.
+    Missing,
     /// `preview --exit-code` found work.
     Work,
     /// Interrupted.
@@ -31,8 +33,17 @@ pub enum Exit {
 
 impl Exit {
     /// All of them, by code.
-    pub const ALL: [Exit; 8] =
-        [Exit::Done, Exit::Unexpected, Exit::Usage, Exit::Runs, Exit::Gate, Exit::Store, Exit::Work, Exit::Interrupted];
+    pub const ALL: [Exit; 9] = [
+        Exit::Done,
+        Exit::Unexpected,
+        Exit::Usage,
+        Exit::Runs,
+        Exit::Gate,
+        Exit::Store,
+        Exit::Missing,
+        Exit::Work,
+        Exit::Interrupted,
+    ];
 
     /// What it says, for the manual.
     pub fn meaning(self) -> &'static str {
@@ -42,9 +53,12 @@ impl Exit {
             Exit::Usage => {
                 "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot test."
             }
-            Exit::Runs => "Some runs failed or are invalid, or a server is not ready.",
+            Exit::Runs => "Results are there and some are invalid: look at them.",
             Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
             Exit::Store => "The results folder is locked, full or unreadable, or a result is damaged or missing.",
+            Exit::Missing => {
+                "Something is missing that running again may bring: an endpoint was not ready in time, or a run failed."
+            }
             Exit::Work => "`preview --exit-code` found work.",
             Exit::Interrupted => "Interrupted; the same command goes on where it stopped.",
         }
@@ -59,6 +73,7 @@ impl Exit {
             Exit::Runs => 3,
             Exit::Gate => 4,
             Exit::Store => 5,
+            Exit::Missing => 6,
             Exit::Work => 10,
             Exit::Interrupted => 130,
         }

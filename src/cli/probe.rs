@@ -6,11 +6,11 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Expansion, PlannedRun, expand};
+use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
-use crate::server::{self, Found};
-use crate::sweep::{question, target};
+use crate::server::Found;
+use crate::sweep::ask;
 
 use super::changes::Changes;
 use super::schema::text_of;
@@ -54,6 +54,9 @@ pub struct Asked {
     pub models: Vec<String>,
     /// Why it is not ready; null where it is, or was not asked.
     pub reason: Option<String>,
+    /// Whether waiting does not help.
+    #[serde(skip)]
+    is_final: bool,
 }
 
 /// The schema, as text.
@@ -95,7 +98,18 @@ pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => output::print(&text(&asked))?,
         TextOrJson::Json => output::json(&Document { endpoints: asked.as_slice() })?,
     }
-    Ok(if are_ready(&asked) { Exit::Done } else { Exit::Runs })
+    Ok(exit(&asked))
+}
+
+/// How a command ends that needs the servers: a plan that must be edited comes before a server that is away.
+pub fn exit(asked: &[Asked]) -> Exit {
+    if asked.iter().any(|asked| asked.is_final) {
+        Exit::Usage
+    } else if are_ready(asked) {
+        Exit::Done
+    } else {
+        Exit::Missing
+    }
 }
 
 /// Whether none of them is missing.
@@ -105,7 +119,7 @@ pub fn are_ready(asked: &[Asked]) -> bool {
 
 /// One line for each endpoint.
 pub fn text(asked: &[Asked]) -> String {
-    let line = |Asked { endpoint, state, host: _, server, models, reason }: &Asked| {
+    let line = |Asked { endpoint, state, host: _, server, models, reason, is_final: _ }: &Asked| {
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
@@ -128,21 +142,16 @@ pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
         let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
-            (_, None) => Err((Readiness::Embedded, None)),
-            (Some(run), Some(url)) => ask(endpoint, url, folder, run).map_err(|why| (Readiness::Unready, Some(why))),
+            (Some(_), _) if endpoint.url.is_none() => Err((Readiness::Embedded, None)),
+            (Some(run), _) => ask(endpoint, None, &run.spec, folder).map_err(|why| (Readiness::Unready, Some(why))),
         };
         let (state, (host, found), reason) = match found {
-            Ok((host, found)) => (Readiness::Ready, (Some(host), found), None),
-            Err((state, reason)) => (state, (None, Found::default()), reason),
+            Ok((target, found)) => (Readiness::Ready, (Some(target.authority), found), None),
+            Err((state, why)) => (state, (None, Found::default()), why),
         };
-        Asked { endpoint: name.clone(), state, host, server: found.server, models: found.models, reason }
+        let is_final = reason.as_ref().is_some_and(|why| why.is_final);
+        let reason = reason.map(|why| why.reason);
+        Asked { endpoint: name.clone(), state, host, server: found.server, models: found.models, reason, is_final }
     };
     plan.endpoints.iter().map(asked).collect()
-}
-
-/// Asks one server what a run like `run` would ask it. Gives its host and port and what it said.
-fn ask(endpoint: &Endpoint, url: &str, folder: &Path, run: &PlannedRun) -> Result<(String, Found), String> {
-    let target = target(endpoint, url, folder).map_err(|error| error.to_string())?;
-    let found = server::probe(&question(url, &target, &run.spec)).map_err(|error| error.to_string())?;
-    Ok((target.authority, found))
 }

@@ -151,15 +151,16 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         .filter(|(run, _)| seen.insert(run.id))
         .collect();
     let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
-    let (there, pruned): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, d)| d.action != Action::Pruned);
+    let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
+    let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
     if todo.is_empty() {
         screen.line(&format!(
             "{name}: nothing to do; {} in {results}; no request was sent",
             match there.len() {
-                _ if !pruned.is_empty() => {
-                    format!("the results of {} of {} runs are", there.len(), there.len() + pruned.len())
+                _ if !lacking.is_empty() => {
+                    format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
                 }
                 1 => "the result of the one run is".to_owned(),
                 count => format!("the results of all {count} runs are"),
@@ -232,6 +233,7 @@ fn execute(
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
+        SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
     })
 }
@@ -292,10 +294,11 @@ fn conclude(
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
-    Ok(if summary.failed + summary.skipped + summary.left > 0 {
-        Exit::Runs
-    } else if left_out.any() {
+    // Codes that say more about what to do next come first.
+    Ok(if left_out.any() {
         Exit::Store
+    } else if summary.failed + summary.skipped + summary.left > 0 {
+        Exit::Missing
     } else if shown.invalid > 0 {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::expand::{Expansion, PlannedRun, expand};
-use crate::plan::{Loaded, Plan};
+use crate::plan::{Endpoint, Loaded, Plan};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
@@ -50,7 +50,8 @@ impl Workspace {
     /// What is to be done with one run.
     pub fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
-        decide(run, &self.disk, wishes, &is_invalid)
+        let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
+        decide(run, &self.disk, (wishes, retries), &is_invalid)
     }
 }
 
@@ -63,5 +64,7 @@ pub fn warn_of_no_inventory(store: &Store) {
 
 /// What lies in a results folder, seen from a plan.
 fn on_disk(store: &Store, expansion: &Expansion) -> Result<OnDisk, Failure> {
-    Ok(OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?))
+    let disk = OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?);
+    let tries = store.tries_of(&|id| disk.is_wanted(id))?;
+    Ok(disk.with_tries(tries))
 }

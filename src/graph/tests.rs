@@ -97,7 +97,7 @@ fn a_dead_endpoint_loses_its_runs_and_no_others() {
     let (graph, expansion) = whole(json!({ "s": sweep(&["a", "demo"], &[1], &[]) }));
     let (order, skipped) = walked(&graph, &expansion, "probe a");
     assert!(order.contains(&"run s demo".to_owned()) && !order.contains(&"run s a".to_owned()));
-    assert_eq!(skipped, ["run s a: endpoint `a` failed its probe"]);
+    assert_eq!(skipped, ["run s a: endpoint `a` is not ready"]);
     let (order, skipped) = walked(&graph, &expansion, "serve demo");
     assert_eq!(order.iter().filter(|name| name.ends_with("demo")).collect::<Vec<_>>(), ["serve demo"]);
     let reason = SkipReason::NotStarted { endpoint: "demo".to_owned() };

@@ -29,8 +29,8 @@ pub enum SkipReason {
         /// Name of the endpoint.
         endpoint: String,
     },
-    /// The endpoint failed its probe.
-    ProbeFailed {
+    /// The endpoint was not ready in time.
+    NotReady {
         /// Name of the endpoint.
         endpoint: String,
     },
@@ -40,7 +40,7 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SkipReason::NotStarted { endpoint } => write!(f, "the server of endpoint `{endpoint}` did not start"),
-            SkipReason::ProbeFailed { endpoint } => write!(f, "endpoint `{endpoint}` failed its probe"),
+            SkipReason::NotReady { endpoint } => write!(f, "endpoint `{endpoint}` is not ready"),
         }
     }
 }
@@ -66,6 +66,8 @@ pub struct Walk<'g> {
     running: HashSet<NodeIndex>,
     /// Resources taken by running nodes.
     taken: HashSet<&'g str>,
+    /// Nodes under way that wait for a server, and hold no job meanwhile. Their resources are kept for them.
+    waiting: HashSet<NodeIndex>,
     ended: HashSet<NodeIndex>,
 }
 
@@ -83,6 +85,7 @@ impl<'g> Walk<'g> {
             waits,
             running: HashSet::new(),
             taken: HashSet::new(),
+            waiting: HashSet::new(),
             ended: HashSet::new(),
         }
     }
@@ -92,16 +95,35 @@ impl<'g> Walk<'g> {
         let next = *self.ready.iter().find(|(_, at)| self.may_start(*at))?;
         self.ready.remove(&next);
         let (_, at) = next;
+        self.waiting.remove(&at);
         self.running.insert(at);
         self.taken.extend(self.graph.resource(at));
         Some(at)
     }
 
     fn may_start(&self, at: NodeIndex) -> bool {
-        match self.graph.resource(at) {
-            None => true,
-            Some(resource) => self.taken.len() < self.jobs && !self.taken.contains(resource),
+        let Some(resource) = self.graph.resource(at) else { return true };
+        let is_kept = |waiting: &NodeIndex| *waiting != at && self.graph.resource(*waiting) == Some(resource);
+        self.taken.len() < self.jobs && !self.taken.contains(resource) && !self.waiting.iter().any(is_kept)
+    }
+
+    /// A node under way waits for its server: others may go on, but none on its resource. A node that waits already goes on waiting.
+    pub fn wait(&mut self, node: NodeIndex) {
+        if self.running.remove(&node) {
+            self.waiting.insert(node);
+            if let Some(resource) = self.graph.resource(node) {
+                self.taken.remove(resource);
+            }
         }
+    }
+
+    /// A node that waited for its server is given out again when there is a job for it. False where it did not wait.
+    pub fn come_back(&mut self, node: NodeIndex) -> bool {
+        let waited = self.waiting.contains(&node);
+        if waited {
+            self.ready.insert((self.graph.rank(node), node));
+        }
+        waited
     }
 
     /// Reports the end of a node that was given out; returns the nodes that are skipped because of it.
@@ -111,8 +133,9 @@ impl<'g> Walk<'g> {
     /// # Panics
     /// When `node` is not under way.
     pub fn done(&mut self, node: NodeIndex, outcome: Outcome) -> Vec<Skipped> {
-        assert!(self.running.remove(&node), "node {node:?} is not under way");
-        if let Some(resource) = self.graph.resource(node) {
+        let waited = self.waiting.remove(&node);
+        assert!(waited || self.running.remove(&node), "node {node:?} is not under way");
+        if let Some(resource) = self.graph.resource(node).filter(|_| !waited) {
             self.taken.remove(resource);
         }
         let mut skipped = Vec::new();
@@ -127,7 +150,7 @@ impl<'g> Walk<'g> {
     fn skip_behind(&mut self, node: NodeIndex, skipped: &mut Vec<Skipped>) {
         let reason = match self.graph.node(node) {
             Node::Serve { endpoint } => SkipReason::NotStarted { endpoint: endpoint.clone() },
-            Node::Probe { endpoint } => SkipReason::ProbeFailed { endpoint: endpoint.clone() },
+            Node::Probe { endpoint } => SkipReason::NotReady { endpoint: endpoint.clone() },
             Node::Run(_) | Node::Gate { .. } => return,
         };
         let mut lost = vec![node];
@@ -161,9 +184,9 @@ impl<'g> Walk<'g> {
         true
     }
 
-    /// How many nodes are under way.
+    /// How many nodes are under way, those that wait for a server included.
     pub fn under_way(&self) -> usize {
-        self.running.len()
+        self.running.len() + self.waiting.len()
     }
 
     /// Whether every node has ended or was skipped.
@@ -174,7 +197,7 @@ impl<'g> Walk<'g> {
     /// The nodes that were neither given out nor skipped, in execution order: what an interruption leaves.
     pub fn left(&self) -> Vec<NodeIndex> {
         let mut left = self.graph.nodes();
-        left.retain(|at| !self.running.contains(at) && !self.ended.contains(at));
+        left.retain(|at| !self.running.contains(at) && !self.waiting.contains(at) && !self.ended.contains(at));
         left
     }
 }

@@ -8,9 +8,11 @@ use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
 use super::price::Owned;
+use super::ready::Ready;
+use super::retries::Retries;
 use super::scalar::Fact;
 use super::shorthand::SecretRef;
-use crate::units::Decimal;
+use crate::units::{Decimal, Nanos};
 
 /// A server under test: a `url`, or the embedded mock (`engine: mock`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +42,10 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "super::disclosure::server_schema")]
     pub server: Table<Fact>,
+    /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
+    pub ready: Option<Ready>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
     /// the same scheme, host and port share; an embedded mock shares nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,11 +58,27 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "runs": 10 }))]
+    pub retries: Option<Retries>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "super::extra::Fields", example = serde_json::json!({ "route": "pool-a" }))]
     pub extra: Table<Json>,
+}
+
+impl Endpoint {
+    /// How long a sweep waits for the server.
+    pub fn ready_within(&self) -> Nanos {
+        self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+    }
+
+    /// How often a run is tried again that the environment spoiled.
+    pub fn retries(&self) -> u32 {
+        self.retries.unwrap_or_default().runs
+    }
 }
 
 fn is_false(value: &bool) -> bool {

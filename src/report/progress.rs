@@ -11,6 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::engine::Progress;
 use crate::rows::Phase;
+use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
 use crate::units::Nanos;
 use crate::units::text::page;
@@ -35,6 +36,8 @@ pub struct Screen {
     talk: Talk,
     bars: Option<Bars>,
     total: usize,
+    /// Why each endpoint is waited for, and its line.
+    waiting: HashMap<String, (String, Option<ProgressBar>)>,
     /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
     pace: f64,
 }
@@ -67,7 +70,7 @@ impl Screen {
     /// A screen; with bars only where stderr is a terminal.
     pub fn new(talk: Talk) -> Screen {
         let bars = (talk > Talk::Quiet && std::io::stderr().is_terminal()).then(Bars::start);
-        Screen { talk, bars, total: 0, pace: 1.0 }
+        Screen { talk, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
     }
 
     /// For a sweep that takes `pace` seconds for each second of its runs.
@@ -96,6 +99,9 @@ impl Screen {
     pub fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         match event {
             Event::Begin { todo, .. } => self.begin(todo),
+            Event::Endpoint { endpoint, result } if self.waiting.contains_key(endpoint) => {
+                self.waited(endpoint, result)
+            }
             Event::Endpoint { endpoint, result: Ok(found) } if self.talk == Talk::Verbose => {
                 self.line(&format!("{endpoint}: {}", plain(found)));
             }
@@ -103,9 +109,10 @@ impl Screen {
             Event::Endpoint { endpoint, result: Err(reason) } => {
                 self.error(&format!("{endpoint}: {}", plain(reason)));
             }
-            Event::Waiting { endpoint, url } => {
+            Event::Slow { endpoint, url } => {
                 self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
             }
+            Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
             Event::Started { run, progress } => self.started(run, progress),
             Event::Committed { run } => {
                 let what = self.ended(run, &summary(run));
@@ -122,7 +129,10 @@ impl Screen {
             Event::Stopping => {
                 self.line("stopping: the runs under way are abandoned, committed runs stay (Ctrl-C again: at once)");
             }
-            Event::End => self.bars = None,
+            Event::End => {
+                self.waiting.values().filter_map(|(_, bar)| bar.as_ref()).for_each(ProgressBar::finish_and_clear);
+                self.bars = None;
+            }
         }
     }
 
@@ -144,6 +154,37 @@ impl Screen {
                 let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
                 self.line(&format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name));
             }
+        }
+    }
+
+    /// A line when a wait begins and when its reason changes; between them the live line goes on counting.
+    fn waiting(&mut self, endpoint: &str, waiting: &Waiting) {
+        let Waiting { reason, waited, within } = waiting;
+        let before = self.waiting.get(endpoint).map(|(reason, _)| reason.as_str());
+        if before != Some(reason) {
+            let left = Nanos::from_secs(within.saturating_sub(*waited).as_secs_f64().ceil() as u64);
+            self.line(&format!("{endpoint}: waiting for up to {left}: {}", plain(reason)));
+        }
+        let bar = self.waiting.remove(endpoint).and_then(|(_, bar)| bar);
+        let bar = bar.or_else(|| self.bars.as_ref().map(Bars::line));
+        if let Some(bar) = &bar {
+            let seconds = |time: &Duration| duration(time.as_secs());
+            let parts =
+                [format!("{endpoint}: waiting"), format!("{} of {}", seconds(waited), seconds(within)), plain(reason)];
+            bar.set_message(fitting(&parts, columns().saturating_sub(4)));
+            bar.tick();
+        }
+        self.waiting.insert(endpoint.to_owned(), (reason.clone(), bar));
+    }
+
+    /// A wait is over, one way or the other.
+    fn waited(&mut self, endpoint: &str, result: &Result<String, String>) {
+        if let Some((_, Some(bar))) = self.waiting.remove(endpoint) {
+            bar.finish_and_clear();
+        }
+        match result {
+            Ok(_) => self.line(&format!("{endpoint}: ready")),
+            Err(reason) => self.error(&format!("{endpoint}: {}", plain(reason))),
         }
     }
 
@@ -176,9 +217,14 @@ impl Bars {
         Bars { multi, overall, state, ticker: Some(ticker) }
     }
 
-    fn add(&self, run: &RunView, progress: &Arc<Progress>) {
+    /// A live line above the overall bar.
+    fn line(&self) -> ProgressBar {
         let style = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("the template is constant");
-        let bar = self.multi.insert_before(&self.overall, ProgressBar::new_spinner().with_style(style));
+        self.multi.insert_before(&self.overall, ProgressBar::new_spinner().with_style(style))
+    }
+
+    fn add(&self, run: &RunView, progress: &Arc<Progress>) {
+        let bar = self.line();
         let mut live =
             Live { bar, run: run.clone(), progress: Arc::clone(progress), seen: (Instant::now(), 0), rate: 0.0 };
         live.refresh();

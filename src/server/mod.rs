@@ -4,10 +4,12 @@ mod describe;
 mod embedded;
 mod host;
 mod probe;
+mod ready;
 mod tokenize;
 
 pub use describe::{Description, describe};
 pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
+pub use ready::Unready;
 pub use tokenize::{Counter, Message};

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ pub const PROMPT: &str = "Say hello.";
 const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
 /// How many of a server's models an error names.
 const FEW_MODELS: usize = 20;
+/// The longest that a server's `Retry-After` is kept.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The most of a server's words that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
 /// The most model names that are taken from a server's list.
@@ -32,6 +35,8 @@ pub struct Question {
     pub insecure_tls: bool,
     /// Which API is called.
     pub api: Api,
+    /// A path of the server, from its root, that answers with 2xx once it is ready; asked before anything else.
+    pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
     /// For a connection to open.
@@ -159,6 +164,20 @@ pub enum ProbeError {
         status: u16,
         /// Its words.
         reason: String,
+        /// How long it asks to be left alone: its `Retry-After`, where that is a number of seconds.
+        retry_after: Option<Duration>,
+    },
+    /// It says that it is not ready.
+    #[error("{url} answers HTTP {status} to {path}: it is not ready")]
+    Loading {
+        /// The address.
+        url: String,
+        /// The path that was asked.
+        path: String,
+        /// HTTP status.
+        status: u16,
+        /// As of a refusal.
+        retry_after: Option<Duration>,
     },
 }
 
@@ -176,6 +195,9 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
         .map_err(|error| unreachable(error.to_string()))?;
     runtime.block_on(async {
         let client = client(question).map_err(|error| unreachable(words(&error)))?;
+        if let Some(path) = &question.ready {
+            ask_whether_ready(&client, question, path).await?;
+        }
         let mut found = list_models(&client, question).await?;
         generate(&client, question, &mut found).await?;
         Ok(found)
@@ -234,6 +256,18 @@ fn asked(url: &reqwest::Url, question: &Question) -> String {
     }
 }
 
+async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> Result<(), ProbeError> {
+    let whole = reqwest::Url::parse(&question.url).and_then(|url| url.join(path));
+    let whole = whole.map_err(|error| unreachable(question, error.to_string()))?;
+    let response = send(client.get(whole), question).await?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
+    Err(ProbeError::Loading { url, path, status: status.as_u16(), retry_after })
+}
+
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
     let response = send(client.get(format!("{}/models", question.url.trim_end_matches('/'))), question).await?;
     let server = response.headers().get("server").and_then(|value| value.to_str().ok());
@@ -279,7 +313,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
 }
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
-    let status = response.status();
+    let (status, retry_after) = (response.status(), retry_after(&response));
     // That it refuses is known, whatever it was about to say.
     let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
@@ -288,8 +322,14 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     let (url, status, reason) = (question.shown(), status.as_u16(), question.presentable(&text));
     match status {
         401 | 403 => ProbeError::Key { url, status, reason },
-        _ => ProbeError::Refused { url, status, reason },
+        _ => ProbeError::Refused { url, status, reason, retry_after },
     }
+}
+
+/// How long a server asks to be left alone. A date is not kept: the two clocks may differ.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
 /// The JSON of an answer of at most 4 MiB; null for anything else. One that breaks off is taken as far as it came, one

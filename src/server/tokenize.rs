@@ -155,7 +155,7 @@ impl Asker {
 
     fn no_count(&self, place: &str) -> ProbeError {
         let reason = format!("its {place} gives no count of tokens");
-        ProbeError::Refused { url: self.question.shown(), status: 200, reason }
+        ProbeError::Refused { url: self.question.shown(), status: 200, reason, retry_after: None }
     }
 }
 

@@ -27,9 +27,9 @@ impl Attempt {
     pub(super) fn create(
         layout: Layout,
         lock: Arc<File>,
-        id: &str,
-        number: u32,
+        (id, number): (&str, u32),
         spec: &RunSpec,
+        afresh: bool,
     ) -> Result<Attempt, StoreError> {
         let dir = layout.attempt(id, number);
         let nonce_seed = NonceSeed::random().map_err(StoreError::NoRandomBits)?;
@@ -45,7 +45,7 @@ impl Attempt {
             failure: None,
             spoiled: None,
             given_up: None,
-            afresh: false,
+            afresh,
             spec: spec.clone(),
         };
         disk::write_json(&dir, ATTEMPT_JSON, &record)?;

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -16,12 +14,10 @@ use super::folder::Folder;
 use super::inventory::{self, Entered};
 use super::layout::{RUN_JSON, is_short_id, short, split_numbered};
 use super::record::{AttemptRecord, FileRecord, RunRecord};
-use super::{Store, disk};
+use super::{Store, disk, parallel};
 use crate::rows::Table;
 
-/// The most threads that look at runs …
-const MOST_THREADS: usize = 4;
-/// … and how many runs are worth one of them.
+/// How many runs are worth a thread that looks at them.
 const RUNS_A_THREAD: usize = 64;
 
 /// How often a folder that is gone is looked for again: on a file system that cannot exchange folders a run that is being
@@ -122,20 +118,9 @@ impl Store {
         Ok(self.look_at_all(inventory.as_ref(), &names))
     }
 
-    /// Looks at these runs, where they are many on several threads.
+    /// Looks at these runs.
     fn look_at_all(&self, inventory: Option<&Folder>, names: &[String]) -> Vec<Listed> {
-        let look =
-            &|names: &[String]| -> Vec<Listed> { names.iter().filter_map(|name| self.look(inventory, name)).collect() };
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = cores.min(MOST_THREADS).min(names.len() / RUNS_A_THREAD);
-        if threads < 2 {
-            return look(names);
-        }
-        thread::scope(|scope| {
-            let parts = names.chunks(names.len().div_ceil(threads));
-            let parts: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
-            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        })
+        parallel::filter_map(names, RUNS_A_THREAD, &|name| self.look(inventory, name))
     }
 
     /// The committed run `id` (full or short) with a quick check; none where there is no such folder.

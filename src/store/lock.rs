@@ -87,8 +87,18 @@ impl Writer {
 
     /// Starts the next attempt at the run `id` (64 hex digits).
     pub fn begin(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
+        self.create(id, spec, false)
+    }
+
+    /// Starts the next attempt at the run `id`, with which a new count of spoiled ones begins: the user asked for the run
+    /// although it was given up.
+    pub fn begin_afresh(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
+        self.create(id, spec, true)
+    }
+
+    fn create(&self, id: &str, spec: &RunSpec, afresh: bool) -> Result<Attempt, StoreError> {
         let number = next_number(self.store.layout(), id)?;
-        Attempt::create(self.store.layout().clone(), Arc::clone(&self.lock), id, number, spec)
+        Attempt::create(self.store.layout().clone(), Arc::clone(&self.lock), (id, number), spec, afresh)
     }
 }
 

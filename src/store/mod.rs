@@ -17,12 +17,14 @@ mod inventory;
 mod layout;
 mod list;
 mod lock;
+mod parallel;
 mod record;
 mod recover;
 mod seal;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod tries;
 mod verify;
 
 pub use attempt::*;
@@ -38,6 +40,7 @@ pub use lock::*;
 pub use record::*;
 pub use recover::*;
 pub use signal::*;
+pub use tries::*;
 pub use verify::*;
 
 use std::path::PathBuf;

@@ -8,7 +8,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::expand::RunSpec;
-use crate::rows::{Environment, Facts, Outcome, Phase, Record, Records, Replay, RequestRow, Sample, Table};
+use crate::rows::{
+    Environment, Facts, Outcome, Phase, Record, Records, Replay, RequestRow, Sample, SpoilCause, Spoiled, Table,
+};
 
 /// A spec as `run.json` keeps it.
 const SPEC: &str = r#"{
@@ -194,6 +196,72 @@ fn an_unfinished_journal_is_never_committed() {
     assert_eq!(writer.store().list().unwrap(), []);
     let attempts = writer.store().attempts().unwrap();
     assert!(matches!(&attempts[0].state, AttemptState::Failed(reason) if reason.contains("finished journal")));
+}
+
+/// An attempt at `id` that a gateway spoiled.
+fn spoil(attempt: Attempt, given_up: Option<u32>) {
+    let (cause, detail) = (SpoilCause::RateLimited, "429 Too Many Requests".to_owned());
+    attempt.spoil(Spoiled { cause, detail, retry_after: None }, given_up).unwrap();
+}
+
+#[test]
+fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
+    let (_keep, dir) = results();
+    let writer = locked(&dir);
+    let (a, short) = (id('a'), "a".repeat(16));
+    let of_a = || writer.store().tries().unwrap().remove(&short);
+    assert_eq!(of_a(), None);
+    spoil(writer.begin(&a, &spec()).unwrap(), None);
+    writer.begin(&a, &spec()).unwrap().fail("interrupted").unwrap();
+    let tries = of_a().unwrap();
+    assert_eq!((tries.spoiled, &tries.given_up), (1, &None), "what was interrupted does not count");
+    let last = tries.last.unwrap();
+    assert!(last.number == 2 && last.how == How::Interrupted && last.ended.is_some(), "{last:?}");
+    spoil(writer.begin(&a, &spec()).unwrap(), Some(1));
+    writer.begin(&a, &spec()).unwrap().fail("no room on the disk").unwrap();
+    let tries = of_a().unwrap();
+    assert_eq!(tries.given_up.map(|up| (up.number, up.times)), Some((3, 1)), "also behind another failure");
+    assert_eq!((tries.spoiled, tries.last.unwrap().how), (2, How::Failed("no room on the disk".into())));
+    // The user asks for it again: what was before counts no more.
+    writer.begin_afresh(&a, &spec()).unwrap().fail("interrupted").unwrap();
+    let tries = of_a().unwrap();
+    assert_eq!((tries.spoiled, tries.given_up), (0, None));
+    spoil(writer.begin(&a, &spec()).unwrap(), None);
+    assert_eq!(of_a().unwrap().spoiled, 1);
+    // Neither does what was before a commit.
+    journalled(&writer, &a, 3).commit(commit(None)).unwrap();
+    assert_eq!(of_a(), None);
+    spoil(writer.begin(&a, &spec()).unwrap(), None);
+    assert_eq!(of_a().unwrap().spoiled, 1);
+    fs::remove_dir_all(writer.store().layout().run(&a)).unwrap();
+    assert_eq!(of_a().unwrap().spoiled, 1, "the inventory knows of the commit");
+    assert_eq!(writer.store().tries_of(&|id| id != short).unwrap().len(), 0);
+}
+
+#[test]
+fn what_a_kill_left_is_told_by_its_files() {
+    let (_keep, dir) = results();
+    let writer = locked(&dir);
+    let attempt = writer.begin(&id('a'), &spec()).unwrap();
+    let last = |store: &Store| store.tries().unwrap().remove(&"a".repeat(16)).unwrap().last.unwrap();
+    let store = writer.store().clone();
+    let made = last(&store);
+    assert_eq!((made.how, made.ended), (How::UnderWay(std::process::id()), None));
+    let path = attempt.dir().join(ATTEMPT_JSON);
+    let written = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(written(1_700_000_000)).unwrap();
+    drop((attempt, writer));
+    // Another process may have our number: it took the lock later.
+    let writer = locked(&dir);
+    let left = last(&store);
+    assert_eq!(left.how, How::Interrupted);
+    assert_eq!(left.ended.unwrap().to_string(), "2023-11-14T22:13:20.000000000Z");
+    fs::write(&path, "{ \"format\": 1, \"st").unwrap();
+    let cut = last(&store);
+    assert!(cut.started.is_none() && matches!(&cut.how, How::Failed(why) if why.contains("attempt.json")), "{cut:?}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(last(&store).how, How::Interrupted, "killed before it wrote anything");
+    drop(writer);
 }
 
 /// Does nothing by itself: the body of the processes that the tests below start, and that are killed.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::engine::Progress;
 use crate::expand::{Course, Load, Phases, PlannedRun, RunId, RunSpec};
 
+use super::ready::Waiting;
+
 /// A run, as people name it.
 #[derive(Debug, Clone)]
 pub struct RunView {
@@ -169,11 +171,18 @@ pub enum Event {
         result: Result<String, String>,
     },
     /// A server takes its time to answer the probe.
-    Waiting {
-        /// Its name.
+    Slow {
+        /// Its endpoint.
         endpoint: String,
         /// Its address.
         url: String,
+    },
+    /// A server is not ready, and will be asked again.
+    Waiting {
+        /// Its endpoint.
+        endpoint: String,
+        /// Why, and for how long.
+        waiting: Waiting,
     },
     /// A run begins.
     Started {

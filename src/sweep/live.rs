@@ -1,6 +1,7 @@
 //! Servers while a sweep uses them: addresses, secrets resolved when they are needed, embedded servers kept alive.
 
 use std::path::Path;
+use std::time::Instant;
 
 use crate::engine::{Secret, Target, TargetError};
 use crate::plan::{Endpoint, SecretRef};
@@ -15,6 +16,8 @@ pub struct Live {
     pub embedded: Option<Embedded>,
     /// What the probe found.
     pub found: Found,
+    /// When it was asked last.
+    pub asked: Option<Instant>,
 }
 
 /// Why an endpoint's address or key cannot be used.

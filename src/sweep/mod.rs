@@ -2,14 +2,17 @@
 
 pub mod calibrate;
 pub mod event;
+mod first_look;
 mod learn;
 mod live;
 pub mod nearest;
 pub mod perform;
+mod ready;
 pub mod resume;
 mod scheduler;
 mod tokenizers;
 
 pub use live::{ResolveError, target};
-pub use perform::question;
+pub use perform::{ask, question};
+pub use ready::Waiting;
 pub use scheduler::{Summary, Sweep, SweepError, run};

@@ -14,7 +14,7 @@ use crate::plan::{Api, Endpoint, Engine, MockFigures};
 use crate::rows::{
     Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, TextRow, TextWriter,
 };
-use crate::server::{Embedded, Found, PROMPT, Question, client_environment, probe};
+use crate::server::{Embedded, Found, PROMPT, Question, Unready, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
@@ -34,10 +34,12 @@ pub fn ask(
     served: Option<(String, Arc<AtomicBool>)>,
     spec: &RunSpec,
     folder: &Path,
-) -> Result<(Target, Found), String> {
-    let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref()).ok_or("it has no address")?;
-    let mut target = target(endpoint, url, folder).map_err(|error| error.to_string())?;
-    let found = probe(&question(url, &target, spec)).map_err(|error| error.to_string())?;
+) -> Result<(Target, Found), Unready> {
+    let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
+    let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
+    let mut target = target(endpoint, url, folder).map_err(|error| Unready::for_good(error.to_string()))?;
+    let ready = endpoint.ready.as_ref().and_then(|ready| ready.path.clone());
+    let found = probe(&Question { ready, ..question(url, &target, spec) })?;
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
 }
@@ -49,6 +51,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
         insecure_tls: target.insecure_tls,
         api: spec.endpoint.api,
+        ready: None,
         model: spec.model.id.clone(),
         connect: spec.timeouts.connect,
         within: spec.timeouts.request,

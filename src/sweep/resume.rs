@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::{Difference, Expansion, PlannedRun, RunId};
-use crate::store::{Deleted, Listed, RunRecord, State};
+use crate::store::{Deleted, GivenUp, How, LastTry, Listed, RunRecord, State, Tries};
+use crate::units::clock;
 
 use super::nearest::{Change, Known, Nearest};
 
@@ -21,6 +22,9 @@ pub enum Action {
     Cached,
     /// There is a result that will be replaced.
     Redo,
+    /// The environment spoiled it as often as it is tried: it runs again only when that is asked for.
+    #[serde(rename = "given_up")]
+    GivenUp,
     /// Another process is measuring it at this moment.
     Pending,
     /// It has no result that could be read, and `run` would leave it out.
@@ -31,8 +35,8 @@ pub enum Action {
 
 impl Action {
     /// Every action, in the order of tables.
-    pub const ALL: [Action; 6] =
-        [Action::New, Action::Redo, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
+    pub const ALL: [Action; 7] =
+        [Action::New, Action::Redo, Action::GivenUp, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
@@ -40,6 +44,7 @@ impl Action {
             Action::New => "new",
             Action::Cached => "cached",
             Action::Redo => "redo",
+            Action::GivenUp => "given up",
             Action::Pending => "pending",
             Action::Pruned => "pruned",
             Action::Orphan => "orphan",
@@ -61,11 +66,15 @@ pub struct Decision {
     pub reason: String,
     /// What the results nearest to a new run say of it, once `explain` has asked them.
     pub change: Option<Change>,
+    /// How many of its attempts the environment spoiled that count.
+    pub spoiled: u32,
+    /// Whether its next attempt begins a new count: it was given up, and is asked for all the same.
+    pub afresh: bool,
 }
 
 impl Decision {
     fn new(action: Action, reason: impl Into<String>) -> Decision {
-        Decision { action, reason: reason.into(), change: None }
+        Decision { action, reason: reason.into(), change: None, spoiled: 0, afresh: false }
     }
 
     /// The fields by which a new run is told from the results nearest to it.
@@ -84,6 +93,8 @@ pub struct Wishes {
     pub force: bool,
     /// Run invalid runs again.
     pub redo_invalid: bool,
+    /// Run again what was given up.
+    pub redo_given_up: bool,
 }
 
 /// What is on disk, ready to be asked.
@@ -92,6 +103,8 @@ pub struct OnDisk {
     by_id: HashMap<String, Listed>,
     /// By short id.
     deleted: HashMap<String, Deleted>,
+    /// Attempts since the last commit, by short id.
+    tries: HashMap<String, Tries>,
     /// Short ids of the runs that the plan asks for.
     wanted: HashSet<String>,
     /// Laid out when the first new run asks for it.
@@ -104,6 +117,7 @@ impl OnDisk {
         OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
             deleted: HashMap::new(),
+            tries: HashMap::new(),
             wanted: expansion.runs.iter().map(|run| run.id.short()).collect(),
             nearest: OnceCell::new(),
         }
@@ -115,9 +129,24 @@ impl OnDisk {
         self
     }
 
+    /// With what became of attempts that were never committed.
+    pub fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
+        OnDisk { tries, ..self }
+    }
+
+    /// What became of the attempts at run `id` since its last commit; none where there are none.
+    pub fn tries(&self, id: &RunId) -> Option<&Tries> {
+        self.tries.get(&id.short())
+    }
+
     /// What is known of the run `id` whose folder is gone.
     pub fn deleted(&self, id: &RunId) -> Option<&Deleted> {
         self.deleted.get(&id.short())
+    }
+
+    /// Whether the plan asks for the run with this short id.
+    pub fn is_wanted(&self, id: &str) -> bool {
+        self.wanted.contains(id)
     }
 
     /// The folder of run `id`, whole or not.
@@ -165,11 +194,92 @@ impl OnDisk {
     }
 }
 
-/// Decides about one run. `is_invalid` says whether a committed run's verdict is invalid; it is asked only when that
-/// matters.
-pub fn decide(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
+/// Decides about one run. Where the environment spoils it, it is tried again `retries` times. `is_invalid` says whether a
+/// committed run's verdict is invalid; it is asked only when that matters.
+pub fn decide(
+    run: &PlannedRun,
+    disk: &OnDisk,
+    (wishes, retries): (Wishes, u32),
+    is_invalid: &dyn Fn(&RunRecord) -> bool,
+) -> Decision {
+    let decision = by_result(run, disk, wishes, is_invalid);
+    match disk.tries(&run.id) {
+        Some(tries) if decision.action.is_work() => {
+            // A result that can be used is repeated only for who asks for it.
+            let asked = wishes.force || wishes.redo_given_up || disk.record(&run.id).is_some();
+            tried(decision, tries, retries, asked)
+        }
+        _ => decision,
+    }
+}
+
+/// What its attempts make of a run that is to be executed. `asked` says that the user wants it also where it is given up.
+fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
+    let given_up = given_up(tries, retries).map(given_up_words);
+    let words = match (&given_up, &tries.last) {
+        (Some(words), _) if asked => Some(format!("{words}, and asked for again")),
+        (Some(words), _) => Some(words.clone()),
+        (None, last) => last.as_ref().map(|last| last_words(last, tries.spoiled, Some(retries))),
+    };
+    decision.afresh = given_up.is_some() && asked;
+    decision.spoiled = if decision.afresh { 0 } else { tries.spoiled };
+    if given_up.is_some() && !asked {
+        let but = (decision.reason != NEVER).then(|| format!("; {}", decision.reason)).unwrap_or_default();
+        decision.reason = words.unwrap_or_default() + &but;
+        decision.action = Action::GivenUp;
+    } else if let (Action::New, Some(words)) = (decision.action, words) {
+        let before = if decision.reason == NEVER { String::new() } else { format!("{}; ", decision.reason) };
+        decision.reason = before + &words;
+    }
+    decision
+}
+
+/// That a run is given up, where it is tried again `retries` times: a plan that now allows more goes on with it, and one that
+/// allows none gives nothing up.
+fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
+    tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)
+}
+
+/// `given up: 429 (3 of 3)`: after it was tried again 3 of 3 times.
+pub fn given_up_words(given_up: &GivenUp) -> String {
+    let GivenUp { times, spoiled, .. } = given_up;
+    format!("given up: {} ({times} of {times})", spoiled.cause)
+}
+
+/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after it was tried again 2 of 3 times. How often it
+/// will be, only a plan says.
+pub fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
+    match &last.how {
+        How::UnderWay(pid) => format!("attempt {} is being made by process {pid}", last.number),
+        How::Interrupted => match last.ended {
+            Some(ended) => format!("interrupted {}", clock::time_of(ended.0)),
+            None => "interrupted".to_owned(),
+        },
+        How::Failed(reason) => format!("failed: {reason}"),
+        How::Spoiled(what) => {
+            let again = retries.filter(|retries| *retries > 0 && spoiled > 1);
+            let count = again.map(|retries| format!(" ({} of {retries})", spoiled - 1)).unwrap_or_default();
+            format!("failed: {}{count}", what.cause)
+        }
+    }
+}
+
+/// Turns the decision for a run that another process is measuring at this moment.
+pub fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk) {
+    let last = disk.tries(&run.id).and_then(|tries| tries.last.as_ref());
+    if let Some(last) = last.filter(|last| decision.action.is_work() && matches!(last.how, How::UnderWay(_))) {
+        decision.action = Action::Pending;
+        decision.reason = last_words(last, 0, None);
+    }
+}
+
+/// Why a run without result and attempts is new.
+const NEVER: &str = "never committed";
+
+/// What its result, or that there is none, makes of a run.
+fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
     let Some(listed) = disk.get(&run.id) else {
-        let said = disk.deleted(&run.id).map_or_else(|| "never committed".to_owned(), Deleted::said);
+        let said = disk.deleted(&run.id).map_or_else(|| NEVER.to_owned(), Deleted::said);
         return Decision::new(Action::New, said);
     };
     let record = match (&listed.state, &listed.record) {
@@ -202,8 +312,8 @@ fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
 
 /// Adds to a new run's decision what the results nearest to it say of it; `asked` runs are explained in all.
 pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    // Why a run is new that was there already needs no other result.
-    if decision.action != Action::New || disk.deleted(&run.id).is_some() {
+    // Why a run is new that was there, or tried, already needs no other result.
+    if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }
     decision.change = disk.nearest().find(&run.spec, asked);
@@ -224,6 +334,7 @@ mod tests {
     use super::*;
     use crate::expand::expand;
     use crate::plan::Plan;
+    use crate::rows::Spoiled;
 
     /// The runs of a plan with an open loop at these rates.
     fn runs(rates: &[u32]) -> Expansion {
@@ -248,7 +359,7 @@ mod tests {
     }
 
     fn decided(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, invalid: bool) -> (Action, String) {
-        let decision = decide(run, disk, wishes, &|_| invalid);
+        let decision = decide(run, disk, (wishes, 3), &|_| invalid);
         (decision.action, decision.reason)
     }
 
@@ -257,8 +368,8 @@ mod tests {
         let plan = runs(&[5]);
         let run = &plan.runs[0];
         let on_disk = |listed| OnDisk::new(listed, &plan);
-        let (none, force) = (Wishes::default(), Wishes { force: true, redo_invalid: false });
-        let redo = Wishes { force: false, redo_invalid: true };
+        let (none, force) = (Wishes::default(), Wishes { force: true, ..Wishes::default() });
+        let redo = Wishes { redo_invalid: true, ..Wishes::default() };
         let whole = || on_disk(vec![committed(run)]);
         assert_eq!(decided(run, &on_disk(vec![]), force, true), (Action::New, "never committed".into()));
         assert_eq!(decided(run, &whole(), none, true), (Action::Cached, "committed 2026-01-02T03:04:05Z".into()));
@@ -274,13 +385,69 @@ mod tests {
         let (action, reason) = decided(run, &on_disk(vec![]).with_deleted(vec![gone]), none, false);
         assert!(action == Action::New && reason.contains("deleted since"), "{reason}");
         let old = Listed { id: "0".repeat(16), ..committed(run) };
-        let mut new = Decision::new(Action::New, "never committed");
+        let mut new = Decision::new(Action::New, NEVER);
         explain(&mut new, run, &on_disk(vec![old]), 1);
         assert!(new.reason.contains("an older sweepline") && new.differences().is_empty(), "{}", new.reason);
         let other = Listed { id: run.id.short(), ..committed(&runs(&[6]).runs[0]) };
         let (action, reason) = decided(run, &on_disk(vec![other]), none, false);
         assert_eq!(action, Action::Redo);
         assert!(reason.starts_with("corrupt: run.json describes another run"), "{reason}");
+    }
+
+    /// What attempts at the run leave on disk: so many spoiled, the run given up after so many times, the last one ended so.
+    fn tried_so(run: &PlannedRun, spoiled: u32, times: Option<u32>, how: How) -> HashMap<String, Tries> {
+        let cause = crate::rows::SpoilCause::RateLimited;
+        let what = Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None };
+        let given_up = times.map(|times| GivenUp { number: spoiled, times, ended: None, spoiled: what });
+        let last = LastTry { number: 9, started: None, ended: None, how, given_up: None };
+        HashMap::from([(run.id.short(), Tries { spoiled, last: Some(last), given_up })])
+    }
+
+    #[test]
+    fn what_was_tried_is_never_called_new_alone() {
+        let plan = runs(&[5]);
+        let run = &plan.runs[0];
+        let limited = || {
+            let cause = crate::rows::SpoilCause::RateLimited;
+            How::Spoiled(Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None })
+        };
+        let none = Wishes::default();
+        let redo = Wishes { redo_given_up: true, ..none };
+        let force = Wishes { force: true, ..none };
+        let says = |tries: &HashMap<String, Tries>, has_result: bool, (wishes, retries)| {
+            let listed = if has_result { vec![committed(run)] } else { Vec::new() };
+            let disk = OnDisk::new(listed, &plan).with_tries(tries.clone());
+            let Decision { action, reason, spoiled, afresh, .. } = decide(run, &disk, (wishes, retries), &|_| false);
+            (action, reason, spoiled, afresh)
+        };
+        let new = |reason: &str, spoiled, afresh| (Action::New, reason.to_owned(), spoiled, afresh);
+        let failed = tried_so(run, 0, None, How::Failed("too few files".into()));
+        assert_eq!(says(&failed, false, (none, 3)), new("failed: too few files", 0, false));
+        let interrupted = tried_so(run, 2, None, How::Interrupted);
+        assert_eq!(says(&interrupted, false, (none, 3)), new("interrupted", 2, false));
+        assert_eq!(says(&tried_so(run, 1, None, limited()), false, (none, 3)), new("failed: 429", 1, false));
+        assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 3)), new("failed: 429 (2 of 3)", 3, false));
+        assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 0)), new("failed: 429", 3, false));
+        // Given up: nobody tries again unasked.
+        let given_up = tried_so(run, 4, Some(3), limited());
+        let words = "given up: 429 (3 of 3)";
+        assert_eq!(says(&given_up, false, (none, 3)), (Action::GivenUp, words.into(), 4, false));
+        assert_eq!(says(&given_up, false, (none, 2)).0, Action::GivenUp);
+        for wishes in [redo, force] {
+            let again = new(&format!("{words}, and asked for again"), 0, true);
+            assert_eq!(says(&given_up, false, (wishes, 3)), again);
+        }
+        // A plan that allows more goes on counting; one that allows none gives nothing up.
+        assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
+        assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
+        // A result stays what it is.
+        let (action, _, _, afresh) = says(&given_up, true, (redo, 3));
+        assert_eq!((action, afresh), (Action::Cached, false));
+        assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
+        let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
+        let disk = OnDisk::new(vec![corrupt], &plan).with_tries(given_up);
+        let decision = decide(run, &disk, (none, 3), &|_| false);
+        assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
     }
 
     /// One field that differs.
@@ -292,7 +459,7 @@ mod tests {
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
         let disk = OnDisk::new(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
         let run = new.runs.iter().find(|run| disk.get(&run.id).is_none()).expect("a new run");
-        let mut decision = decide(run, &disk, Wishes::default(), &|_| false);
+        let mut decision = decide(run, &disk, (Wishes::default(), 3), &|_| false);
         explain(&mut decision, run, &disk, 1);
         decision.change
     }
@@ -343,7 +510,7 @@ mod tests {
             prop_assert_eq!(disk.orphans(|endpoint| endpoint == "e").len(), 1);
             prop_assert_eq!(disk.orphans(|endpoint| endpoint == "f").len(), 0);
             for run in &after.runs {
-                let mut decision = decide(run, &disk, Wishes::default(), &|_| false);
+                let mut decision = decide(run, &disk, (Wishes::default(), 3), &|_| false);
                 explain(&mut decision, run, &disk, after.runs.len());
                 let is_new = !before.runs.iter().any(|old| old.id == run.id);
                 prop_assert_eq!(decision.action, if is_new { Action::New } else { Action::Cached });

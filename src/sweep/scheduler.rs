@@ -1,7 +1,7 @@
 //! Walks the graph. Nodes run on threads of their own and answer by message; only this thread touches the walk, the
 //! servers and the observer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,16 +12,21 @@ use petgraph::graph::NodeIndex;
 use tokio::sync::watch;
 
 use crate::engine::{Progress, Target};
-use crate::expand::{Expansion, PlannedRun};
+use crate::expand::{Expansion, PlannedRun, RunSpec};
 use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
 use crate::plan::Plan;
 use crate::server::{Embedded, Found};
 use crate::store::{StoreError, Writer};
 
 use super::event::{Event, Naming, Observer, RunView};
-use super::live::{Live, shown};
+use super::first_look::FirstLook;
+use super::live::Live;
 use super::perform::{self, Order, RunError};
+use super::ready::{Asked, Asking, LOOK_UP, Waiting};
 use super::tokenizers::Tokenizers;
+
+/// For how long the first look at a server saves another one.
+const FRESH: Duration = Duration::from_secs(30);
 
 /// What is to be executed.
 pub struct Sweep<'a> {
@@ -50,7 +55,7 @@ pub struct Summary {
     pub committed: usize,
     /// Runs that failed.
     pub failed: usize,
-    /// Runs that were not executed because their endpoint was not ready.
+    /// Runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
     /// Runs that were left because the sweep was stopped.
     pub left: usize,
@@ -67,6 +72,9 @@ pub enum SweepError {
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Endpoints that no waiting makes ready, each with its reason.
+    #[error("{}", told(.0))]
+    Endpoints(Vec<(String, String)>),
     /// The system starts no more threads.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
@@ -75,17 +83,25 @@ pub enum SweepError {
 /// A probe that is not answered for so long is told.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
-/// A server that is being asked.
-struct Asked {
+/// A server that has been asked and has not answered.
+struct Unanswered {
     since: Instant,
     endpoint: String,
     url: String,
 }
 
+fn told(endpoints: &[(String, String)]) -> String {
+    let told: Vec<String> = endpoints.iter().map(|(name, reason)| format!("endpoint `{name}`: {reason}")).collect();
+    told.join("\n")
+}
+
 /// What a node answers.
 enum Answer {
     Served(Result<Embedded, String>),
-    Probed(Result<(Target, Found), String>),
+    /// Its server is not ready yet; it goes on asking.
+    Waits(Waiting),
+    /// Its server is ready, or will not be.
+    Asked(Box<Asked>),
     /// With the pause after it.
     Ran(Result<(), RunError>),
     /// The pause after a run is over.
@@ -113,8 +129,8 @@ struct Scheduler<'a, 'o> {
     stop: watch::Receiver<bool>,
     halt: watch::Sender<bool>,
     answers: Sender<(NodeIndex, Answer)>,
-    /// Servers whose probe is under way, until it is told that they take their time.
-    asked: HashMap<NodeIndex, Asked>,
+    /// Servers that have not answered the first probe of a wait, until the user hears that they take their time.
+    unanswered: HashMap<NodeIndex, Unanswered>,
     servers: HashMap<String, Live>,
     /// Runs left on each endpoint; with the last one its embedded server goes.
     runs_left: HashMap<String, usize>,
@@ -122,6 +138,14 @@ struct Scheduler<'a, 'o> {
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
+    /// How long each endpoint was waited for so far.
+    waited: HashMap<String, Duration>,
+    /// Endpoints on which something failed since they were asked last: asked again before the next run.
+    doubted: HashSet<String>,
+    /// Endpoints that were not ready in time.
+    lost: HashMap<String, String>,
+    /// Runs whose server is being asked again before they start.
+    asking: HashSet<NodeIndex>,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -163,11 +187,15 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             halt,
             answers,
             servers: HashMap::new(),
-            asked: HashMap::new(),
+            unanswered: HashMap::new(),
             runs_left,
             waiting,
             views,
             tokenizers: Arc::new(Tokenizers::new(sweep.plan)),
+            waited: HashMap::new(),
+            doubted: HashSet::new(),
+            lost: HashMap::new(),
+            asking: HashSet::new(),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -178,6 +206,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let mut todo: Vec<RunView> = self.views.values().cloned().collect();
         todo.sort_by_key(|run| run.number);
         let cached = self.sweep.todo.iter().filter(|todo| !**todo).count();
+        self.first_look()?;
         self.observer.event(Event::Begin { todo, cached });
         loop {
             self.look_for_stop();
@@ -200,6 +229,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
         }
         // Beside those that were begun and abandoned.
+        self.summary.left += self.asking.len();
         self.summary.left += self.walk.left().iter().filter(|at| matches!(self.graph.node(**at), Node::Run(_))).count();
         self.fatal.take().map_or(Ok(()), Err)
     }
@@ -242,35 +272,117 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         Ok(())
     }
 
-    fn start_probe(&mut self, node: NodeIndex, name: &str) -> Result<(), SweepError> {
-        let spec = self.first_spec(name);
+    /// Asks every server once, all at the same time, before anything is sent. What an edit must mend ends the sweep here, all
+    /// of it in one message; what time may bring is waited for when its runs come.
+    fn first_look(&mut self) -> Result<(), SweepError> {
+        let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
+        names.retain(|name| self.sweep.plan.endpoints[name].url.is_some());
+        names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
+        let mut look = FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, None))))?;
+        let mut is_told = false;
+        while !look.is_over() {
+            self.look_for_stop();
+            if self.halted() {
+                return Ok(());
+            }
+            look.take(LOOK_UP);
+            if !is_told && look.since() > SLOW_PROBE {
+                is_told = true;
+                for (endpoint, url) in look.unanswered() {
+                    self.observer.event(Event::Slow { endpoint, url });
+                }
+            }
+        }
+        for (name, (target, found)) in look.ready {
+            let asked = Some(Instant::now());
+            self.servers.insert(name, Live { target: Some(target), found, asked, embedded: None });
+        }
+        let mut wrong = look.wrong;
+        wrong.sort_by_key(|(name, _)| self.sweep.plan.endpoints.get_index_of(name));
+        if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
+    }
+
+    /// What is asked of an endpoint before runs like `spec`; without one, before its first run, with all models of its runs.
+    fn asking(&self, name: &str, spec: Option<&Arc<RunSpec>>) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
-        let folder = self.sweep.folder.to_owned();
         let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
         let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
-        if let (None, Some(url)) = (&served, &endpoint.url) {
-            let url = shown(&endpoint, url, &folder);
-            self.asked.insert(node, Asked { since: Instant::now(), endpoint: name.to_owned(), url });
+        let folder = self.sweep.folder.to_owned();
+        match spec {
+            Some(spec) => Asking { endpoint, served, spec: Arc::clone(spec), other_models: Vec::new(), folder },
+            None => {
+                let mut specs = self.specs(name);
+                let spec = specs.next().expect("an endpoint is asked for its runs");
+                let mut other_models: Vec<String> = specs.map(|spec| spec.model.id.clone()).collect();
+                other_models.sort();
+                other_models.dedup();
+                other_models.retain(|model| *model != spec.model.id);
+                Asking { endpoint, served, spec: Arc::clone(spec), other_models, folder }
+            }
         }
-        self.spawn(node, move || Answer::Probed(perform::ask(&endpoint, served, &spec, &folder)))
+    }
+
+    /// The specs of the runs to do on an endpoint, in the order of the plan.
+    fn specs(&self, endpoint: &str) -> impl Iterator<Item = &'a Arc<RunSpec>> {
+        let Sweep { expansion, todo, .. } = self.sweep;
+        let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo);
+        runs.map(|(run, _)| &run.spec).filter(move |spec| spec.endpoint.name == endpoint)
+    }
+
+    fn start_probe(&mut self, node: NodeIndex, name: &str) -> Result<(), SweepError> {
+        let is_fresh = |live: &Live| live.asked.is_some_and(|asked| asked.elapsed() < FRESH);
+        if let Some(live) = self.servers.get(name).filter(|live| is_fresh(live)) {
+            let said = live.target.as_ref().map(|target| describe(target, &live.found)).unwrap_or_default();
+            self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Ok(said) });
+            self.walk.done(node, Outcome::Ok);
+            return Ok(());
+        }
+        self.ask(node, name, None, Duration::ZERO)
+    }
+
+    /// Asks an endpoint on a thread of its own until it is ready, for as long as it may still be waited for; the first time
+    /// after a pause.
+    fn ask(
+        &mut self,
+        node: NodeIndex,
+        name: &str,
+        spec: Option<&Arc<RunSpec>>,
+        pause: Duration,
+    ) -> Result<(), SweepError> {
+        let asking = self.asking(name, spec);
+        if let Some(url) = asking.url().filter(|_| pause.is_zero()) {
+            self.unanswered.insert(node, Unanswered { since: Instant::now(), endpoint: name.to_owned(), url });
+        }
+        let within = Duration::from(asking.endpoint.ready_within());
+        let left = within.saturating_sub(self.waited.get(name).copied().unwrap_or_default());
+        let (halt, answers) = (self.halt.subscribe(), self.answers.clone());
+        let tell = move |waiting| drop(answers.send((node, Answer::Waits(waiting))));
+        self.spawn(node, move || Answer::Asked(Box::new(asking.wait(pause, left, &halt, tell))))
     }
 
     /// Says once of each server that takes its time what is being waited for.
     fn tell_slow_probes(&mut self) {
-        let slow = |_: &NodeIndex, asked: &mut Asked| asked.since.elapsed() > SLOW_PROBE;
-        for (_, Asked { endpoint, url, .. }) in self.asked.extract_if(slow) {
-            self.observer.event(Event::Waiting { endpoint, url });
+        let slow = |_: &NodeIndex, asked: &mut Unanswered| asked.since.elapsed() > SLOW_PROBE;
+        for (_, Unanswered { endpoint, url, .. }) in self.unanswered.extract_if(slow) {
+            self.observer.event(Event::Slow { endpoint, url });
         }
     }
 
-    /// The spec of the first run to do on an endpoint: what its probe asks for.
-    fn first_spec(&self, endpoint: &str) -> Arc<crate::expand::RunSpec> {
-        let runs = &self.sweep.expansion.runs;
-        let first = self.views.keys().filter(|run| runs[**run].spec.endpoint.name == endpoint).min();
-        Arc::clone(&runs[*first.expect("an endpoint is probed for its runs")].spec)
+    fn start_run(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+        let endpoint = self.sweep.expansion.runs[at].spec.endpoint.name.clone();
+        if let Some(reason) = self.lost.get(&endpoint).cloned() {
+            self.skip(node, at, reason);
+            return Ok(());
+        }
+        if self.doubted.contains(&endpoint) {
+            self.asking.insert(node);
+            let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
+            return self.ask(node, &endpoint, Some(&spec), Duration::ZERO);
+        }
+        self.launch(node, at)
     }
 
-    fn start_run(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+    fn launch(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
         let run: PlannedRun = self.sweep.expansion.runs[at].clone();
         let live = self.servers.get(&run.spec.endpoint.name);
         let target = live.and_then(|live| live.target.clone()).expect("a run starts after its endpoint's probe");
@@ -287,21 +399,23 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn take(&mut self, node: NodeIndex, answer: Answer) {
-        self.asked.remove(&node);
+        self.unanswered.remove(&node);
         match (self.graph.node(node).clone(), answer) {
             (Node::Serve { endpoint }, Answer::Served(Ok(embedded))) => {
                 self.servers.insert(endpoint, Live { embedded: Some(embedded), ..Live::default() });
                 self.walk.done(node, Outcome::Ok);
             }
-            (Node::Probe { endpoint }, Answer::Probed(Ok((target, found)))) => {
-                let said = describe(&target, &found);
-                let live = self.servers.entry(endpoint.clone()).or_default();
-                (live.target, live.found) = (Some(target), found);
-                self.observer.event(Event::Endpoint { endpoint, result: Ok(said) });
-                self.walk.done(node, Outcome::Ok);
+            (Node::Probe { endpoint }, Answer::Waits(waiting)) => self.waits(node, endpoint, waiting),
+            (Node::Run(run), Answer::Waits(waiting)) => {
+                let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
+                self.waits(node, endpoint, waiting);
             }
-            (Node::Serve { endpoint }, Answer::Served(Err(reason)))
-            | (Node::Probe { endpoint }, Answer::Probed(Err(reason))) => self.lose(node, endpoint, reason),
+            (Node::Probe { endpoint }, Answer::Asked(asked)) => match self.asked(&endpoint, *asked) {
+                Ok(()) => drop(self.walk.done(node, Outcome::Ok)),
+                Err(reason) => self.lose(node, endpoint, reason),
+            },
+            (Node::Run(run), Answer::Asked(asked)) => self.asked_again(node, run, *asked),
+            (Node::Serve { endpoint }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
             (Node::Serve { endpoint } | Node::Probe { endpoint }, _) => {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
@@ -313,6 +427,68 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             (Node::Gate { .. }, _) => {}
         }
+    }
+
+    fn waits(&mut self, node: NodeIndex, endpoint: String, waiting: Waiting) {
+        self.walk.wait(node);
+        self.observer.event(Event::Waiting { endpoint, waiting });
+    }
+
+    /// Keeps what an endpoint said, or gives why it cannot be measured.
+    fn asked(&mut self, endpoint: &str, asked: Asked) -> Result<(), String> {
+        *self.waited.entry(endpoint.to_owned()).or_default() += asked.waited;
+        if let Some(embedded) = asked.embedded {
+            self.servers.entry(endpoint.to_owned()).or_default().embedded = Some(embedded);
+        }
+        let (target, found) = asked.answer.map_err(|unready| unready.reason)?;
+        let said = describe(&target, &found);
+        let live = self.servers.entry(endpoint.to_owned()).or_default();
+        (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
+        self.doubted.remove(endpoint);
+        self.observer.event(Event::Endpoint { endpoint: endpoint.to_owned(), result: Ok(said) });
+        Ok(())
+    }
+
+    /// The server of a run was asked again before it starts.
+    fn asked_again(&mut self, node: NodeIndex, at: usize, asked: Asked) {
+        if !self.asking.remove(&node) {
+            return;
+        }
+        let endpoint = self.sweep.expansion.runs[at].spec.endpoint.name.clone();
+        match self.asked(&endpoint, asked) {
+            // Another run may have started meanwhile; the walk gives this one out when that has ended.
+            Ok(()) if self.walk.come_back(node) => {}
+            Ok(()) => {
+                if let Err(error) = self.launch(node, at) {
+                    self.fatal.get_or_insert(error);
+                    self.halt.send_replace(true);
+                    self.walk.done(node, Outcome::Failed);
+                }
+            }
+            Err(_) if self.halted() => {
+                self.summary.left += 1;
+                self.walk.done(node, Outcome::Skipped);
+            }
+            Err(reason) => {
+                self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(reason.clone()) });
+                let skip = format!("endpoint `{endpoint}` is not ready");
+                self.lost.insert(endpoint, skip.clone());
+                self.skip(node, at, skip);
+                if self.sweep.fail_fast {
+                    self.halt.send_replace(true);
+                }
+            }
+        }
+    }
+
+    /// Leaves out a run that was given out.
+    fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
+        let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
+        self.summary.skipped += 1;
+        one_less(&mut self.runs_left, endpoint);
+        one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]);
+        self.observer.event(Event::Skipped { run: self.views[&at].clone(), reason });
+        self.walk.done(node, Outcome::Skipped);
     }
 
     /// An endpoint cannot be made ready: its runs are left out.
@@ -348,6 +524,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             Err(RunError::Failed(reason)) => {
                 self.summary.failed += 1;
+                self.doubted.insert(run.spec.endpoint.name.clone());
                 self.observer.event(Event::Failed { run: view, reason });
                 if self.sweep.fail_fast {
                     self.halt.send_replace(true);

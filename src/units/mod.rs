@@ -1,6 +1,7 @@
 //! The words that cross modules: durations, exact decimals, seeds, shares. No bare number passes from one
 //! module to another where one of these says what it means.
 
+pub mod clock;
 mod decimal;
 mod duration;
 mod nonce_seed;

@@ -591,18 +591,18 @@ fn dead_address() -> String {
 
 #[test]
 fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
-    let plan = ONE.replace("endpoints: {", &format!("endpoints: {{ dead: {{ url: \"{}\" }},", dead_address())).replace(
+    let plan = ONE.replace("endpoints: {", &format!("endpoints: {{ dead: {{ url: \"{}\", ready: {{ within: 0s }} }},", dead_address())).replace(
         "sweeps:\n  s: {",
         "sweeps:\n  first: { matrix: { endpoint: [dead], model: [m], scenario: [s], batch_size: [2] } }\n  s: { after: first,",
     );
     let lab = Lab::new();
     lab.write("plan.yaml", &plan);
     let fast = lab.run(&["run", "plan.yaml", "--fail-fast"]);
-    assert_eq!(fast.code, Some(3), "{fast:?}");
+    assert_eq!(fast.code, Some(6), "{fast:?}");
     assert!(fast.stderr.contains("1 skipped, 1 left to do"), "{}", fast.stderr);
     assert!(lab.runs().is_empty() && fast.stdout.is_empty(), "{fast:?}");
     let quiet = lab.run(&["run", "plan.yaml", "-q"]);
-    assert_eq!(quiet.code, Some(3));
+    assert_eq!(quiet.code, Some(6));
     assert!(
         quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not answer"),
         "errors are no talk: {}",
@@ -615,10 +615,13 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     let server = Server::start(&lab, &["--fault", "exit@20"]);
     lab.write(
         "plan.yaml",
-        &ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url())),
+        &ONE.replace(
+            "engine: mock, mock: { ttft: 1ms, itl: 1ms }",
+            &format!("url: \"{}\", ready: {{ within: 0s }}", server.url()),
+        ),
     );
     let failed = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(failed.code, Some(3), "{failed:?}");
+    assert_eq!(failed.code, Some(6), "{failed:?}");
     assert!(failed.stderr.contains("failed: ") && lab.runs().is_empty(), "{}", failed.stderr);
     assert_eq!(lab.ok(&["list"]).stdout, "no runs in results\n");
     assert!(lab.ok(&["list", "--attempts"]).stdout.starts_with("attempt "));
@@ -909,7 +912,7 @@ fn probes_tell_what_servers_say() {
     lab.write("plan.yaml", &plan.replace(&server.url(), &dead_address()));
     for args in [&["probe", "plan.yaml"] as &[&str], &["preview", "plan.yaml", "--probe"]] {
         let ended = lab.run(args);
-        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert_eq!(ended.code, Some(6), "{ended:?}");
         assert!(
             ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not answer"),
             "{}",
@@ -918,7 +921,7 @@ fn probes_tell_what_servers_say() {
     }
     lab.write("plan.yaml", &plan.replace("id: tiny", "id: huge"));
     let unknown = lab.run(&["probe", "plan.yaml"]);
-    assert_eq!(unknown.code, Some(3));
+    assert_eq!(unknown.code, Some(2), "the plan must be edited");
     assert!(unknown.stdout.contains("does not know the model `huge`; it lists tiny"), "{}", unknown.stdout);
 }
 

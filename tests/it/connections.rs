@@ -187,7 +187,7 @@ fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
          sweeps: { s: { arrivals: constant, matrix: { endpoint: [a], model: [m], scenario: [short], qps: [400] } } }\n";
     lab.write("plan.yaml", &plan(&[("a", mock.port)], sweep));
     let ended = limited(&lab, "-n 200", &["run", "plan.yaml"]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     assert!(ended.stderr.contains("20 connections in a row"), "{}", ended.stderr);
     assert!(ended.stderr.contains("raise the limit of open files: ulimit -n"), "{}", ended.stderr);
 }

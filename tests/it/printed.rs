@@ -166,7 +166,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
     let plan = super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url);
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["probe", "plan.yaml"]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     assert!(ended.stdout.contains("did not finish its answer to /models within 10s"), "{}", ended.stdout);
     server.join().unwrap();
 }
@@ -175,7 +175,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
 fn a_server_that_says_nothing_is_not_waited_for_long() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = format!("http://{}/v1", silent.local_addr().unwrap());
-    let url = format!("url: '{address}', engine: vllm");
+    let url = format!("url: '{address}', engine: vllm, ready: {{ within: 0s }}");
     let lab = Lab::new();
     lab.write("plan.yaml", &super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url));
     let start = Instant::now();
@@ -183,7 +183,7 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     let ended = running.end();
     // Ten minutes without the limit; far from both.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     for said in [
         format!("demo: waiting for {address} to answer"),
         format!("demo: {address} did not answer /models within 10s; wait until it has loaded its model"),

@@ -82,10 +82,10 @@ fn a_page_is_no_completion() {
         }
     });
     let lab = Lab::new();
-    let url = format!("{{ url: \"http://127.0.0.1:{port}\" }}");
+    let url = format!("{{ url: \"http://127.0.0.1:{port}\", ready: {{ within: 0s }} }}");
     lab.write("plan.yaml", &PLAN.replace("{ engine: mock, mock: { ttft: 1ms, itl: 1ms } }", &url));
     let ended = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     assert!(ended.stderr.contains("not with a completion") && ended.stderr.contains("/v1"), "{}", ended.stderr);
     assert!(lab.runs().is_empty());
 }

@@ -10,16 +10,14 @@ use crate::expand::PlannedRun;
 use crate::plan::Scalar;
 use crate::store::RunRecord;
 use crate::sweep::event::{name, planned_name};
-use crate::sweep::resume::{Action, Decision, Wishes, explain};
+use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
-use super::super::Failure;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::Asked;
 use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing};
 use super::reason::{Changed, Places, changes, reason};
-use super::under_way::under_way;
 
 /// When a result is called an orphan.
 const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for";
@@ -111,6 +109,8 @@ pub struct Counts {
     pub new: usize,
     /// To be measured again.
     pub redo: usize,
+    /// Spoiled by the environment as often as they are tried, and left out.
+    pub given_up: usize,
     /// Being measured at this moment.
     pub pending: usize,
     /// Without a result, and left out.
@@ -152,9 +152,9 @@ pub struct Seen<'a> {
 
 impl Preview {
     /// The preview of the workspace's runs, with what the servers said if they were `asked`.
-    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<Asked>>, jobs: u16) -> Result<Preview, Failure> {
+    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<Asked>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
-        let mut runs = entries(workspace, &seen, asked.as_deref(), &places)?;
+        let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
         if seen.whole {
             let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
             runs.extend(workspace.disk.orphans(is_ours).into_iter().map(orphan));
@@ -177,7 +177,7 @@ impl Preview {
         let differing = asked.as_deref().map(|asked| differing(asked, results));
         let looked_at = workspace.expansion.runs.iter().zip(seen.picked).filter(|(_, picked)| **picked);
         let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
-        Ok(Preview {
+        Preview {
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),
@@ -196,7 +196,7 @@ impl Preview {
             },
             endpoints: asked,
             differing,
-        })
+        }
     }
 
     /// Puts the runs into the order in which the plan's matrices name them, a cell's repeats together; orphans stay last.
@@ -210,9 +210,9 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result that stays.
+    /// Whether a run has no result that stays, and is not given up.
     pub fn has_work(&self) -> bool {
-        let settled = |state| matches!(state, Action::Cached | Action::Orphan);
+        let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state))
     }
 }
@@ -224,6 +224,7 @@ impl Counts {
             *match entry.state {
                 Action::New => &mut counts.new,
                 Action::Redo => &mut counts.redo,
+                Action::GivenUp => &mut counts.given_up,
                 Action::Pending => &mut counts.pending,
                 Action::Pruned => &mut counts.pruned,
                 Action::Cached => &mut counts.cached,
@@ -234,13 +235,7 @@ impl Counts {
     }
 }
 
-fn entries(
-    workspace: &Workspace,
-    seen: &Seen,
-    asked: Option<&[Asked]>,
-    places: &Places,
-) -> Result<Vec<Entry>, Failure> {
-    let busy = under_way(&workspace.store)?;
+fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[Asked]>, places: &Places) -> Vec<Entry> {
     let unready: HashMap<&str, &str> = asked
         .unwrap_or_default()
         .iter()
@@ -251,19 +246,16 @@ fn entries(
     let count = picked().count();
     let one = |(at, run): (usize, &PlannedRun)| {
         let mut decision = workspace.decide(run, seen.wishes);
-        if decision.action.is_work() {
-            if let Some(busy) = busy.get(&run.id.short()) {
-                decision.action = Action::Pending;
-                decision.reason = format!("attempt {} is being made by process {}", busy.attempt, busy.pid);
-            } else if let Some(why) = unready.get(run.spec.endpoint.name.as_str()) {
-                decision.action = Action::Pruned;
-                decision.reason = format!("`run` would leave it out, its endpoint is not ready: {why}");
-            }
+        or_pending(&mut decision, run, &workspace.disk);
+        let why = unready.get(run.spec.endpoint.name.as_str());
+        if let Some(why) = why.filter(|_| decision.action.is_work()) {
+            decision.action = Action::Pruned;
+            decision.reason = format!("`run` would leave it out, its endpoint is not ready: {why}");
         }
         explain(&mut decision, run, &workspace.disk, count);
         entry(at, run, &decision, places)
     };
-    Ok(picked().map(one).collect())
+    picked().map(one).collect()
 }
 
 fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> Entry {

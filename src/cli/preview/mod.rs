@@ -6,7 +6,6 @@ mod entries;
 mod environments;
 mod reason;
 mod text;
-mod under_way;
 
 use std::path::PathBuf;
 
@@ -74,25 +73,24 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
-    let ready = asked.as_deref().is_none_or(probe::are_ready);
+    let ready = asked.as_deref().map_or(Exit::Done, probe::exit);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, args.again.wishes(), view)?;
     if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
         output::complain(&line);
     }
     Ok(match ready {
-        false => Exit::Runs,
-        true if args.exit_code && work => Exit::Work,
-        true => Exit::Done,
+        Exit::Done if args.exit_code && work => Exit::Work,
+        exit => exit,
     })
 }
 
-/// Prints the preview. Says whether a run of it has no result that stays.
+/// Prints the preview. Says whether a run of it has no result that stays, and is not given up.
 pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
-    let mut preview = Preview::new(workspace, seen, view.asked, jobs)?;
+    let mut preview = Preview::new(workspace, seen, view.asked, jobs);
     match format {
         TextOrJson::Json => output::json(&preview)?,
         TextOrJson::Text => {

@@ -57,10 +57,11 @@ fn runs(count: usize) -> String {
 
 /// `3 new, 1 to redo, 4 cached`.
 fn counts(counts: &Counts) -> String {
-    let Counts { new, redo, pending, pruned, cached, orphan } = counts;
+    let Counts { new, redo, given_up, pending, pruned, cached, orphan } = counts;
     let all = [
         (new, "new"),
         (redo, "to redo"),
+        (given_up, "given up"),
         (pending, "pending"),
         (pruned, "pruned"),
         (cached, "cached"),
@@ -86,7 +87,7 @@ fn groups(entries: &[&Entry]) -> String {
     let order = |state: &Action| Action::ALL.iter().position(|other| other == state);
     groups.sort_by(|(a, _), _, (b, _), _| order(a).cmp(&order(b)));
     let group = |((state, reason), entries): (&(Action, &str), &Vec<&Entry>)| {
-        let label = format!("{:<8}{}", state.name(), runs(entries.len()));
+        let label = format!("{:<7} {}", state.name(), runs(entries.len()));
         let reason = if *state == Action::Cached { committed(entries) } else { plain(reason) };
         format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT), INDENT, &names(entries)))
     };

@@ -5,7 +5,9 @@ use std::path::{Component, Path};
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::mask::carries_secret;
-use crate::plan::model::{Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, SecretRef};
+use crate::plan::model::{
+    Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, Retries, SecretRef,
+};
 use crate::plan::suggest;
 use crate::units::Decimal;
 
@@ -47,7 +49,12 @@ impl Checker<'_> {
             if let Some(secret) = &endpoint.api_key {
                 self.secret(name, secret);
             }
+            self.ready(name, endpoint);
             self.figures(name, endpoint);
+            if let Some(Retries { runs }) = endpoint.retries.filter(|retries| retries.runs > Retries::MOST) {
+                let at = steps!["endpoints", name.as_str(), "retries", "runs"];
+                self.report(&at, out_of_range("runs", &format!("0 to {}", Retries::MOST), runs));
+            }
             self.extra_of_endpoint(name, endpoint);
         }
     }
@@ -75,6 +82,25 @@ impl Checker<'_> {
             let remedy = "remove `url` to start the embedded server, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
+    }
+
+    fn ready(&mut self, name: &str, endpoint: &Endpoint) {
+        let Some(ready) = &endpoint.ready else { return };
+        if endpoint.url.is_none() && endpoint.engine == Engine::Mock {
+            let message =
+                "`ready` is about a server that sweepline waits for, but the embedded server is started by sweepline";
+            let remedy = "remove `ready`, or name the server with `url`";
+            self.report_key(
+                &steps!["endpoints", name, "ready"],
+                Diagnostic::new(Code::Contradiction, message).remedy(remedy),
+            );
+        }
+        let Some(path) = ready.path.as_deref().filter(|path| !path.starts_with('/')) else { return };
+        let at = steps!["endpoints", name, "ready", "path"];
+        let message = format!("`{path}` is not a path of the server: it does not begin with /");
+        // A whole address, or a path without its slash.
+        let tail = reqwest::Url::parse(path).map_or_else(|_| format!("/{path}"), |url| url.path().to_owned());
+        self.report(&at, Diagnostic::new(Code::Url, message).remedy(format!("write `{tail}`")));
     }
 
     fn url(&mut self, name: &str, url: &str) {

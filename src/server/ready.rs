@@ -1,0 +1,49 @@
+//! What a probe that failed means: somebody must edit the plan, or time may bring the server.
+
+use std::time::Duration;
+
+use super::probe::ProbeError;
+
+/// What `getaddrinfo` says of a name that nobody has. That a name server does not answer is told otherwise, and passes.
+const UNKNOWN_HOST: [&str; 3] =
+    ["Name or service not known", "nodename nor servname provided", "No address associated with hostname"];
+
+/// How rustls begins what it says of a certificate.
+const CERTIFICATE: &str = "invalid peer certificate";
+
+/// Why a server is not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unready {
+    /// In words.
+    pub reason: String,
+    /// Whether waiting does not help: the key, the host, the certificate or the model is wrong.
+    pub is_final: bool,
+    /// How long the server asks to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl Unready {
+    /// Somebody must edit the plan first.
+    pub fn for_good(reason: impl Into<String>) -> Unready {
+        Unready { reason: reason.into(), is_final: true, retry_after: None }
+    }
+}
+
+impl From<ProbeError> for Unready {
+    fn from(error: ProbeError) -> Unready {
+        let (is_final, retry_after) = match &error {
+            ProbeError::Key { .. } | ProbeError::Model { .. } => (true, None),
+            ProbeError::Unreachable { reason, .. } => (is_final(reason), None),
+            ProbeError::Refused { retry_after, .. } | ProbeError::Loading { retry_after, .. } => (false, *retry_after),
+            ProbeError::Silent { .. } | ProbeError::Unfinished { .. } | ProbeError::NoCompletion { .. } => {
+                (false, None)
+            }
+        };
+        Unready { reason: error.to_string(), is_final, retry_after }
+    }
+}
+
+/// Whether a connection that could not be opened never can.
+fn is_final(reason: &str) -> bool {
+    reason.contains(CERTIFICATE) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
+}

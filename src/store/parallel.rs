@@ -1,0 +1,27 @@
+//! Many small looks at the disk, on several threads where they are many.
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// The most threads that look.
+const MOST_THREADS: usize = 4;
+
+/// What `look` finds of the items, in their order; `worth` items are worth a thread.
+pub(super) fn filter_map<T: Sync, R: Send>(
+    items: &[T],
+    worth: usize,
+    look: &(impl Fn(&T) -> Option<R> + Sync),
+) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = cores.min(MOST_THREADS).min(items.len() / worth);
+    if threads < 2 {
+        return items.iter().filter_map(look).collect();
+    }
+    thread::scope(|scope| {
+        let parts = items.chunks(items.len().div_ceil(threads));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().filter_map(look).collect::<Vec<R>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}

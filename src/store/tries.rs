@@ -1,0 +1,241 @@
+//! What became of the attempts at a run that were never committed: how many the environment spoiled, how the last one ended,
+//! and whether the run is given up.
+//!
+//! Only `attempts/` is read, and of it only what is behind a run's last commit. An `attempt.json` is read without its spec, so
+//! that thousands of attempts are looked at in an instant.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::error::StoreError;
+use super::inventory;
+use super::layout::{ATTEMPT_JSON, RUN_JSON, is_short_id, split_numbered};
+use super::record::{Moment, RunRecord, read};
+use super::{Store, disk, parallel};
+use crate::rows::Spoiled;
+
+/// What an attempt that was interrupted in order gives as its failure.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// How many runs with attempts are worth a thread.
+const RUNS_A_THREAD: usize = 64;
+
+/// The attempts at a run since its last commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tries {
+    /// How many of them the environment spoiled, from the last one on that began afresh.
+    pub spoiled: u32,
+    /// The last one; none where there are no attempts since the commit.
+    pub last: Option<LastTry>,
+    /// The last one that was spoiled, if the run was given up with it.
+    pub given_up: Option<GivenUp>,
+}
+
+/// The last attempt at a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastTry {
+    /// Which attempt at the run it was, from 1.
+    pub number: u32,
+    /// When it began; none where its `attempt.json` cannot be read.
+    pub started: Option<Moment>,
+    /// When it ended. Of one whose process was killed: when the newest file of its folder was last written.
+    pub ended: Option<Moment>,
+    /// How it ended.
+    pub how: How,
+    /// That the run was given up with it, after it was tried again so often.
+    pub given_up: Option<u32>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// It has not: this process, which holds the folder's lock, is making it.
+    UnderWay(u32),
+    /// The user interrupted it, or its process was killed.
+    Interrupted,
+    /// It failed for this reason, which is not the environment's.
+    Failed(String),
+    /// The environment spoiled it.
+    Spoiled(Spoiled),
+}
+
+/// That a run is given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUp {
+    /// The attempt with which it was given up.
+    pub number: u32,
+    /// How often it had been tried again.
+    pub times: u32,
+    /// When that attempt ended.
+    pub ended: Option<Moment>,
+    /// What the environment did to it.
+    pub spoiled: Spoiled,
+}
+
+/// An `attempt.json` without what the run is.
+#[derive(Debug, Deserialize)]
+struct Brief {
+    started: Moment,
+    pid: u32,
+    ended: Option<Moment>,
+    failure: Option<String>,
+    spoiled: Option<Spoiled>,
+    given_up: Option<u32>,
+    #[serde(default)]
+    afresh: bool,
+}
+
+/// The process that holds the lock, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Holder {
+    pid: u32,
+    since: Option<Moment>,
+}
+
+impl Store {
+    /// What became of the attempts that were never committed, by short id. Runs without such an attempt since their last commit
+    /// are not there.
+    pub fn tries(&self) -> Result<HashMap<String, Tries>, StoreError> {
+        self.tries_of(&|_| true)
+    }
+
+    /// The same of those runs alone whose short ids are `wanted`.
+    pub fn tries_of(&self, wanted: &dyn Fn(&str) -> bool) -> Result<HashMap<String, Tries>, StoreError> {
+        let mut numbers: HashMap<String, Vec<u32>> = HashMap::new();
+        for name in disk::names(&self.layout.attempts())? {
+            if let Some((id, number)) = split_numbered(&name).filter(|(id, _)| is_short_id(id) && wanted(id)) {
+                numbers.entry(id.to_owned()).or_default().push(number);
+            }
+        }
+        if numbers.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let holder = self.holder();
+        let numbers: Vec<(String, Vec<u32>)> = numbers.into_iter().collect();
+        let one = |(id, numbers): &(String, Vec<u32>)| Some((id.clone(), self.tries_at(id, numbers, holder)?));
+        Ok(parallel::filter_map(&numbers, RUNS_A_THREAD, &one).into_iter().collect())
+    }
+
+    /// What became of these attempts at the run `id`; none where all are of before its last commit.
+    fn tries_at(&self, id: &str, numbers: &[u32], holder: Option<Holder>) -> Option<Tries> {
+        let committed = self.last_committed(id);
+        let mut newest_first: Vec<u32> = numbers.iter().copied().filter(|number| *number > committed).collect();
+        newest_first.sort_unstable_by(|a, b| b.cmp(a));
+        let mut tries = Tries { spoiled: 0, last: None, given_up: None };
+        for number in newest_first {
+            let dir = self.layout.attempt(id, number);
+            let read = brief(&dir);
+            // On its way into `runs/`, or out of it.
+            if matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON)) {
+                continue;
+            }
+            let brief = read.as_ref().ok().and_then(Option::as_ref);
+            let spoiled = brief.and_then(|brief| brief.spoiled.as_ref());
+            if let (Some(brief), Some(spoiled), 0) = (brief, spoiled, tries.spoiled) {
+                let (ended, spoiled) = (brief.ended, spoiled.clone());
+                tries.given_up = brief.given_up.map(|times| GivenUp { number, times, ended, spoiled });
+            }
+            tries.spoiled += u32::from(spoiled.is_some());
+            let is_first = brief.is_some_and(|brief| brief.afresh);
+            if tries.last.is_none() {
+                tries.last = Some(last(number, &dir, read, holder));
+            }
+            if is_first {
+                break;
+            }
+        }
+        tries.last.is_some().then_some(tries)
+    }
+
+    /// The last attempt at a run that was committed, also where its folder is gone since; 0 where none was.
+    fn last_committed(&self, id: &str) -> u32 {
+        let entry = inventory::folder(&self.layout).and_then(|folder| inventory::entry(folder.as_ref(), id));
+        match entry {
+            Ok(Some(entry)) => entry.attempt,
+            _ => RunRecord::read(&self.layout.run(id)).map_or(0, |record| record.attempt),
+        }
+    }
+
+    /// The process that holds the folder's lock. Only looked at: taking the lock to see whether it is free could make a
+    /// sweep fail that starts in the same moment. None where the system does not list its locks (it does on Linux).
+    fn holder(&self) -> Option<Holder> {
+        let lock = fs::metadata(self.layout.lock()).ok()?;
+        let pid = holder_in(&fs::read_to_string("/proc/locks").ok()?, lock.ino())?;
+        Some(Holder { pid, since: lock.modified().ok().and_then(moment) })
+    }
+}
+
+/// What an `attempt.json` says; none where there is none: its process was killed before it wrote it, or the attempt is on its
+/// way into `runs/`.
+fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
+    match read(&dir.join(ATTEMPT_JSON)) {
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// What became of the last attempt.
+fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder: Option<Holder>) -> LastTry {
+    let told = |started, ended, how, given_up| LastTry { number, started, ended, how, given_up };
+    let brief = match read {
+        Ok(Some(brief)) => brief,
+        Ok(None) => return told(None, last_written(dir), How::Interrupted, None),
+        Err(error) => return told(None, last_written(dir), How::Failed(error.to_string()), None),
+    };
+    let Brief { started, pid, ended, failure, spoiled, given_up, afresh: _ } = brief;
+    // A number of a process comes again: one that took the lock later did not begin this attempt.
+    let is_made = |holder: Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
+    let is_interrupted = failure.as_deref() == Some(INTERRUPTED);
+    let how = match (spoiled, failure) {
+        (Some(spoiled), _) => How::Spoiled(spoiled),
+        (None, Some(_)) if is_interrupted => How::Interrupted,
+        (None, Some(reason)) => How::Failed(reason),
+        (None, None) if holder.is_some_and(is_made) => return told(Some(started), None, How::UnderWay(pid), None),
+        (None, None) => How::Interrupted,
+    };
+    told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
+}
+
+/// When the newest file in a folder was last written; of an empty one, when it was made.
+fn last_written(dir: &Path) -> Option<Moment> {
+    let files = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let written = |path: &PathBuf| path.symlink_metadata().ok()?.modified().ok();
+    let newest = files.filter_map(|path| written(&path)).max();
+    newest.or_else(|| written(&dir.to_owned())).and_then(moment)
+}
+
+fn moment(time: SystemTime) -> Option<Moment> {
+    Timestamp::try_from(time).ok().map(Moment)
+}
+
+/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: the process that holds the write lock of a file.
+fn holder_in(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let is_held = words.next()? == "FLOCK";
+        let is_write = words.nth(1)? == "WRITE";
+        let pid = words.next()?.parse().ok()?;
+        let file: u64 = words.next()?.rsplit(':').next()?.parse().ok()?;
+        (is_held && is_write && file == inode).then_some(pid)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_read_from_the_systems_list() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fd:01:12 0 EOF\n2: FLOCK  ADVISORY  READ 8 fd:01:12 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 4242 fd:01:12 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 fd:01:13 0 EOF\n";
+        assert_eq!(holder_in(locks, 12), Some(4242));
+        assert_eq!(holder_in(locks, 13), None, "who waits for a lock does not hold it");
+        assert_eq!(holder_in("", 12), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Instants as people near the machine read them: by the clock of their wall. What programs read, and tables, are in UTC with a
+//! `Z` behind it.
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+/// `14:43` of an instant of today, `2026-11-21 14:43` of another day's.
+pub fn time_of(at: Timestamp) -> String {
+    time_seen(&at.to_zoned(TimeZone::system()), &Zoned::now())
+}
+
+/// `14:43:05`: now.
+pub fn time_now() -> String {
+    Zoned::now().strftime("%H:%M:%S").to_string()
+}
+
+fn time_seen(at: &Zoned, now: &Zoned) -> String {
+    let format = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    at.strftime(format).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_is_said_of_another_day() {
+        let zoned = |text: &str| text.parse::<Timestamp>().unwrap().to_zoned(TimeZone::fixed(jiff::tz::offset(1)));
+        let now = zoned("2026-11-22T08:00:00Z");
+        assert_eq!(time_seen(&zoned("2026-11-21T23:30:00Z"), &now), "00:30", "today on this wall");
+        assert_eq!(time_seen(&zoned("2026-11-21T22:30:00Z"), &now), "2026-11-21 23:30");
+    }
+}

@@ -1,0 +1,184 @@
+//! A front before a mock: a port of its own that refuses, answers for itself or passes on, as a test tells it while a sweep runs.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use tokio::net::TcpSocket;
+
+/// What the front does with a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mood {
+    /// Nobody listens: connections are refused.
+    Absent,
+    /// Every request gets this response, head and body, and the connection closes.
+    Says(String),
+    /// Requests are taken and never answered.
+    Silent,
+    /// Connections go through to the mock.
+    Passes,
+}
+
+impl Mood {
+    /// A response with this status line, further header lines and body.
+    pub fn says(status: &str, headers: &str, body: &str) -> Mood {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
+        Mood::Says(format!("{head}connection: close\r\n{headers}\r\n{body}"))
+    }
+
+    /// A server that loads its model.
+    pub fn loading() -> Mood {
+        Mood::says("503 Service Unavailable", "", r#"{"error":{"message":"the model is loading"}}"#)
+    }
+}
+
+/// A front; gone when dropped.
+pub struct Front {
+    pub port: u16,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    mood: Mutex<Mood>,
+    /// Connections that the front answered for itself or keeps in silence.
+    own: AtomicUsize,
+    /// Both ends of what is passed on, to be cut.
+    passed: Mutex<Vec<TcpStream>>,
+    over: AtomicBool,
+}
+
+impl Front {
+    /// Before the mock on `behind`; nobody listens until it is told to do otherwise.
+    pub fn absent(behind: u16) -> Front {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let inside = runtime.enter();
+        // The port is ours from now on, although nobody listens on it.
+        let bound = |port: u16| {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).unwrap();
+            socket
+        };
+        let socket = bound(0);
+        let port = socket.local_addr().unwrap().port();
+        let held = bound(port);
+        drop(inside);
+        let shared = Arc::new(Shared {
+            mood: Mutex::new(Mood::Absent),
+            own: AtomicUsize::new(0),
+            passed: Mutex::default(),
+            over: AtomicBool::new(false),
+        });
+        let theirs = Arc::clone(&shared);
+        let accepting = std::thread::spawn(move || {
+            while theirs.mood() == Mood::Absent {
+                if theirs.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let inside = runtime.enter();
+            let listener: TcpListener = socket.listen(1024).unwrap().into_std().unwrap();
+            drop(inside);
+            listener.set_nonblocking(false).unwrap();
+            theirs.accept(listener, behind);
+            drop(held);
+        });
+        Front { port, shared, accepting: Some(accepting) }
+    }
+
+    /// Before the mock on `behind`, in this mood.
+    pub fn start(behind: u16, mood: Mood) -> Front {
+        let front = Front::absent(behind);
+        front.turn(mood);
+        front
+    }
+
+    /// From now on it does so with new connections. Turning absent or silent cuts those that were passed on.
+    pub fn turn(&self, mood: Mood) {
+        let cuts = mood == Mood::Absent;
+        *self.shared.mood.lock().unwrap() = mood;
+        if cuts {
+            let cut = |stream: TcpStream| drop(stream.shutdown(Shutdown::Both));
+            self.shared.passed.lock().unwrap().drain(..).for_each(cut);
+            self.poke();
+        }
+    }
+
+    /// How many connections it answered itself, or keeps.
+    pub fn own(&self) -> usize {
+        self.shared.own.load(Ordering::SeqCst)
+    }
+
+    /// The thread that accepts looks again.
+    fn poke(&self) {
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        self.turn(Mood::Absent);
+        if let Some(accepting) = self.accepting.take().filter(|_| !std::thread::panicking()) {
+            accepting.join().unwrap();
+        }
+    }
+}
+
+impl Shared {
+    fn mood(&self) -> Mood {
+        self.mood.lock().unwrap().clone()
+    }
+
+    fn accept(self: &Arc<Shared>, listener: TcpListener, behind: u16) {
+        let port = listener.local_addr().unwrap().port();
+        let mut listener = Some(listener);
+        let mut kept = Vec::new();
+        while !self.over.load(Ordering::SeqCst) {
+            if self.mood() == Mood::Absent {
+                listener = None;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                continue;
+            }
+            let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is still free");
+            let Ok((mut stream, _)) = listener.get_or_insert_with(open).accept() else { return };
+            match self.mood() {
+                Mood::Absent => {}
+                Mood::Silent => {
+                    self.own.fetch_add(1, Ordering::SeqCst);
+                    kept.push(stream);
+                }
+                Mood::Says(response) => {
+                    self.own.fetch_add(1, Ordering::SeqCst);
+                    std::thread::spawn(move || {
+                        // The head is read, so that closing does not reset what was not read yet.
+                        let mut buffer = [0; 65536];
+                        let _ = stream.read(&mut buffer);
+                        let _ = stream.write_all(response.as_bytes());
+                        let _ = stream.shutdown(Shutdown::Write);
+                        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+                    });
+                }
+                Mood::Passes => self.pass(stream, behind),
+            }
+        }
+    }
+
+    fn pass(&self, near: TcpStream, behind: u16) {
+        let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, behind)) else { return };
+        let twin = |stream: &TcpStream| stream.try_clone().unwrap();
+        self.passed.lock().unwrap().extend([twin(&near), twin(&far)]);
+        for (mut from, mut to) in [(twin(&near), twin(&far)), (far, near)] {
+            let _ = to.set_nodelay(true);
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+        }
+    }
+}
