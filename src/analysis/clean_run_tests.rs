@@ -32,7 +32,7 @@ fn runs() -> u64 {
 
 const MS: f64 = 1e6;
 /// Every reason and label.
-const REASONS: [&str; 14] = [
+const REASONS: [&str; 15] = [
     "empty_window",
     "client_late",
     "client_paused",
@@ -43,6 +43,7 @@ const REASONS: [&str; 14] = [
     "prompt_length",
     "warm_cache",
     "impossible_usage",
+    "not_idle",
     "unsteady",
     "few_samples",
     "clock",

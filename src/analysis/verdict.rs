@@ -5,8 +5,8 @@
 use std::fmt;
 
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
-use crate::rows::{Facts, Measured, Outcome, TokenSource};
-use crate::units::Share;
+use crate::rows::{Began, Facts, Measured, Outcome, TokenSource};
+use crate::units::{Nanos, Share};
 
 use super::failures::Failures;
 use super::gaps::Events;
@@ -95,6 +95,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
     let evidence = Evidence { rows, events, facts, counts, generator, saturated: saturated(rows, facts) };
     let findings = [
         ("empty_window", evidence.empty_window()),
+        ("not_idle", evidence.not_idle()),
         ("client_late", evidence.client_late(validity.client_late)),
         ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),
@@ -138,6 +139,18 @@ impl Evidence<'_> {
     fn empty_window(&self) -> Finding {
         let text = "no request was scheduled inside the measure window".to_string();
         Ok((self.counts.requests == 0).then_some((State::Invalid, text)))
+    }
+
+    /// What a server still does for others, or for the run before, it does beside this run.
+    fn not_idle(&self) -> Finding {
+        let busy = self.facts.began.as_ref().filter(|began| !began.idle);
+        Ok(busy.map(|Began { waited_ns, endpoint, seen, .. }| {
+            let who = endpoint.as_ref().map(|endpoint| format!(" on endpoint {endpoint}")).unwrap_or_default();
+            let waited = Nanos(*waited_ns).secs();
+            let text =
+                format!("the server was still busy{who} when the load began, after {waited:.1} s of waiting: {seen}");
+            (State::Suspect, text)
+        }))
     }
 
     fn client_late(&self, limits: Limits) -> Finding {

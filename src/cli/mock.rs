@@ -89,6 +89,13 @@ struct Timing {
     /// Multiply every time by 1 ± this share, uniformly, by seed
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     jitter: Share,
+    /// Generate to the end for clients that have gone away, in their slots, as mlx-lm does; without it such a generation ends at
+    /// once, as vLLM's does
+    #[arg(long)]
+    finish_abandoned: bool,
+    /// Leave out of /metrics how many requests run and wait
+    #[arg(long)]
+    no_load_gauges: bool,
     /// Seed of jitter, text, cuts and faults by rate
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -202,6 +209,8 @@ impl MockArgs {
             load: timing.load,
             jitter: timing.jitter,
             seed: Seed(timing.seed),
+            finishes_abandoned: timing.finish_abandoned,
+            tells_load: !timing.no_load_gauges,
             models: listen.models,
             api_key: api_key.transpose()?,
             eos_after: answers.eos_after,

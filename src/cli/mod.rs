@@ -44,6 +44,7 @@ mod schema;
 mod selection;
 mod show;
 mod texts;
+mod tried;
 mod verify;
 mod why;
 mod workspace;

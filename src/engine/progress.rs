@@ -14,6 +14,8 @@ pub struct Progress {
     window: [AtomicU64; 2],
     /// 1 while the server is left alone before the load begins.
     pub idling: Counter,
+    /// 1 while it is waited for that the server finishes what came before.
+    pub settling: Counter,
     /// Requests under way.
     pub in_flight: Counter,
     /// Requests that wait for the in-flight cap.
@@ -24,6 +26,8 @@ pub struct Progress {
     pub failed: Counter,
     /// Token events received.
     pub token_events: Counter,
+    /// Further signs of life: good heads, and reads of their answers that completed no token event.
+    pub signs: Counter,
 }
 
 /// One live counter.
@@ -63,6 +67,11 @@ impl Progress {
     /// Whether an instant lies in the window, as far as is known.
     pub fn is_measured(&self, at: u64) -> bool {
         (self.window[0].load(Relaxed)..self.window[1].load(Relaxed)).contains(&at)
+    }
+
+    /// What was received so far of good answers, as a number that changes with it.
+    pub fn received(&self) -> u64 {
+        self.token_events.get().wrapping_add(self.signs.get())
     }
 
     /// The phase now.

@@ -132,10 +132,10 @@ async fn answer(conn: &mut Conn, incoming: &Incoming) -> End {
     let mut entry = Entry::new(&conn.shared.log, line);
     let end = route(conn, &mut entry, incoming).await;
     entry.line.done_ns = Some(now());
-    if end.is_err() && entry.line.outcome == Outcome::Interrupted {
+    if conn.is_lost() || end.is_err() && entry.line.outcome == Outcome::Interrupted {
         entry.line.outcome = Outcome::ClientClosed;
     }
-    end.unwrap_or(End::Close)
+    if conn.is_lost() { End::Close } else { end.unwrap_or(End::Close) }
 }
 
 async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Result<End, Gone> {
@@ -160,7 +160,8 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         ("GET", "/version", _) => (JSON, json!({ "version": env!("CARGO_PKG_VERSION") }).to_string()),
         ("GET", "/metrics", _) => {
             let cache = shared.cache.as_deref().map(RefCell::borrow);
-            (metrics::KIND, metrics::text(&shared.config, cache.as_deref()))
+            let load = shared.config.tells_load.then(|| (shared.busy() as u64, shared.waiting()));
+            (metrics::KIND, metrics::text(&shared.config, cache.as_deref(), load))
         }
         ("POST", "/tokenize" | "/apply-template", _) => {
             let answer = if path == "/tokenize" { tokenize::tokenize } else { tokenize::apply_template };
@@ -236,7 +237,9 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
 /// Waits for a slot; the prefix cache is asked when it is there. With it comes the instant.
 async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
     let slots = Arc::clone(&conn.shared.slots);
-    let permit = conn.or_gone(slots.acquire_owned()).await?.ok();
+    let waiting = conn.shared.wait();
+    let permit = conn.generating(slots.acquire_owned()).await?.ok();
+    drop(waiting);
     let slot_at = now();
     let slot = Slot::new(permit, conn.shared.cache.as_ref(), prompt);
     entry.line.slot_ns = Some(slot_at);

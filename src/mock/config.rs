@@ -30,6 +30,11 @@ pub struct Config {
     pub jitter: Share,
     /// Seed of jitter, text, faults by rate and cuts.
     pub seed: Seed,
+    /// Whether a generation goes on to its end after its client has gone away, in its slot, as mlx-lm's does; otherwise it ends
+    /// at once, as vLLM's does.
+    pub finishes_abandoned: bool,
+    /// Whether `/metrics` tells how many requests run and wait.
+    pub tells_load: bool,
     /// Names that are served; any other is answered with 404. Empty: any name is served.
     pub models: Vec<String>,
     /// The bearer key that requests must carry; `None`: no key is asked for.
@@ -96,6 +101,8 @@ impl Default for Config {
             load: Decimal::default(),
             jitter: Share::default(),
             seed: Seed(0),
+            finishes_abandoned: false,
+            tells_load: true,
             models: Vec::new(),
             api_key: None,
             eos_after: None,

@@ -83,6 +83,8 @@ pub(super) struct Conn {
     last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
+    /// The client went away and its generation goes on: what is written goes nowhere.
+    lost: bool,
     pub(super) shared: Rc<Shared>,
 }
 
@@ -90,7 +92,7 @@ impl Conn {
     /// Takes over an accepted socket.
     pub(super) fn new(stream: TcpStream, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
         let (first, last) = (Arrival::default(), Arrival::default());
-        Conn { stream, input: Vec::new(), first, last, number, peer_port, shared }
+        Conn { stream, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
     }
 
     /// Makes the end of the connection a reset.
@@ -140,8 +142,25 @@ impl Conn {
         Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
     }
 
-    /// Writes all of it.
-    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
+    /// Whether the client was found gone while its generation went on.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Writes all of it. Where generations go on without their clients, so does this.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        if self.lost {
+            return Ok(());
+        }
+        let written = self.write_all(bytes).await;
+        if self.shared.config.finishes_abandoned {
+            self.lost = written.is_err();
+            return Ok(());
+        }
+        written
+    }
+
+    async fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
         while !bytes.is_empty() {
             match self.stream.try_write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
@@ -169,10 +188,15 @@ impl Conn {
         .await
     }
 
+    /// Waits for what a generation needs, or for the client to go away, where that ends the generation.
+    pub(super) async fn generating<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
+        if self.shared.config.finishes_abandoned { Ok(future.await) } else { self.or_gone(future).await }
+    }
+
     /// Waits until `at` on the monotonic clock.
     pub(super) async fn wait_until(&mut self, at: u64) -> Result<(), Gone> {
         let sleep = self.shared.timer.at(at);
-        self.or_gone(sleep).await
+        self.generating(sleep).await
     }
 
     /// Waits until the client goes away.

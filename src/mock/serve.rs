@@ -43,6 +43,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) exit: Notify,
     requests: Cell<u64>,
+    /// Requests that wait for a slot.
+    waiting: Cell<u64>,
 }
 
 impl Shared {
@@ -55,6 +57,7 @@ impl Shared {
             log,
             exit: Notify::new(),
             requests: Cell::new(0),
+            waiting: Cell::new(0),
             config,
         })
     }
@@ -65,9 +68,29 @@ impl Shared {
         self.requests.get()
     }
 
+    /// Requests that wait for a slot.
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.get()
+    }
+
+    /// Counts one more request that waits for a slot, for as long as what it returns is kept.
+    pub(super) fn wait(self: &Rc<Self>) -> Waiting {
+        self.waiting.set(self.waiting.get() + 1);
+        Waiting(Rc::clone(self))
+    }
+
     /// Slots that are taken.
     pub(super) fn busy(&self) -> usize {
         self.config.slots as usize - self.slots.available_permits()
+    }
+}
+
+/// A request that waits for a slot.
+pub(super) struct Waiting(Rc<Shared>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get() - 1);
     }
 }
 

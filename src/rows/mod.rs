@@ -3,6 +3,7 @@
 //! `schema` names every column once; `journal` takes rows while a run goes on; `parquet` is their final form,
 //! `replay` the way through a run that is too long to be held.
 
+mod began;
 mod cell;
 mod docs;
 mod error;
@@ -24,6 +25,7 @@ mod texts;
 mod usage;
 
 pub use self::parquet::*;
+pub use began::{Began, Seen, ServerLoad};
 pub use docs::*;
 pub use error::*;
 pub use given_up::GivenUp;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::began::Began;
 use super::observed::{Observed, Pauses};
 
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
@@ -48,6 +49,10 @@ pub struct Facts {
     /// How long the server was left alone before the load began, in nanoseconds; none where the plan asked for no pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
+    /// Whether the server had finished what came before when the load began; none where it was not asked: in runs of versions that
+    /// did not ask, after a run that left nothing behind on a server without a gauge, and where it could not be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Began>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.
@@ -101,6 +106,9 @@ pub struct Facts {
     /// those have as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
+    /// Nothing that the server did could end the run: the plan says `errors: measured`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub errors_measured: bool,
 }
 
 /// Who counted the prompt tokens that were meant to be sent.

@@ -14,7 +14,7 @@ use crate::units::text::{is_unseen, without_secret};
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
 /// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
-const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
+pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
 /// How many of a server's models an error names.
 const FEW_MODELS: usize = 20;
 /// The longest that a server's `Retry-After` is kept.
@@ -284,16 +284,7 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
-    let (path, mut request) = match question.api {
-        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": PROMPT }] })),
-        Api::Completions => ("completions", json!({ "prompt": PROMPT })),
-    };
-    request["model"] = json!(question.model);
-    request["max_tokens"] = json!(4);
-    request["temperature"] = json!(0);
-    let url = format!("{}/{path}", question.url.trim_end_matches('/'));
-    let response =
-        send(client.post(url).header("content-type", "application/json").body(request.to_string()), question).await?;
+    let response = send(generation(client, question, 4), question).await?;
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
@@ -310,6 +301,19 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
     found.output_tokens = answer["usage"]["completion_tokens"].as_u64();
     Ok(())
+}
+
+/// A request for a generation of so many tokens.
+pub(super) fn generation(client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
+    let (path, mut request) = match question.api {
+        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": PROMPT }] })),
+        Api::Completions => ("completions", json!({ "prompt": PROMPT })),
+    };
+    request["model"] = json!(question.model);
+    request["max_tokens"] = json!(tokens);
+    request["temperature"] = json!(0);
+    let url = format!("{}/{path}", question.url.trim_end_matches('/'));
+    client.post(url).header("content-type", "application/json").body(request.to_string())
 }
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {

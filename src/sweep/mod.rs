@@ -10,6 +10,7 @@ pub mod perform;
 mod ready;
 pub mod resume;
 mod scheduler;
+mod settle;
 mod tokenizers;
 
 pub use live::{ResolveError, target};

@@ -96,7 +96,7 @@ impl Drop for Server {
 }
 
 /// Reads a request: its head in lower case, and its body. None at the end of the connection.
-fn read_request(stream: &mut TcpStream) -> Option<String> {
+pub fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {

@@ -3,13 +3,13 @@
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use super::{Mock, chat, read_until, request, with};
+use super::{Mock, chat, read_until, request, wait_for, with};
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
@@ -188,4 +188,43 @@ fn two_hundred_streams_keep_their_own_time() {
     }
     let log = mock.log(200);
     assert!(log.iter().all(|line| at(line, "last_write_ns") - at(line, "slot_ns") >= 45_000_000));
+}
+
+/// The two gauges of `/metrics`; none where they are left out.
+fn load(mock: &Mock) -> Option<(u64, u64)> {
+    let text = mock.get("/metrics", "").text();
+    let gauge = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("vllm:{name}{{")))?;
+        line.rsplit(' ').next().unwrap().parse().ok()
+    };
+    gauge("num_requests_running").zip(gauge("num_requests_waiting"))
+}
+
+#[test]
+fn an_abandoned_request_ends_at_once_or_goes_on_and_the_gauges_tell() {
+    for (flags, goes_on) in [(&[][..], false), (&["--finish-abandoned"], true)] {
+        let mock = Mock::start(&[&["--slots", "1", "--ttft", "300ms"], flags].concat());
+        assert_eq!(load(&mock), Some((0, 0)));
+        let asked = request("/v1/chat/completions", &chat(), "");
+        let mut streams: Vec<_> = (0..3).map(|_| mock.connect()).collect();
+        streams.iter_mut().for_each(|stream| stream.write_all(asked.as_bytes()).unwrap());
+        wait_for("one that runs and two that wait", || (load(&mock) == Some((1, 2))).then_some(()));
+        let left = Instant::now();
+        drop(streams);
+        wait_for("an idle server", || (load(&mock) == Some((0, 0))).then_some(()));
+        // Two whole generations at least were still to come.
+        assert!(left.elapsed() >= Duration::from_millis(600) || !goes_on, "{flags:?}: {:?}", left.elapsed());
+        let generations = wait_for("their lines", || {
+            let generations: Vec<Value> = mock.log_now().into_iter().filter(|line| !line["n"].is_null()).collect();
+            (generations.len() == 3).then_some(generations)
+        });
+        let tokens = if goes_on { 6 } else { 0 };
+        let ended = |line: &Value| line["outcome"] == "client_closed" && line["output_tokens"] == tokens;
+        assert!(generations.iter().all(ended), "{flags:?}: {generations:?}");
+    }
+}
+
+#[test]
+fn a_server_need_not_tell_its_load() {
+    assert_eq!(load(&Mock::start(&["--no-load-gauges"])), None);
 }

@@ -1,0 +1,69 @@
+//! How the server was found just before the load of a run began: whether it had finished what came before.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// What a server says it is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerLoad {
+    /// Requests that it works on.
+    pub running: u64,
+    /// Requests that wait in its queue.
+    pub waiting: u64,
+}
+
+impl ServerLoad {
+    /// Whether it has nothing to do.
+    pub fn is_none(self) -> bool {
+        self.running == 0 && self.waiting == 0
+    }
+}
+
+/// The last thing that a server showed of itself before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "asked", rename_all = "snake_case")]
+pub enum Seen {
+    /// Its own gauge.
+    Gauge(ServerLoad),
+    /// A generation of one token.
+    Probe {
+        /// Time to its answer; none where that did not come within the limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttft_ns: Option<u64>,
+        /// The shortest such time of this server and model since the invocation began; none where no two agreed yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        baseline_ns: Option<u64>,
+    },
+}
+
+impl fmt::Display for Seen {
+    /// `3 running, 2 waiting`, `a probe took 900 ms, 40 ms when idle`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Seen::Gauge(ServerLoad { running, waiting }) => write!(f, "{running} running, {waiting} waiting"),
+            Seen::Probe { ttft_ns: None, .. } => f.write_str("a probe was not answered"),
+            Seen::Probe { ttft_ns: Some(ttft), baseline_ns } => {
+                write!(f, "a probe took {:.0} ms", Nanos(ttft).millis())?;
+                baseline_ns.map_or(Ok(()), |baseline| write!(f, ", {:.0} ms when idle", Nanos(baseline).millis()))
+            }
+        }
+    }
+}
+
+/// How a run began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// Whether the server had finished what came before.
+    pub idle: bool,
+    /// How long it was waited for.
+    pub waited_ns: u64,
+    /// The endpoint that was asked, where it is another one on the same resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// What showed it.
+    #[serde(flatten)]
+    pub seen: Seen,
+}

@@ -1,0 +1,186 @@
+//! Whether a server is idle: its own gauge of requests that run and wait, where it has one, and else how long a generation of one
+//! token takes.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, StatusCode};
+use serde_json::Value;
+
+use super::probe::{self, LONGEST_WAIT, ProbeError, Question};
+use crate::rows::ServerLoad;
+use crate::units::Nanos;
+
+/// The gauges of requests that run and of those that wait, by engine, in Prometheus' text format.
+///
+/// | engine | where |
+/// |---|---|
+/// | vLLM | `/metrics` |
+/// | SGLang | `/metrics`, with `--enable-metrics` |
+/// | TGI | `/metrics` |
+/// | llama.cpp | `/metrics`, with `--metrics` |
+/// | NIM | `/v1/metrics`, under vLLM's names without its prefix |
+const GAUGES: [(&str, &str); 5] = [
+    ("vllm:num_requests_running", "vllm:num_requests_waiting"),
+    ("sglang:num_running_reqs", "sglang:num_queue_reqs"),
+    ("tgi_batch_current_size", "tgi_queue_size"),
+    ("llamacpp:requests_processing", "llamacpp:requests_deferred"),
+    ("num_requests_running", "num_requests_waiting"),
+];
+
+/// Where a server has its gauge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gauge {
+    /// At `/metrics` of the server.
+    Root,
+    /// At `/metrics` below the API's base.
+    Base,
+}
+
+/// Asks one server how busy it is.
+#[derive(Debug, Clone)]
+pub struct Busy {
+    client: Client,
+    question: Question,
+}
+
+impl Busy {
+    /// For the server of `question`.
+    pub fn new(question: Question) -> Result<Busy, ProbeError> {
+        let question = Question {
+            connect: question.connect.min(LONGEST_WAIT),
+            within: question.within.min(LONGEST_WAIT),
+            ..question
+        };
+        let client = probe::client(&question);
+        let client = client.map_err(|error| probe::unreachable(&question, probe::words(&error)))?;
+        Ok(Busy { client, question })
+    }
+
+    /// Asks for the model of `question` from here on; the server is the same.
+    pub fn ask_for(&mut self, question: Question) {
+        (self.question.url, self.question.model) = (question.url, question.model);
+    }
+
+    /// The model that one token is asked of.
+    pub fn model(&self) -> &str {
+        &self.question.model
+    }
+
+    /// Looks for a gauge; with it comes what it says. None where the server has none that is known.
+    pub async fn find_gauge(&self) -> Result<Option<(Gauge, ServerLoad)>, ProbeError> {
+        for gauge in [Gauge::Root, Gauge::Base] {
+            if let Some(load) = self.read(gauge).await? {
+                return Ok(Some((gauge, load)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a gauge says; none where it is not there.
+    pub async fn read(&self, gauge: Gauge) -> Result<Option<ServerLoad>, ProbeError> {
+        let base = self.question.url.trim_end_matches('/');
+        let place = match gauge {
+            Gauge::Root => base.strip_suffix("/v1").unwrap_or(base),
+            Gauge::Base => base,
+        };
+        let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
+        if !response.status().is_success() {
+            return Ok(None);
+        }
+        match probe::body(response, &self.question).await? {
+            Value::String(text) => Ok(load_in(&text)),
+            _ => Ok(None),
+        }
+    }
+
+    /// How long a generation of one token takes, which is its TTFT. `within` is the longest that it is waited for: one that was
+    /// given up would stand in the server's queue.
+    pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
+        let question = Question { within: Nanos::from(within), ..self.question.clone() };
+        let start = Instant::now();
+        let request = probe::generation(&self.client, &question, 1).timeout(within);
+        let response = probe::send(request, &question).await?;
+        if response.status() != StatusCode::OK {
+            return Err(probe::refusal(&question, response).await);
+        }
+        probe::body(response, &question).await?;
+        Ok(Nanos::from(start.elapsed()))
+    }
+}
+
+/// What the gauge in a text of Prometheus says, whichever engine's it is: the sum over models, ranks and replicas. None where
+/// one of the two is missing.
+fn load_in(text: &str) -> Option<ServerLoad> {
+    GAUGES.iter().find_map(|(running, waiting)| {
+        let (running, waiting) = (sum(text, running)?, sum(text, waiting)?);
+        Some(ServerLoad { running, waiting })
+    })
+}
+
+/// The sum of all samples of `name`; none where there is none, or where one is no count.
+fn sum(text: &str, name: &str) -> Option<u64> {
+    let samples: Option<Vec<f64>> = text.lines().filter_map(|line| value(line.strip_prefix(name)?)).collect();
+    let samples = samples.filter(|samples| !samples.is_empty())?;
+    Some(samples.iter().sum::<f64>().ceil() as u64)
+}
+
+/// The value of a sample, from what stands behind its name; the outer none: it is another metric's, whose name goes on.
+fn value(rest: &str) -> Option<Option<f64>> {
+    let rest = match rest.strip_prefix('{') {
+        Some(labels) => &labels[end_of_labels(labels)?..],
+        None if rest.starts_with([' ', '\t']) => rest,
+        None => return None,
+    };
+    let number = rest.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    Some(number.filter(|number| number.is_finite() && *number >= 0.0))
+}
+
+/// Behind the brace that closes labels; one inside a quoted value closes nothing.
+fn end_of_labels(labels: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, character) in labels.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            '}' if !quoted => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(running: u64, waiting: u64) -> Option<ServerLoad> {
+        Some(ServerLoad { running, waiting })
+    }
+
+    #[test]
+    fn every_engine_s_gauges_are_known() {
+        let vllm = "# HELP vllm:num_requests_running Number of requests in model execution batches.\n\
+                    # TYPE vllm:num_requests_running gauge\n\
+                    vllm:num_requests_running{engine=\"0\",model_name=\"a}\\\"b\"} 2.0\n\
+                    vllm:num_requests_running{engine=\"1\",model_name=\"a\"} 1.0\n\
+                    vllm:num_requests_waiting{engine=\"0\",model_name=\"a\"} 5.0 1700000000000\n\
+                    vllm:num_requests_waiting_by_reason{engine=\"0\",reason=\"capacity\"} 5.0\n";
+        assert_eq!(load_in(vllm), load(3, 5));
+        let sglang =
+            "sglang:num_running_reqs{model_name=\"m\",tp_rank=\"0\"} 0\nsglang:num_queue_reqs{model_name=\"m\"} 0\n";
+        assert_eq!(load_in(sglang), load(0, 0));
+        assert_eq!(load_in("tgi_batch_current_size 4\ntgi_queue_size 7\n"), load(4, 7));
+        assert_eq!(load_in("llamacpp:requests_processing 1\nllamacpp:requests_deferred 46\n"), load(1, 46));
+        assert_eq!(load_in("num_requests_running{model_name=\"m\"} 1.0\nnum_requests_waiting 0.0\n"), load(1, 0));
+    }
+
+    #[test]
+    fn half_a_gauge_is_none() {
+        assert_eq!(load_in("vllm:num_requests_running 0\n"), None);
+        assert_eq!(load_in("vllm:num_requests_running NaN\nvllm:num_requests_waiting 0\n"), None);
+        assert_eq!(load_in("process_cpu_seconds_total 3\n"), None);
+        assert_eq!(load_in("<html>not found</html>"), None);
+        assert_eq!(load_in("vllm:num_requests_running_total 3\nvllm:num_requests_waiting 0\n"), None);
+    }
+}
