@@ -205,7 +205,7 @@ pub fn print_table(
     runs.retain(|run| seen.insert(run.id));
     let colour = colour.on(&std::io::stdout());
     let memory = Memory::of(store, plan, &runs, colour);
-    let given_up = given_up(store, &runs, left_out);
+    let given_up = given_up(store, plan, (&runs, left_out));
     if let Some(remembered) = memory.as_ref().filter(|_| !left_out.any()).and_then(Memory::recall) {
         output::print(&(remembered.text + &given_up))?;
         return Ok(remembered.shown);
@@ -222,8 +222,8 @@ pub fn print_table(
 const MOST_GIVEN_UP: usize = 20;
 
 /// What stands below a table of runs that were given up: they have no line in it.
-fn given_up(store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> String {
-    let known = GivenUpRuns::of(store, left_out);
+fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> String {
+    let known = GivenUpRuns::of(store, Some(plan), left_out);
     let has_result = |run: &PlannedRun| {
         let listed = store.run(&run.id.short()).ok().flatten();
         listed.is_some_and(|listed| listed.unusable().is_none())

@@ -45,7 +45,7 @@ pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_ou
     let plan = workspace.plan();
     let (mut gate, mut seen) = (Gate::default(), HashSet::new());
     if plan.slo.is_some() {
-        let given_up = GivenUpRuns::of(store, left_out);
+        let given_up = GivenUpRuns::of(store, Some(plan), left_out);
         for run in runs.iter().filter(|run| seen.insert(run.id)) {
             match left_out.take(answers::answer(store, run, plan)).flatten() {
                 Some((_, answered)) if answered.verdict.state != State::Invalid => {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::PlannedRun;
+use crate::plan::Plan;
 use crate::rows::{GivenUp, RunLabels, SpoilCause};
 use crate::store::{GivenUpRun, Store};
 
@@ -15,18 +16,26 @@ use super::left_out::LeftOut;
 #[derive(Debug, Default)]
 pub struct GivenUpRuns {
     by_id: HashMap<String, GivenUpRun>,
+    /// How often the plan has runs of an endpoint tried again.
+    retries: HashMap<String, u32>,
 }
 
 impl GivenUpRuns {
-    /// Those of a results folder; that its attempts cannot be read is named.
-    pub fn of(store: &Store, left_out: &LeftOut) -> GivenUpRuns {
+    /// Those of a results folder, seen from a plan; that its attempts cannot be read is named.
+    pub fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
         let runs = left_out.take(store.given_up()).unwrap_or_default();
-        GivenUpRuns { by_id: runs.into_iter().map(|run| (run.id.clone(), run)).collect() }
+        let endpoints = plan.into_iter().flat_map(|plan| &plan.endpoints);
+        GivenUpRuns {
+            by_id: runs.into_iter().map(|run| (run.id.clone(), run)).collect(),
+            retries: endpoints.map(|(name, endpoint)| (name.clone(), endpoint.retries())).collect(),
+        }
     }
 
-    /// The planned run, where it was given up. Whether it has a result besides, of an earlier attempt, is asked before.
+    /// The planned run, where `run` would leave it given up. Whether it has a result besides, of an earlier attempt, is asked
+    /// before.
     pub fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
-        self.by_id.get(&run.id.to_string())
+        let retries = self.retries.get(&run.spec.endpoint.name).copied().unwrap_or_default();
+        self.by_id.get(&run.id.to_string()).filter(|found| found.given_up.stands(retries))
     }
 
     /// All of them, sorted by id.

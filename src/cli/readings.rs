@@ -95,7 +95,7 @@ impl Asked {
             absent: Vec::new(),
             left_out: LeftOut::default(),
         };
-        let given_up = GivenUpRuns::of(&workspace.store, &readings.left_out);
+        let given_up = GivenUpRuns::of(&workspace.store, Some(workspace.plan()), &readings.left_out);
         for run in answers::in_plan_order(workspace.plan(), &wanted) {
             let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
             readings.absent[of].2 += 1;

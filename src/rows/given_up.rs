@@ -20,6 +20,12 @@ impl GivenUp {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }
 
+    /// Whether it stays given up where the plan has a run tried again `retries` times: a plan that allows more goes on with it, and
+    /// one that allows none gives nothing up.
+    pub fn stands(&self, retries: u32) -> bool {
+        (1..=self.retries).contains(&retries)
+    }
+
     /// Whether the server did not meet the load. Else nothing is known of the load, as if it had not been measured.
     pub fn is_a_miss(&self) -> bool {
         self.spoiled.cause.is_of_the_load()

@@ -297,6 +297,14 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let is = |verdict: &str| rows.as_array().unwrap().iter().filter(|row| row["verdict"] == verdict).count();
     assert_eq!((is("given_up"), rows.as_array().unwrap().len()), (1, 10));
 
+    // A plan that allows more goes on with it, and one that gives nothing up has nothing to tell.
+    for retries in [5, 0] {
+        let more = format!("a: {{ engine: mock, retries: {{ runs: {retries} }}");
+        lab.write("more.yaml", &PLAN.replace("a: { engine: mock", &more));
+        let answer = json(&lab, &["curves", "more.yaml", LADDER[0], LADDER[1]]);
+        assert_eq!((&answer["given_up"], &answer["missing"]), (&json!([]), &json!(1)), "{retries}");
+    }
+
     // The user asked for it again, and was interrupted: it is missing, as any other.
     let mut afresh = write_attempt(&lab, &run, (5, "refused"), None);
     let object = afresh.as_object_mut().unwrap();

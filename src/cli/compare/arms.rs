@@ -56,7 +56,7 @@ pub struct Results<'w> {
 impl<'w> Results<'w> {
     /// Of a plan in a results folder; what cannot be read is `left_out`.
     pub fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
-        Results { store, plan, left_out, given_up: GivenUpRuns::of(store, left_out), read: HashMap::new() }
+        Results { store, plan, left_out, given_up: GivenUpRuns::of(store, Some(plan), left_out), read: HashMap::new() }
     }
 
     /// The result of a planned run, or why there is none.

@@ -122,7 +122,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one.metrics = if args.metrics.is_empty() { one.metrics } else { args.metrics.clone() };
         one
     });
-    let given_up = GivenUpRuns::of(&workspace.store, &left_out);
+    let given_up = GivenUpRuns::of(&workspace.store, Some(plan), &left_out);
     let has_outcome = |run: &PlannedRun| workspace.disk.record(&run.id).is_some() || given_up.get(run).is_some();
     if !workspace.expansion.runs.iter().any(has_outcome) {
         let there = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.get(&run.id)?.unusable());

@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
             Some((workspace, picked)) => of_plan(workspace, picked, (folder, &left_out)),
             None => of_folder(&store.list()?, (folder, &left_out)),
         };
-        let known = GivenUpRuns::of(store, &left_out);
+        let known = GivenUpRuns::of(store, planned.map(|(workspace, _)| workspace.plan()), &left_out);
         let given_up = match planned {
             Some((workspace, picked)) => given_up_of_plan(workspace, picked, &known),
             None => given_up_of_folder(&known, &chosen),
