@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
-use sweepline::engine::{self, Job, Progress, Sink, SinkError, Target};
+use sweepline::engine::{self, Checked, Job, Progress, Sink, SinkError, Target};
 use sweepline::expand::{PlannedRun, expand};
 use sweepline::plan::{self, Format};
 use sweepline::rows::{Journal, Record};
@@ -57,6 +57,7 @@ pub fn run(order: &Order) -> Seen {
         sink: Box::new(Counting { journal, ended: Vec::new(), failed: 0, tell: counting }),
         samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),
         texts: None,
+        check: Arc::new(|| Checked::Well),
     };
     // The sender stays until the run is over: without it the engine would take the run as stopped.
     let (_running, stop) = watch::channel(false);

@@ -16,13 +16,14 @@ use crate::analysis::{
 };
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
-use crate::report::format::{NO_MESSAGE, cut, value};
+use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
 use crate::report::{Line, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
-use crate::sweep::event::RunView;
+use crate::sweep::event::{RunView, planned_name};
 
+use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use super::remembered::Memory;
 use super::{Colour, Failure, output};
@@ -204,16 +205,45 @@ pub fn print_table(
     runs.retain(|run| seen.insert(run.id));
     let colour = colour.on(&std::io::stdout());
     let memory = Memory::of(store, plan, &runs, colour);
+    let given_up = given_up(store, &runs, left_out);
     if let Some(remembered) = memory.as_ref().filter(|_| !left_out.any()).and_then(Memory::recall) {
-        output::print(&remembered.text)?;
+        output::print(&(remembered.text + &given_up))?;
         return Ok(remembered.shown);
     }
     let (text, shown) = table(store, plan, (&runs, &cells), (colour, left_out));
-    output::print(&text)?;
+    output::print(&(text.clone() + &given_up))?;
     if let Some(memory) = memory.filter(|_| shown.first.is_some() && !left_out.any()) {
         memory.keep(&text, &shown);
     }
     Ok(shown)
+}
+
+/// Most runs that were given up which are named below a table.
+const MOST_GIVEN_UP: usize = 20;
+
+/// What stands below a table of runs that were given up: they have no line in it.
+fn given_up(store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> String {
+    let known = GivenUpRuns::of(store, left_out);
+    let has_result = |run: &PlannedRun| {
+        let listed = store.run(&run.id.short()).ok().flatten();
+        listed.is_some_and(|listed| listed.unusable().is_none())
+    };
+    let found = runs.iter().filter_map(|run| Some((*run, known.get(run)?))).filter(|(run, _)| !has_result(run));
+    let lines: Vec<String> = found
+        .map(|(run, found)| {
+            let said = cut(&found.given_up.spoiled.detail, LONGEST_SAID);
+            fill(" ", 4, &format!("{}: {}: {said}", plain(&planned_name(run)), found.given_up))
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let more = match lines.len().saturating_sub(MOST_GIVEN_UP) {
+        0 => String::new(),
+        more => format!("  and {more} more\n"),
+    };
+    let shown: String = lines.into_iter().take(MOST_GIVEN_UP).collect();
+    format!("\nwithout a result, tried again only by --redo given-up:\n{shown}{more}")
 }
 
 /// The ids of the runs of each cell, by repeat: a run that sweeps share belongs to a cell of each. Cells of the same runs are

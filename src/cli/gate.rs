@@ -8,10 +8,12 @@ use crate::analysis::verdict::State;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::report::format::plain;
+use crate::rows::GivenUp;
 use crate::store::Store;
 use crate::sweep::event::planned_name;
 
 use super::answers::{self, Answered};
+use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use super::workspace::Workspace;
 use super::{Failure, compare};
@@ -38,17 +40,19 @@ pub fn is_one(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Holds the committed ones of `runs` against the plan's SLO, and the plan's arms against their baselines. Invalid runs say
-/// nothing: of those the exit code tells already.
+/// nothing: of those the exit code tells already. A run that was given up because the server does not meet its load misses.
 pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
     let plan = workspace.plan();
     let (mut gate, mut seen) = (Gate::default(), HashSet::new());
     if plan.slo.is_some() {
+        let given_up = GivenUpRuns::of(store, left_out);
         for run in runs.iter().filter(|run| seen.insert(run.id)) {
             match left_out.take(answers::answer(store, run, plan)).flatten() {
                 Some((_, answered)) if answered.verdict.state != State::Invalid => {
                     promised(&mut gate, plan, run, &answered)
                 }
-                _ => {}
+                Some(_) => {}
+                None => gate.missed.extend(given_up.get(run).and_then(|found| missed_by(run, &found.given_up))),
             }
         }
     }
@@ -64,6 +68,12 @@ pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_ou
         }
     }
     gate
+}
+
+/// What a run that was given up misses; none where that says nothing of its load.
+fn missed_by(run: &PlannedRun, given_up: &GivenUp) -> Option<String> {
+    let name = plain(&planned_name(run));
+    given_up.is_a_miss().then(|| format!("{name}: {given_up}: the server does not meet the load"))
 }
 
 /// One run against the SLO.

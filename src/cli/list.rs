@@ -1,5 +1,6 @@
 //! `sweepline list`: all runs of a results folder, and the attempts that became none.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 
 use clap::Args;
@@ -11,10 +12,12 @@ use crate::expand::RunSpec;
 
 use crate::report::format::{self, plain};
 use crate::report::grid::{grid, lines};
-use crate::store::{AttemptState, Deleted, Entry, Listed, Moment, State, Store};
-use crate::sweep::event::load_name;
+use crate::store::{AttemptRecord, AttemptState, Deleted, Entry, Listed, Moment, State, Store, Tries, short};
+use crate::sweep::event::{load_name, name};
+use crate::sweep::resume::tries_words;
 
 use super::schema::text_of;
+use super::tried::Tried;
 use super::workspace::warn_of_no_inventory;
 use super::{Exit, Failure, Folder, TextOrJson, output};
 
@@ -40,6 +43,8 @@ struct Document<'a> {
     attempts: Vec<Attempt<'a>>,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<Gone<'a>>,
+    /// Runs that were tried since they were last committed, if ever, and have no newer result.
+    tried: Vec<TriedRun<'a>>,
 }
 
 /// A committed run.
@@ -86,6 +91,30 @@ struct Gone<'a> {
     state: String,
 }
 
+/// A run that was tried since it was last committed, if ever.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TriedRun<'a> {
+    /// Its full id; the beginning of it where the attempt.json of its last attempt cannot be read.
+    id: &'a str,
+    /// What it is called; null where the attempt.json of its last attempt cannot be read.
+    name: Option<&'a str>,
+    /// Whether it has a result from before.
+    committed: bool,
+    /// What became of it, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
+    state: &'a str,
+    /// The same for programs.
+    tries: Tried,
+}
+
+/// The same, as it was found.
+struct Found {
+    id: String,
+    name: Option<String>,
+    committed: bool,
+    state: String,
+    tries: Tried,
+}
+
 /// An attempt that became no run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Attempt<'a> {
@@ -107,6 +136,7 @@ pub fn run(args: ListArgs) -> Result<Exit, Failure> {
     warn_of_no_inventory(&store);
     let runs = store.list()?;
     let deleted = store.deleted()?;
+    let tried = tried(&store, &runs)?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };
     let failed: Vec<(String, String)> = attempts
         .into_iter()
@@ -122,15 +152,44 @@ pub fn run(args: ListArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => {
             let attempts = failed.iter().map(|(attempt, reason)| Attempt { attempt, reason }).collect();
             let deleted = deleted.iter().map(Gone::of).collect();
-            output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted })?;
+            let tried = tried.iter().map(TriedRun::of).collect();
+            output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
             // What a program reads has a line for each run.
             let fits = std::io::stdout().is_terminal();
-            output::print(&text(&args, &runs, (&failed, &deleted), fits))?;
+            output::print(&text(&args, &runs, (&failed, &deleted, &tried), fits))?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// The runs that were tried since they were last committed, if ever, sorted by id.
+fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<Found>, Failure> {
+    let committed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let one = |(id, tries): (&String, &Tries)| {
+        let last = tries.last.as_ref()?;
+        let record = AttemptRecord::read(&store.layout().attempt(id, last.number)).ok();
+        // A record that names another run is none of this one's.
+        let record = record.filter(|record| short(&record.id) == id);
+        Some(Found {
+            id: record.as_ref().map_or_else(|| id.clone(), |record| record.id.clone()),
+            name: record.map(|record| name(&record.spec)),
+            committed: committed.contains(id.as_str()),
+            state: tries_words(tries),
+            tries: Tried::of(tries)?,
+        })
+    };
+    let mut found: Vec<Found> = store.tries()?.iter().filter_map(one).collect();
+    found.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(found)
+}
+
+impl<'a> TriedRun<'a> {
+    fn of(found: &'a Found) -> TriedRun<'a> {
+        let Found { id, name, committed, state, tries } = found;
+        TriedRun { id, name: name.as_deref(), committed: *committed, state, tries: tries.clone() }
+    }
 }
 
 impl<'a> OneRun<'a> {
@@ -171,8 +230,13 @@ fn said(state: &State) -> String {
 }
 
 /// What it shows; `fits` makes the table no wider than a terminal.
-fn text(args: &ListArgs, runs: &[Listed], (failed, deleted): (&[(String, String)], &[Deleted]), fits: bool) -> String {
-    if runs.is_empty() && failed.is_empty() && deleted.is_empty() {
+fn text(
+    args: &ListArgs,
+    runs: &[Listed],
+    (failed, deleted, tried): (&[(String, String)], &[Deleted], &[Found]),
+    fits: bool,
+) -> String {
+    if runs.is_empty() && failed.is_empty() && deleted.is_empty() && tried.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
     // A header with nothing below it says nothing.
@@ -180,6 +244,11 @@ fn text(args: &ListArgs, runs: &[Listed], (failed, deleted): (&[(String, String)
     lines.extend(deleted.iter().map(|deleted| {
         let name = deleted.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
         format!("deleted {}{name}: {}", deleted.id, plain(&deleted.said()))
+    }));
+    lines.extend(tried.iter().map(|run| {
+        let name = run.name.as_ref().map(|name| format!(" {}", plain(name))).unwrap_or_default();
+        let result = if run.committed { "; its result stays" } else { "" };
+        format!("tried {}{name}: {}{result}", short(&run.id), plain(&run.state))
     }));
     lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {}", plain(reason))));
     lines.join("\n")

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::analysis::PlanMetrics;
-use crate::analysis::curve::Run;
-use crate::plan::Plan;
+use crate::analysis::curve::{GivenUpRun, Point, Run};
+use crate::plan::{Plan, Slo};
 use crate::report::format::{fill, plain};
+use crate::rows::{GivenUp, RunLabels};
 use crate::store::{RunRecord, Store};
 
 use super::answers::{self, Answered};
 use super::changes::Changes;
+use super::given_up::{Entry, GivenUpRuns, labels};
 use super::left_out::LeftOut;
 use super::run::quoted;
 use super::selection::Selection;
@@ -48,14 +50,29 @@ pub struct Reading {
     pub answered: Answered,
 }
 
+/// One run of the plan that was given up.
+pub struct Abandoned {
+    /// How many runs with results stand before it in the plan.
+    at: usize,
+    sweep: String,
+    labels: RunLabels,
+    /// The classes of its mix.
+    classes: Vec<String>,
+    given_up: GivenUp,
+}
+
 /// The runs of a plan that have results.
 pub struct Readings {
     /// The plan.
     pub plan: Plan,
     /// Its runs with results, in its order. A run of two sweeps is there twice.
     pub runs: Vec<Reading>,
-    /// How many of its runs have no result.
+    /// Its runs that were given up, in its order.
+    pub given_up: Vec<Abandoned>,
+    /// How many of its runs have no result and were not given up.
     pub missing: usize,
+    /// What makes the missing ones, and tries those again that were given up.
+    retry: String,
     /// Whose they are: endpoint and scenario, how many have none, and of how many.
     absent: Vec<(String, usize, usize)>,
     /// Those whose result cannot be used; they count as runs without one.
@@ -63,7 +80,7 @@ pub struct Readings {
 }
 
 impl Asked {
-    /// Reads the results. That there is none is a mistake of the call.
+    /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub fn read(&self) -> Result<Readings, Failure> {
         let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
         let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
@@ -72,10 +89,13 @@ impl Asked {
         let mut readings = Readings {
             plan: workspace.plan().clone(),
             runs: Vec::new(),
+            given_up: Vec::new(),
             missing: 0,
+            retry: format!("sweepline run {} --redo given-up", typed(&self.plan, &self.changes, &self.folder)),
             absent: Vec::new(),
             left_out: LeftOut::default(),
         };
+        let given_up = GivenUpRuns::of(&workspace.store, &readings.left_out);
         for run in answers::in_plan_order(workspace.plan(), &wanted) {
             let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
             readings.absent[of].2 += 1;
@@ -84,13 +104,22 @@ impl Asked {
                 Some((record, answered)) => {
                     readings.runs.push(Reading { sweep: run.sweep.to_string(), record, answered });
                 }
-                None => {
-                    readings.missing += 1;
-                    readings.absent[of].1 += 1;
-                }
+                None => match given_up.get(run) {
+                    Some(found) => readings.given_up.push(Abandoned {
+                        at: readings.runs.len(),
+                        sweep: run.sweep.to_string(),
+                        labels: labels(found, run),
+                        classes: run.spec.mix.iter().map(|class| class.name.to_string()).collect(),
+                        given_up: found.given_up.clone(),
+                    }),
+                    None => {
+                        readings.missing += 1;
+                        readings.absent[of].1 += 1;
+                    }
+                },
             }
         }
-        if readings.runs.is_empty() {
+        if readings.runs.is_empty() && readings.given_up.is_empty() {
             readings.left_out.nothing_left()?;
             return Err(no_results(&self.plan, &self.changes, &self.folder));
         }
@@ -98,9 +127,14 @@ impl Asked {
     }
 }
 
+/// Plan, changes and folder as one types them.
+fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
+    format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
+}
+
 /// That a plan has no result in a folder, what makes them, and where there are others, what tells why they are not its.
 pub fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
-    let asked = format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed());
+    let asked = typed(plan, changes, folder);
     let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
     let why = if others {
         format!("; `sweepline preview {asked}` says by which edits they differ from what is there")
@@ -112,31 +146,65 @@ pub fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
 }
 
 impl Readings {
-    /// Its runs as points of curves.
-    pub fn points(&self) -> Vec<Run<'_>> {
+    /// Its runs with results, as curves take them.
+    pub fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
+    }
+
+    /// Its runs as points of curves.
+    pub fn points(&self) -> Vec<Point<'_>> {
+        self.in_order(|reading| Some(point(reading)), |_| true)
     }
 
     /// Its runs that have the class, each with the figures of the class's requests alone. Goodput and money are of whole runs, and
     /// unknown here; verdict and objective stay those of the run.
-    pub fn points_of(&self, class: &str) -> Vec<Run<'_>> {
+    pub fn points_of(&self, class: &str) -> Vec<Point<'_>> {
         static UNKNOWN: PlanMetrics = PlanMetrics {
             given: true,
             goodput: None,
             cost_per_million_output_tokens: None,
             tokens_per_unit_of_money: None,
         };
+        self.in_order(
+            |reading| {
+                let own = reading.answered.classes.iter().find(|own| own.class == class)?;
+                Some(Run { metrics: &own.metrics, plan_metrics: &UNKNOWN, ..point(reading) })
+            },
+            |abandoned| abandoned.classes.iter().any(|own| own == class),
+        )
+    }
+
+    /// What `measured` makes of the runs with results, and between them those that were given up and are `wanted`.
+    fn in_order<'r>(
+        &'r self,
+        measured: impl Fn(&'r Reading) -> Option<Run<'r>>,
+        wanted: impl Fn(&Abandoned) -> bool,
+    ) -> Vec<Point<'r>> {
+        let objective = self.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
+        let given_up = |at: usize| {
+            let there = self.given_up.iter().filter(move |one| one.at == at);
+            there.filter(|one| wanted(one)).map(move |Abandoned { sweep, labels, given_up, .. }| {
+                Point::GivenUp(GivenUpRun { sweep, labels, given_up, objective })
+            })
+        };
         let mut points = Vec::new();
-        for reading in &self.runs {
-            let own = reading.answered.classes.iter().find(|own| own.class == class);
-            points.extend(own.map(|own| Run { metrics: &own.metrics, plan_metrics: &UNKNOWN, ..point(reading) }));
+        for (at, reading) in self.runs.iter().enumerate() {
+            points.extend(given_up(at));
+            points.extend(measured(reading).map(Point::Measured));
         }
+        points.extend(given_up(self.runs.len()));
         points
     }
 
     /// The classes of its runs.
     pub fn classes(&self) -> impl Iterator<Item = &str> {
-        self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str())
+        let measured = self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str());
+        measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
+    }
+
+    /// Its runs that were given up, for programs.
+    pub fn given_up_entries(&self) -> Vec<Entry> {
+        self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
 
     /// Where runs without a result are counted for a name.
@@ -147,7 +215,7 @@ impl Readings {
         })
     }
 
-    /// What is said where runs have no result, and whose they are, and where invalid ones are left out.
+    /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
     pub fn said_of_missing(&self, left_out: usize) -> Option<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
@@ -158,6 +226,19 @@ impl Readings {
             let more = if absent.len() > MOST { ", …" } else { "" };
             let names = names.collect::<Vec<_>>().join(", ");
             parts.push(format!("{} of the plan's runs have no result yet: {names}{more}", self.missing));
+        }
+        if !self.given_up.is_empty() {
+            let mut reasons: Vec<(String, usize)> = Vec::new();
+            for reason in self.given_up.iter().map(|one| one.given_up.reason()) {
+                match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, count)) => *count += 1,
+                    None => reasons.push((reason, 1)),
+                }
+            }
+            let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} for {reason}")).collect();
+            let (count, reasons) = (self.given_up.len(), reasons.join(", "));
+            let were = if count == 1 { "was" } else { "were" };
+            parts.push(format!("{count} of the plan's runs {were} given up: {reasons}; `{}` tries again", self.retry));
         }
         if left_out > 0 {
             parts.push(format!("{left_out} invalid left out (--include-invalid counts them)"));

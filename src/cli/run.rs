@@ -1,6 +1,6 @@
 //! `sweepline run PLAN`: executes what is missing, shows how it came out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -100,16 +100,16 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     for recovered in writer.iter().flat_map(Writer::recovered) {
         let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
-        Screen::new(args.loudness.talk()).line(&text);
+        Screen::new(args.loudness.talk()).with_times().line(&text);
     }
     announce(&args, &workspace, &decisions);
     if let Some(line) = texts::missing(&workspace, &decisions) {
-        Screen::new(args.loudness.talk()).line(&line);
+        Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     if any_work(&decisions)
         && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
     {
-        Screen::new(args.loudness.talk()).line(&line);
+        Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
@@ -139,8 +139,8 @@ fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision
 
 /// Says what is going to be done.
 fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) {
-    let screen = Screen::new(args.loudness.talk());
-    let mut seen = std::collections::HashSet::new();
+    let screen = Screen::new(args.loudness.talk()).with_times();
+    let mut seen = HashSet::new();
     // A run that sweeps share counts once.
     let chosen: Vec<_> = workspace
         .expansion
@@ -155,9 +155,12 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
+    let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
+        let given_up = given_up.map(|words| format!(", {words}")).unwrap_or_default();
         screen.line(&format!(
-            "{name}: nothing to do; {} in {results}; no request was sent",
+            "{name}: nothing to do; {} in {results}{given_up}; no request was sent",
             match there.len() {
                 _ if !lacking.is_empty() => {
                     format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
@@ -167,9 +170,11 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
             }
         ));
     } else {
-        let cached = if there.is_empty() { String::new() } else { format!(" ({} are done already)", there.len()) };
+        let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
+        let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
+        let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
         let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
-        screen.line(&format!("{name}: {}{cached}, about {time}; results go to {results}", runs(todo.len())));
+        screen.line(&format!("{name}: {}{settled}, about {time}; results go to {results}", runs(todo.len())));
         let is_told = |run: &PlannedRun, decision: &Decision| {
             args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()
         };
@@ -196,7 +201,7 @@ fn runs(count: usize) -> String {
 /// resources allow.
 fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64) {
     let expansion = &workspace.expansion;
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut spans = Spans::default();
     for (run, decision) in expansion.runs.iter().zip(decisions) {
         if decision.as_ref().is_some_and(|decision| decision.action.is_work()) && seen.insert(run.id) {
@@ -220,22 +225,33 @@ fn execute(
         folder: args.plan.parent().unwrap_or(Path::new("")),
         expansion: &workspace.expansion,
         todo: decisions.iter().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
+        settled: settled(workspace, decisions),
         replaces: decisions
             .iter()
             .map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone()))
             .collect(),
+        spoiled: decisions.iter().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
+        afresh: decisions.iter().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
         writer,
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,
     };
     let (whole, side_by_side) = expected(args, workspace, decisions);
-    let screen = Screen::new(args.loudness.talk()).at_pace(side_by_side as f64 / whole.max(1) as f64);
+    let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
     })
+}
+
+/// How many runs of the selection are not to be executed; a run that sweeps share counts once.
+fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
+    let runs = workspace.expansion.runs.iter().zip(decisions);
+    let is_settled = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| !decision.action.is_work());
+    let ids: HashSet<_> = runs.filter(|(_, decision)| is_settled(decision)).map(|(run, _)| run.id).collect();
+    ids.len()
 }
 
 /// Shows events; a committed run with its main figures.

@@ -1,6 +1,6 @@
 //! `sweepline why RUN`: one decision, with all that led to it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,17 +11,23 @@ use serde_json::{Map, Value};
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
 use crate::store::{
-    AttemptState, Deleted, Entry, Listed, ListedAttempt, Replaced, RunRecord, State, Store, StoreError,
+    AttemptState, Deleted, Entry, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State,
+    Store, StoreError, Tries,
 };
 use crate::sweep::event::{name, planned_name};
-use crate::sweep::resume::{Wishes, explain};
+use crate::sweep::resume::{Action, Wishes, explain, or_pending, tries_words};
+use crate::units::clock;
 
 use super::changes::Changes;
 use super::preview::{Changed, Places, changes, reason};
 use super::schema::text_of;
 use super::selection::{matching_records, matching_runs};
+use super::tried::Tried;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use super::{Exit, Failure, Folder, TextOrJson, output};
+
+/// The state of a run that was given up, as `preview --format json` has it.
+const GIVEN_UP: &str = "given_up";
 
 /// The arguments of `why`.
 #[derive(Debug, Args)]
@@ -63,7 +69,7 @@ struct Told {
     #[serde(skip)]
     name: String,
     /// What is to be done with it under the plan, as `preview` says it; orphan where the plan does not ask for it; without a
-    /// plan committed, corrupt, unreadable, deleted or new.
+    /// plan committed, corrupt, unreadable, deleted, given_up or new.
     state: &'static str,
     /// Why.
     reason: String,
@@ -73,6 +79,8 @@ struct Told {
     replaced: Option<Replaced>,
     /// What became of attempts that are no result.
     attempts: Vec<String>,
+    /// What became of those since its last commit, for programs; null where there are none.
+    tries: Option<Tried>,
     /// What the run is: the entries that its id is made from. Absent for what is only found by its folder.
     #[serde(skip_serializing_if = "Map::is_empty")]
     identity: Map<String, Value>,
@@ -101,7 +109,7 @@ pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
 }
 
 fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Told>, Failure> {
-    let attempts = workspace.store.attempts()?;
+    let attempts = Attempts::of(&workspace.store)?;
     let places = Places::new(workspace);
     if by_id {
         return match find(workspace, &args.run)? {
@@ -142,25 +150,27 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
 }
 
 /// A run of the plan; `asked` runs are told of in all.
-fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &[ListedAttempt]) -> Told {
+fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> Told {
     let mut decision = workspace.decide(run, Wishes::default());
+    or_pending(&mut decision, run, &workspace.disk);
     explain(&mut decision, run, &workspace.disk, asked);
     let changed = changes(&decision, run, places);
     let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
     Told {
         id: run.id.to_string(),
         name: format!("{} · {}", run.sweep, planned_name(run)),
-        state: decision.action.name(),
+        state: if decision.action == Action::GivenUp { GIVEN_UP } else { decision.action.name() },
         reason: reason(&decision, &changed),
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
-        attempts: no_results(&run.id.short(), attempts),
+        attempts: attempts.said_of(&run.id.short()),
+        tries: attempts.tried(&run.id.short()),
         identity: identity(&run.spec),
     }
 }
 
 /// A committed run that the plan does not ask for.
-fn of_other(workspace: &Workspace, listed: Listed, attempts: &[ListedAttempt]) -> Told {
+fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Told {
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
     let theirs = endpoint.filter(|endpoint| !workspace.plan().endpoints.contains_key(endpoint));
@@ -177,7 +187,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &[ListedAttempt]) -
 
 fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Failure> {
     warn_of_no_inventory(store);
-    let attempts = store.attempts()?;
+    let attempts = Attempts::of(store)?;
     if !by_id {
         let listed = store.list()?;
         let records: Vec<&RunRecord> = listed.iter().filter_map(|listed| listed.record.as_ref()).collect();
@@ -197,7 +207,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
         }
         Err(StoreError::NotFound { dir, prefix }) => {
             let wanted = prefix.to_ascii_lowercase();
-            let tried = attempts.iter().find(|attempt| attempt.id.starts_with(&wanted[..wanted.len().min(16)]));
+            let tried = attempts.all.iter().find(|attempt| attempt.id.starts_with(&wanted[..wanted.len().min(16)]));
             let told = tried.map(|attempt| of_attempt(attempt, &attempts));
             told.map(|told| vec![told]).ok_or_else(|| StoreError::NotFound { dir, prefix }.into())
         }
@@ -206,7 +216,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
 }
 
 /// A folder in `runs/`.
-fn of_listed(listed: Listed, attempts: &[ListedAttempt]) -> Told {
+fn of_listed(listed: Listed, attempts: &Attempts) -> Told {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
         (State::Corrupt(reason), _) => ("corrupt", reason.clone()),
@@ -221,13 +231,14 @@ fn of_listed(listed: Listed, attempts: &[ListedAttempt]) -> Told {
         reason,
         changed: Vec::new(),
         replaced: record.and_then(|record| record.replaced.clone()),
-        attempts: no_results(&listed.id, attempts),
+        attempts: attempts.said_of(&listed.id),
+        tries: attempts.tried(&listed.id),
         identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
     }
 }
 
 /// A run that was committed and whose folder is gone.
-fn of_deleted(deleted: &Deleted, attempts: &[ListedAttempt]) -> Told {
+fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> Told {
     let entry = deleted.entry.as_ref().ok();
     Told {
         id: entry.map_or_else(|| deleted.id.clone(), |entry| entry.id.clone()),
@@ -236,41 +247,80 @@ fn of_deleted(deleted: &Deleted, attempts: &[ListedAttempt]) -> Told {
         reason: deleted.said(),
         changed: Vec::new(),
         replaced: None,
-        attempts: no_results(&deleted.id, attempts),
+        attempts: attempts.said_of(&deleted.id),
+        tries: attempts.tried(&deleted.id),
         identity: Map::new(),
     }
 }
 
 /// A run of which there are only attempts.
-fn of_attempt(attempt: &ListedAttempt, attempts: &[ListedAttempt]) -> Told {
-    let record = attempt.record.as_ref();
+fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> Told {
+    let (record, tries) = (attempt.record.as_ref(), attempts.tries.get(&attempt.id));
     Told {
         id: record.map_or_else(|| attempt.id.clone(), |record| record.id.clone()),
         name: record.map_or_else(String::new, |record| name(&record.spec)),
-        state: "new",
-        reason: "never committed".to_owned(),
+        state: if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" },
+        reason: tries.map_or_else(|| "never committed".to_owned(), tries_words),
         changed: Vec::new(),
         replaced: None,
-        attempts: no_results(&attempt.id, attempts),
+        attempts: attempts.said_of(&attempt.id),
+        tries: attempts.tried(&attempt.id),
         identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
     }
 }
 
-/// What became of the attempts at a run that are no result.
-fn no_results(id: &str, attempts: &[ListedAttempt]) -> Vec<String> {
-    let of_run = attempts.iter().filter(|attempt| attempt.id == id);
-    of_run
-        .map(|attempt| match &attempt.state {
-            AttemptState::Failed(reason) if reason == "interrupted" => {
-                format!("attempt {} was interrupted", attempt.number)
+/// The attempts of a results folder that are no results.
+struct Attempts {
+    all: Vec<ListedAttempt>,
+    tries: HashMap<String, Tries>,
+}
+
+impl Attempts {
+    fn of(store: &Store) -> Result<Attempts, StoreError> {
+        let mut all = store.attempts()?;
+        all.sort_by(|a, b| (&a.id, a.number).cmp(&(&b.id, b.number)));
+        Ok(Attempts { all, tries: store.tries()? })
+    }
+
+    fn tried(&self, id: &str) -> Option<Tried> {
+        self.tries.get(id).and_then(Tried::of)
+    }
+
+    /// What became of the attempts at the run with this short id.
+    fn said_of(&self, id: &str) -> Vec<String> {
+        let last = self.tries.get(id).and_then(|tries| tries.last.as_ref());
+        let of_run = self.all.iter().filter(|attempt| attempt.id == id);
+        of_run.map(|attempt| said(attempt, last.filter(|last| last.number == attempt.number))).collect()
+    }
+}
+
+/// What became of one attempt, which may be the `last` one at its run.
+fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
+    let number = attempt.number;
+    let record = attempt.record.as_ref();
+    let at = |moment: Option<Moment>| moment.map(|at| format!(" {}", clock::time_of(at.0))).unwrap_or_default();
+    let afresh = record.filter(|record| record.afresh).map_or("", |_| "; with it a new count of tries began");
+    let ended = record.and_then(|record| record.ended);
+    match (&attempt.state, record.and_then(|record| record.spoiled.as_ref())) {
+        (_, Some(what)) => {
+            let given_up = record.and_then(|record| record.given_up);
+            let given_up = given_up.map(|times| format!("; given up, tried again {times} of {times} times"));
+            let (detail, given_up) = (&what.detail, given_up.unwrap_or_default());
+            format!("attempt {number} was spoiled{}: {detail}{given_up}{afresh}", at(ended))
+        }
+        (AttemptState::Failed(reason), None) if reason == INTERRUPTED => {
+            format!("attempt {number} was interrupted{}{afresh}", at(ended))
+        }
+        (AttemptState::Failed(reason), None) => format!("attempt {number} failed{}: {reason}{afresh}", at(ended)),
+        (AttemptState::Unfinished, None) => match last.map(|last| &last.how) {
+            Some(How::UnderWay(pid)) => format!("attempt {number} is being made by process {pid}{afresh}"),
+            Some(How::Failed(reason)) => format!("attempt {number} failed: {reason}"),
+            _ => {
+                let ended = at(last.and_then(|last| last.ended));
+                format!("attempt {number} was interrupted{ended}: its process was killed{afresh}")
             }
-            AttemptState::Failed(reason) => format!("attempt {} failed: {reason}", attempt.number),
-            AttemptState::Unfinished => {
-                let number = attempt.number;
-                format!("attempt {number} was not finished: it is under way, or its process was killed")
-            }
-        })
-        .collect()
+        },
+    }
 }
 
 fn identity(spec: &RunSpec) -> Map<String, Value> {
@@ -280,7 +330,11 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
 impl Told {
     /// With all that the run is where it is told of alone; in few lines among others.
     fn text(&self, alone: bool) -> String {
-        let state = format!("{}: {}\n", self.state, plain(&self.reason));
+        // What was given up begins with these words in its reason, too.
+        let state = match self.state {
+            GIVEN_UP => format!("{}\n", plain(&self.reason)),
+            state => format!("{state}: {}\n", plain(&self.reason)),
+        };
         let heading = format!("{} {}\n", self.id.get(..16).unwrap_or(&self.id), plain(&self.name));
         // An orphan is told by its reason: the plan knows no name of it.
         let mut text = if self.state == "orphan" { state } else { format!("{heading}{state}") };

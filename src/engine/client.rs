@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
 use crate::rows::Outcome;
+use crate::units::Nanos;
 
 use super::clock::Clock;
 use super::connection::{Connection, Outgoing, Progress};
@@ -25,7 +26,7 @@ use super::pattern::Pattern;
 use super::pool::Pool;
 use super::progress::Progress as Live;
 use super::sse;
-use super::tally::{Entry, Failure, Reply, Tally};
+use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
 
 /// The largest body that is read whole: of an answer that is not streamed.
@@ -36,6 +37,8 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_STREAM: u64 = 256 << 20;
 /// How long a broken connection waits for the news that the server behind it has ended, and how often it looks.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
+/// The longest that a server is left alone because it asks for it.
+const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
 /// How long the body of an error response is read.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
@@ -126,6 +129,8 @@ pub struct Ended {
     pub answer: Reply,
     /// When the place it held became free.
     pub freed: u64,
+    /// What its row does not say of its failure.
+    pub aside: Option<Aside>,
 }
 
 impl Client {
@@ -145,8 +150,9 @@ impl Client {
             Ok(()) => Ok(()),
             Err(failure) => Err(self.explain(failure).await),
         };
+        let aside = result.as_ref().err().and_then(|failure| failure.aside);
         let (entry, answer) = tally.finish(result);
-        Ended { start, entry, answer, freed }
+        Ended { start, entry, answer, freed, aside }
     }
 
     /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
@@ -225,8 +231,10 @@ impl Client {
         tally.stamped(stamps.by_kernel());
         let mut answer = Answer { connection, outgoing, body: head.body };
         if !(200..300).contains(&head.status) {
-            return Err(self.error_response(&mut answer, head.status).await);
+            let failure = self.error_response(&mut answer, head.status).await;
+            return Err(failure.with(head.retry_after.map(left_alone)));
         }
+        self.progress.signs.add(1);
         let clean = if self.stream {
             self.read_stream(&mut answer, tally, &mut limit).await
         } else {
@@ -310,7 +318,10 @@ impl Client {
                 Err(error) => break Err(too_large(error)),
             }
         };
-        self.progress.token_events.add(tokens);
+        match tokens {
+            0 => self.progress.signs.add(1),
+            tokens => self.progress.token_events.add(tokens),
+        }
         result
     }
 
@@ -322,6 +333,7 @@ impl Client {
             let step = |cx: &mut Context<'_>| {
                 answer.poll(cx, |bytes| {
                     data.extend_from_slice(bytes);
+                    self.progress.signs.add(1);
                     Ok(())
                 })
             };
@@ -356,6 +368,11 @@ impl Answer<'_> {
     ) -> Poll<Result<Progress, Failure>> {
         self.connection.poll_body(&mut self.outgoing, &mut self.body, cx, on_data)
     }
+}
+
+/// What a server that asks to be left alone gets, at most.
+fn left_alone(secs: u64) -> Aside {
+    Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
 }
 
 fn too_large(_: sse::TooLarge) -> Failure {

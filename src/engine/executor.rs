@@ -4,26 +4,30 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::rows::{Outcome, Phase, RequestRow};
 use crate::workload::Lengths;
 
 use super::EngineError;
-use super::client::{Common, Order};
+use super::checks::Checks;
+use super::client::{Common, Ended, Order};
 use super::feed::Feed;
 use super::hands::{Hands, Told};
+use super::outage::{Now, Outage, Seen, Step, server_died};
 use super::pacer::{Pacer, Start};
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
-use super::tally::{Entry, Failure, Tally};
+use super::tally::{Aside, Entry, Failure, Tally};
 use super::timer::Timer;
 
-/// So many connections refused in a row mean that there is no server.
-const REFUSED_IN_A_ROW: u32 = 20;
+/// So many connections in a row that this machine does not allow end the run: it measures nothing.
+const NO_ROOM_IN_A_ROW: u32 = 20;
 /// Most requests started before the others get a turn.
 const MOST_AT_ONCE: usize = 256;
 /// A request wanted so shortly before the end that its send could not be expected is not counted as missed.
@@ -51,6 +55,9 @@ pub struct Executor {
     ended: UnboundedReceiver<Told>,
     tell_ended: UnboundedSender<Told>,
     counts: Counts,
+    /// Looks for an outage, where the plan does not want everything measured.
+    outage: Option<Outage>,
+    checks: Checks,
 }
 
 /// What the executor counts for the facts of the run.
@@ -66,7 +73,9 @@ pub struct Counts {
     pub max_in_flight: u64,
     in_flight: u64,
     measured_in_flight: u64,
-    refused_in_a_row: u32,
+    no_room_in_a_row: u32,
+    /// The lowest number that no request has had.
+    next_request: u64,
 }
 
 /// A run that has come to its end.
@@ -97,6 +106,10 @@ pub struct Parts {
     pub feed: Feed,
     /// Where rows go.
     pub recorder: Recorder,
+    /// Looks for an outage; none where everything is to be measured.
+    pub outage: Option<Outage>,
+    /// Asks the endpoint whether it is there.
+    pub checks: Checks,
 }
 
 /// What the executor waits for.
@@ -109,10 +122,24 @@ enum Event {
 impl Executor {
     /// A run that has not started.
     pub fn new(parts: Parts) -> Executor {
-        let Parts { common, hands, pacer, spins, phases, feed, recorder } = parts;
+        let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks } = parts;
         let (tell_ended, ended) = unbounded_channel();
         let counts = Counts::default();
-        Executor { common, hands, spins, led: None, pacer, phases, feed, recorder, ended, tell_ended, counts }
+        Executor {
+            common,
+            hands,
+            spins,
+            led: None,
+            pacer,
+            phases,
+            feed,
+            recorder,
+            ended,
+            tell_ended,
+            counts,
+            outage,
+            checks,
+        }
     }
 
     /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
@@ -124,6 +151,9 @@ impl Executor {
             }
             Err(error) => error,
         };
+        if matches!(error, EngineError::Spoiled(_)) {
+            self.cut_short().await;
+        }
         match (error, self.recorder.finish()) {
             // Only the writer knows why it has given up.
             (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
@@ -136,8 +166,10 @@ impl Executor {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         // Dropping the sender stops the run too.
         let mut stopped = pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
+        let mut looks = self.looks();
         loop {
             let now = self.common.clock.now();
+            self.look_for_outage()?;
             if self.is_over(now) {
                 break;
             }
@@ -157,7 +189,7 @@ impl Executor {
                 tokio::task::yield_now().await;
             }
             let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();
-            match self.wait(stopped.as_mut(), &mut timer, due, now).await? {
+            match self.wait(stopped.as_mut(), &mut timer, &mut looks, due, now).await? {
                 Event::Stopped => return Err(EngineError::Stopped),
                 Event::Due => {}
                 Event::Ended(told) => {
@@ -168,7 +200,46 @@ impl Executor {
                 }
             }
         }
-        self.finish().await
+        let last = now(&self.common, self.counts);
+        let end = self.finish().await?;
+        self.ask_at_the_end(last, stopped, &mut looks).await?;
+        Ok(end)
+    }
+
+    /// A run that ends in a row of failures is not over before it is known whether the server is away.
+    async fn ask_at_the_end(
+        &mut self,
+        last: Now,
+        mut stopped: Pin<&mut impl Future<Output = ()>>,
+        looks: &mut Looks,
+    ) -> Result<(), EngineError> {
+        let step = self.outage.as_mut().map_or(Step::GoOn, |outage| outage.at_the_end(last));
+        self.take(step)?;
+        while self.outage.as_ref().is_some_and(Outage::asks) {
+            let is_stopped = poll_fn(|cx| match stopped.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending if self.checks.is_answered(cx) => Poll::Ready(false),
+                Poll::Pending => looks.poll(cx).map(|()| false),
+            });
+            if is_stopped.await {
+                return Err(EngineError::Stopped);
+            }
+            self.look_for_outage()?;
+        }
+        Ok(())
+    }
+
+    /// Ends what is under way at once: the attempt is spoiled, and the server gets no more of it.
+    async fn cut_short(&mut self) {
+        self.common.cut.now();
+        while self.counts.in_flight > 0 {
+            let Some((ended, _)) = self.ended.recv().await else { break };
+            self.counts.leaves(&ended);
+            // Whatever the writer says: the attempt is over.
+            if self.keep(ended.entry).is_err() {
+                break;
+            }
+        }
     }
 
     /// Waits for the next thing to happen: a stop, the end of a request, or the instant `due` since the run's start.
@@ -176,6 +247,7 @@ impl Executor {
         &mut self,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
         timer: &mut Timer,
+        looks: &mut Looks,
         due: Option<u64>,
         now: u64,
     ) -> Result<Event, EngineError> {
@@ -195,6 +267,10 @@ impl Executor {
             }
             if let Poll::Ready(Some(told)) = self.ended.poll_recv(cx) {
                 return Poll::Ready(Ok(Event::Ended(told)));
+            }
+            // The loop looks by itself.
+            if looks.poll(cx).is_ready() || self.checks.is_answered(cx) {
+                return Poll::Ready(Ok(Event::Due));
             }
             timer.poll_until(at, cx).map_ok(|()| Event::Due).map_err(EngineError::Setup)
         })
@@ -225,6 +301,7 @@ impl Executor {
             ..RequestRow::wanted(start.request, phase, start.scheduled)
         };
         self.count(phase);
+        self.counts.next_request = self.counts.next_request.max(start.request + 1);
         self.counts.in_flight += 1;
         self.counts.measured_in_flight += u64::from(phase == Phase::Measure);
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.counts.in_flight);
@@ -261,17 +338,11 @@ impl Executor {
 
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): Told) -> Result<(), EngineError> {
-        let outcome = ended.entry.row().outcome;
-        let refusal = if outcome == Outcome::Connect { ended.entry.row().error.clone() } else { None };
+        self.counts.leaves(&ended);
+        let verdict = self.judge(&ended);
         let ok = self.keep(ended.entry)?;
         let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
-        if outcome == Outcome::ServerDied {
-            return Err(EngineError::ServerDied);
-        }
-        if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW {
-            let authority = self.common.target.authority.clone();
-            return Err(EngineError::Refused { authority, reason: refusal.unwrap_or_default() });
-        }
+        verdict?;
         if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
@@ -281,13 +352,57 @@ impl Executor {
         Ok(())
     }
 
+    /// Whether the run can go on after a request that has ended like this.
+    fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
+        let row = ended.entry.row();
+        let error = row.error.as_deref().unwrap_or_default();
+        let no_room = ended.aside == Some(Aside::Local);
+        self.counts.no_room_in_a_row = if no_room { self.counts.no_room_in_a_row + 1 } else { 0 };
+        if self.counts.no_room_in_a_row >= NO_ROOM_IN_A_ROW {
+            return Err(EngineError::NoRoom(error.to_owned()));
+        }
+        let Some(outage) = &mut self.outage else { return Ok(()) };
+        let took = row.sent_ns.map(|sent| ended.freed.saturating_sub(sent));
+        let seen = Seen { request: row.request, outcome: row.outcome, error, aside: ended.aside, took };
+        let now = now(&self.common, self.counts);
+        let step = outage.ended(now, seen, self.counts.next_request);
+        self.take(step)
+    }
+
+    /// Looks for an outage: time has passed, and a check may have been answered.
+    fn look_for_outage(&mut self) -> Result<(), EngineError> {
+        let now = now(&self.common, self.counts);
+        while let Some(checked) = self.checks.take() {
+            let step = self.outage.as_mut().map_or(Step::GoOn, |outage| outage.answered(now, checked));
+            self.take(step)?;
+        }
+        let step = self.outage.as_mut().map_or(Step::GoOn, |outage| outage.look(now));
+        self.take(step)
+    }
+
+    fn take(&self, step: Step) -> Result<(), EngineError> {
+        match step {
+            Step::GoOn => Ok(()),
+            Step::Check => {
+                self.checks.begin();
+                Ok(())
+            }
+            Step::End(spoiled) => Err(EngineError::Spoiled(spoiled)),
+        }
+    }
+
+    /// How often an outage is looked for.
+    fn looks(&self) -> Looks {
+        Looks(self.outage.as_ref().map(|outage| {
+            let mut looks = interval(Duration::from_nanos(outage.every()));
+            looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            looks
+        }))
+    }
+
     /// Records a request that has ended. Says whether it ended well.
     fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
         let ok = entry.row().outcome.is_ok();
-        let refused = entry.row().outcome == Outcome::Connect;
-        self.counts.refused_in_a_row = if refused { self.counts.refused_in_a_row + 1 } else { 0 };
-        self.counts.in_flight -= 1;
-        self.counts.measured_in_flight -= u64::from(entry.row().phase == Phase::Measure);
         self.common.progress.ended.add(1);
         self.common.progress.failed.add(u64::from(!ok));
         if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
@@ -308,6 +423,7 @@ impl Executor {
         self.common.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
+            self.counts.leaves(&ended);
             self.keep(ended.entry)?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {
@@ -323,9 +439,34 @@ impl Executor {
             }
         }
         let alive = self.common.target.alive.as_ref().is_none_or(|alive| alive.load(Ordering::Relaxed));
-        if !alive {
-            return Err(EngineError::ServerDied);
+        if !alive && self.outage.is_some() {
+            return Err(EngineError::Spoiled(server_died()));
         }
         Ok(end)
+    }
+}
+
+/// The run as it stands, for who looks for an outage.
+fn now(common: &Common, counts: Counts) -> Now {
+    Now { at: common.clock.now(), received: common.progress.received(), in_flight: counts.in_flight }
+}
+
+impl Counts {
+    /// A request has ended.
+    fn leaves(&mut self, ended: &Ended) {
+        self.in_flight -= 1;
+        self.measured_in_flight -= u64::from(ended.entry.row().phase == Phase::Measure);
+    }
+}
+
+/// Wakes the executor to look for an outage, where one is looked for.
+struct Looks(Option<Interval>);
+
+impl Looks {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.0 {
+            Some(looks) => looks.poll_tick(cx).map(drop),
+            None => Poll::Pending,
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod ahead;
 mod answer;
 mod canary;
+mod checks;
 mod client;
 mod clock;
 mod connection;
@@ -21,6 +22,7 @@ mod http;
 mod io;
 mod limit;
 mod observe;
+mod outage;
 mod pacer;
 mod pattern;
 mod pauses;
@@ -57,19 +59,23 @@ use tokio::sync::watch;
 use crate::expand::{Course, Load, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::talk::Talk;
-use crate::plan::{Cache, Corpus, Sessions, Timer};
-use crate::rows::{Facts, PromptCount, ReuseCount, Windows};
+use crate::plan::{Cache, Corpus, ErrorPolicy, Sessions, Timer};
+use crate::rows::{Facts, PromptCount, ReuseCount, Spoiled, Windows};
+use crate::units::patience;
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
+pub use checks::Check;
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
+pub use outage::Checked;
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};
 pub use texts::TextSink;
 pub use trace::Trace;
 
+use checks::Checks;
 use client::{Common, Cut};
 use clock::Clock;
 use connector::Connector;
@@ -77,6 +83,7 @@ use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
 use observe::{Observer, Watch};
+use outage::Outage;
 use pacer::Pacer;
 use pattern::Pattern;
 use phase::PhaseClock;
@@ -104,6 +111,8 @@ pub struct Job {
     pub samples: Box<dyn SampleSink>,
     /// Where what is sent and answered goes, word by word; none where that is not kept.
     pub texts: Option<Box<dyn TextSink>>,
+    /// Asks the endpoint whether it is there.
+    pub check: Check,
 }
 
 /// A run that came to its end.
@@ -140,17 +149,12 @@ pub enum EngineError {
         /// Tokens of the shortest one that can be made.
         shortest: u32,
     },
-    /// Nobody listens.
-    #[error("20 connections in a row to {authority} failed; is the server still running? The last: {reason}")]
-    Refused {
-        /// Host and port.
-        authority: String,
-        /// What became of the last.
-        reason: String,
-    },
-    /// The server process that sweepline started ended during the run.
-    #[error("the server process ended during the run")]
-    ServerDied,
+    /// The server was away, or turned the load away: what was measured says nothing of it.
+    #[error("{}", .0.detail)]
+    Spoiled(Spoiled),
+    /// This machine has no room for the connections.
+    #[error("20 connections in a row could not be opened; the last: {0}")]
+    NoRoom(String),
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
     Content,
@@ -173,7 +177,7 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts, check } = job;
     let observer = Observer::new(Arc::clone(&progress));
     let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
         Some(true) => PromptCount::Server,
@@ -200,6 +204,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         progress,
         observer,
     });
+    let outage = (spec.errors == ErrorPolicy::Environment)
+        .then(|| Outage::new(common.target.redact(&common.target.url()), spec.shaping.stream, patience()));
     let executor = Executor::new(Parts {
         hands: opened.begin(&common),
         common,
@@ -208,6 +214,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         phases: PhaseClock::new(&spec.phases),
         feed,
         recorder,
+        outage,
+        checks: Checks::new(check),
     });
     let done = executor.run(stop).await?;
     let facts = facts(&spec, &done, clock);
@@ -321,6 +329,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         recorded_texts: sends_data(spec),
         probe_prompt: None,
         shortest_prompt: None,
+        errors_measured: spec.errors == ErrorPolicy::Measured,
     }
 }
 

@@ -27,7 +27,7 @@ use crate::units::Nanos;
 use super::clock::Clock;
 use super::connection::Connection;
 use super::connector::{Connector, Opening};
-use super::tally::Failure;
+use super::tally::{Aside, Failure};
 
 /// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
 const MOST_OPENING: usize = 64;
@@ -94,20 +94,26 @@ impl Pool {
     pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
         // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
-        let reason = match opened {
+        let (reason, aside) = match opened {
             Ok(Ok(opened)) => return Ok(opened),
-            Ok(Err(error)) => format!(": {error}{}", remedy(&error)),
-            Err(_) => format!(" within {}", self.limit),
+            Ok(Err(error)) => {
+                let remedy = remedy(&error);
+                (format!(": {error}{}", remedy.unwrap_or_default()), remedy.map(|_| Aside::Local))
+            }
+            Err(_) => (format!(" within {}", self.limit), Some(Aside::Late)),
         };
-        Err(Failure::new(Outcome::Connect, format!("no connection to {}{reason}", self.connector.authority())))
+        let text = format!("no connection to {}{reason}", self.connector.authority());
+        Err(Failure::new(Outcome::Connect, text).with(aside))
     }
 }
 
 /// What to do where it is this machine that does not allow a connection.
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error) {
-        Some(Errno::MFILE | Errno::NFILE) => "; raise the limit of open files: ulimit -n",
-        Some(Errno::ADDRNOTAVAIL) => "; no local port is free: widen net.ipv4.ip_local_port_range, or keep connections",
-        _ => "",
+        Some(Errno::MFILE | Errno::NFILE) => Some("; raise the limit of open files: ulimit -n"),
+        Some(Errno::ADDRNOTAVAIL) => {
+            Some("; no local port is free: widen net.ipv4.ip_local_port_range, or keep connections")
+        }
+        _ => None,
     }
 }

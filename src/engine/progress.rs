@@ -26,6 +26,8 @@ pub struct Progress {
     pub failed: Counter,
     /// Token events received.
     pub token_events: Counter,
+    /// Further signs of life: good heads, and reads of their answers that completed no token event.
+    pub signs: Counter,
 }
 
 /// One live counter.
@@ -65,6 +67,11 @@ impl Progress {
     /// Whether an instant lies in the window, as far as is known.
     pub fn is_measured(&self, at: u64) -> bool {
         (self.window[0].load(Relaxed)..self.window[1].load(Relaxed)).contains(&at)
+    }
+
+    /// What was received so far of good answers, as a number that changes with it.
+    pub fn received(&self) -> u64 {
+        self.token_events.get().wrapping_add(self.signs.get())
     }
 
     /// The phase now.

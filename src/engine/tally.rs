@@ -4,6 +4,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::rows::{Limits, Outcome, Record, RequestRow, Stamp, TokenSource};
+use crate::units::Nanos;
 
 use super::answer::{Body, Channel, Usage, Wrong};
 use super::gaps::Gaps;
@@ -24,12 +25,30 @@ pub struct Failure {
     pub outcome: Outcome,
     /// What went wrong, in words.
     pub text: String,
+    /// What a row does not say of it.
+    pub aside: Option<Aside>,
+}
+
+/// What is known of a failure besides its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// The server asks to be left alone for so long.
+    RetryAfter(Nanos),
+    /// This machine's own limits allow no connection.
+    Local,
+    /// No connection opened in time.
+    Late,
 }
 
 impl Failure {
     /// A failure with its words.
     pub fn new(outcome: Outcome, text: impl Into<String>) -> Failure {
-        Failure { outcome, text: text.into() }
+        Failure { outcome, text: text.into(), aside: None }
+    }
+
+    /// The same with what a row does not say.
+    pub fn with(self, aside: Option<Aside>) -> Failure {
+        Failure { aside, ..self }
     }
 }
 

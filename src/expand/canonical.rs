@@ -162,6 +162,7 @@ fn each(spec: &RunSpec, put: Put) {
         engine: LoadEngine { threads: _, timer: _ },
         // What is kept besides the numbers decides none of them.
         record: Recording { text: _ },
+        errors: _,
         seed: Seed(seed),
         repeat,
     } = spec;

@@ -36,7 +36,7 @@ pub use origin::origin;
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
-use crate::plan::{Plan, Scalar, Sweep, Table};
+use crate::plan::{ErrorPolicy, Plan, Scalar, Sweep, Table};
 
 /// All runs of a plan, in the order in which they are executed.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +128,11 @@ impl Making<'_> {
 
 /// A run that two sweeps hold is run once, and keeps what either of them asks for.
 fn keep_what_any_asks(runs: &mut [PlannedRun]) {
+    let measured = |run: &&PlannedRun| run.spec.errors == ErrorPolicy::Measured;
+    let asked: HashSet<RunId> = runs.iter().filter(measured).map(|run| run.id).collect();
+    for run in runs.iter_mut().filter(|run| asked.contains(&run.id) && run.spec.errors != ErrorPolicy::Measured) {
+        Arc::make_mut(&mut run.spec).errors = ErrorPolicy::Measured;
+    }
     let keeps = |run: &&PlannedRun| run.spec.record.text;
     let asked: HashSet<RunId> = runs.iter().filter(keeps).map(|run| run.id).collect();
     if asked.is_empty() {

@@ -9,8 +9,8 @@ use crate::plan::extra;
 use crate::plan::scenario::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Arrivals, Cache, Drain, Endpoint, Engine, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan, Process,
-    Scalar, Sessions, Sweep, Table,
+    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
+    Process, Scalar, Sessions, Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -68,6 +68,7 @@ impl<'p> Resolver<'p> {
         if scenario.opens_sessions && scenario.mix.is_empty() && load.qps().is_some() {
             scenario.content.talk.sessions = Sessions::Open;
         }
+        let errors = self.errors(&endpoint.name, &scenario);
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),
@@ -82,6 +83,7 @@ impl<'p> Resolver<'p> {
             connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
             engine: load_engine(plan, sweep),
             record: recording(plan, sweep),
+            errors,
             seed: plan.seed,
             repeat,
         })
@@ -120,6 +122,12 @@ impl<'p> Resolver<'p> {
             .ok_or_else(|| Mistake::UnknownName { axis: "scenario", name: name.to_string() })?;
         self.scenarios.insert(Arc::clone(&name), made.clone());
         Ok((name, made))
+    }
+
+    /// Whether an outage ends a run: the scenario says it, else the endpoint.
+    fn errors(&self, endpoint: &str, scenario: &Resolved) -> ErrorPolicy {
+        let of_endpoint = || self.plan.endpoints.get(endpoint)?.errors;
+        scenario.errors.or_else(of_endpoint).unwrap_or_default()
     }
 
     /// The classes of a mix.

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::scenario::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, NonceMode, Profile, Scalar,
-    Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Profile,
+    Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
 pub use super::labels::{AxisLabels, Labels};
 
-/// One run. Everything but `labels`, `engine` and `record` is part of its identity. What many runs of a plan have in common is
+/// One run. Everything but `labels`, `engine`, `record` and `errors` is part of its identity. What many runs of a plan have in common is
 /// shared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -51,6 +51,9 @@ pub struct RunSpec {
     /// What is kept besides its numbers; not hashed.
     #[serde(default, skip_serializing_if = "Recording::is_nothing")]
     pub record: Recording,
+    /// Whether an outage ends the run; not hashed.
+    #[serde(default, skip_serializing_if = "ErrorPolicy::is_default")]
+    pub errors: ErrorPolicy,
     /// The plan's seed.
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.

@@ -43,22 +43,25 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         Column::new("load", Kind::Float, "The load.").label(),
         Column::new("runs", Kind::Int, "Runs that the figures are of."),
         Column::new("left_out", Kind::Int, "Invalid runs of the load: left out, not counted in any figure."),
+        Column::new("given_up", Kind::Int, "Runs of the load that were given up: they have no figures."),
+        text("given_up_reason", "Why they were given up, like 429 (3 of 3). Null: none was."),
         Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
         text(
             "objective",
-            "Whether the plan's objective holds in all runs: holds, misses or undecided. Null: no objective.",
+            "Whether the plan's objective holds in all runs: holds, misses or undecided. A load at which a run was given up misses, but \
+             for 404. Null: no objective.",
         ),
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator. Null: \
-             the load lacks one of the two.",
+             the load lacks one of the two, is saturated or was given up.",
         ),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E. Null: \
-             the load lacks one of the two.",
+             the load lacks one of the two, is saturated or was given up.",
         ),
         text(
             "few_samples",
@@ -147,6 +150,8 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         Cell::from(rung.load),
         Cell::from(rung.runs.len() as u64),
         Cell::from(rung.left_out.len() as u64),
+        Cell::from(rung.given_up.len() as u64),
+        rung.why_given_up().into(),
         Cell::Bool(rung.is_saturated()),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
         // What lacks a figure is neither on a front nor off it.

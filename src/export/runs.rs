@@ -3,7 +3,7 @@
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::{ANALYSIS, MeanTokens, PlanMetrics, RunMetrics, Verdict};
-use crate::rows::RunLabels;
+use crate::rows::{GivenUp, RunLabels};
 
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
@@ -34,6 +34,21 @@ pub struct RunRow {
     pub tokens: MeanTokens,
 }
 
+/// A run that was given up: it has names and a reason, and no number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenUpRow {
+    /// Name of the plan; none without a plan.
+    pub plan: Option<String>,
+    /// Name of the sweep; none without a plan.
+    pub sweep: Option<String>,
+    /// What names the run, with the attempt by which it was given up.
+    pub labels: RunLabels,
+    /// When that attempt started, as an RFC 3339 text.
+    pub started: String,
+    /// Why.
+    pub given_up: GivenUp,
+}
+
 /// Columns that a person reads: what Markdown shows.
 pub const BRIEF: [&str; 16] = [
     "sweep",
@@ -60,7 +75,7 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
     let mut others = vec![
         Column::new("started", Kind::Time, "When the run started, RFC 3339."),
         analysis_column(),
-        text("verdict", "valid, suspect or invalid."),
+        text("verdict", VERDICTS[usize::from(by_class)]),
         text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
         text("labels", "What describes a valid run, like saturated. Null: nothing."),
         text("errors", "How the failed requests of the window ended, like 10 http_500, 2 reset. Null: none failed."),
@@ -69,8 +84,13 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
             "What was said of the first of the most frequent errors. Null: none failed, or nothing was said.",
         ),
     ];
+    if !by_class {
+        let doc = "Why the run was given up, and how often it was tried again, of how often it may be, like 429 (3 of 3). What the \
+                   server said is in first_error. Null: it has a result.";
+        others.push(text("given_up", doc));
+    }
     let metrics = metric::columns(Scope::Plan);
-    others.extend(metrics.iter().map(if by_class { of_part } else { Column::of }));
+    others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
     if by_class {
         columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
@@ -78,6 +98,20 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
     columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
+}
+
+/// What verdicts a run can have, and a class of one.
+const VERDICTS: [&str; 2] = [
+    "valid, suspect or invalid; given_up where the run has no result and is not tried again by itself.",
+    "valid, suspect or invalid.",
+];
+
+/// The column of a metric of a run: one that was given up has none.
+fn of_run(metric: &metric::Column) -> Column {
+    let column = Column::of(metric);
+    let is_always_there = column.null.is_empty();
+    let null = if is_always_there { "the run was given up".to_owned() } else { column.null };
+    Column { null, ..column }
 }
 
 /// The column of a metric of a part of a run: some metrics no part has.
@@ -91,6 +125,26 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
         _ => return column,
     };
     Column { null: null.to_owned(), ..column }
+}
+
+/// All runs, in the order given, and behind them those that were given up.
+pub fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow], axes: &[String]) -> Sheet<'a> {
+    let Sheet { columns, rows } = sheet(runs, axes, false);
+    let (width, axes) = (columns.len(), axes.to_vec());
+    let row = move |run: &GivenUpRow| {
+        let mut cells = name_cells(run.plan.as_deref(), run.sweep.as_deref()).to_vec();
+        cells.extend(label_cells(&run.labels, &axes));
+        cells.push(run.started.clone().into());
+        cells.push(ANALYSIS.into());
+        cells.push("given_up".into());
+        // Reasons, labels and errors are of requests that were measured.
+        cells.extend([Cell::Null, Cell::Null, Cell::Null]);
+        cells.push(run.given_up.spoiled.detail.clone().into());
+        cells.push(run.given_up.reason().into());
+        cells.resize(width, Cell::Null);
+        cells
+    };
+    Sheet { columns, rows: Box::new(rows.chain(given_up.iter().map(row))) }
 }
 
 /// All runs, in the order given, or all their classes. `axes` are the further axes of any of the runs (`axes`).
@@ -109,6 +163,7 @@ pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'
         let failures = &run.metrics.failures;
         cells.push((!failures.0.is_empty()).then(|| failures.kinds()).into());
         cells.push(failures.message().map(str::to_owned).into());
+        cells.extend((!by_class).then_some(Cell::Null));
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
     };

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::error_policy::ErrorPolicy;
 use super::extra::Json;
 use super::mock_figures::MockFigures;
 use super::model::Table;
@@ -62,6 +63,11 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,
+    /// What a server that is away, or turns the load away by 429, means: `environment` ends the attempt and commits nothing of
+    /// it, `measured` makes every error a measurement. Default: environment. No part of a run's identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "environment"), example = &"measured")]
+    pub errors: Option<ErrorPolicy>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -73,6 +79,11 @@ impl Endpoint {
     /// How long a sweep waits for the server.
     pub fn ready_within(&self) -> Nanos {
         self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+    }
+
+    /// The path that says whether the server is ready, if there is one.
+    pub fn ready_path(&self) -> Option<String> {
+        self.ready.as_ref()?.path.clone()
     }
 
     /// How often a run is tried again that the environment spoiled.

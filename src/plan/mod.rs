@@ -17,6 +17,7 @@ pub mod disclosure;
 mod elsewhere;
 mod endpoint;
 mod error;
+mod error_policy;
 pub mod extra;
 mod files;
 mod foreign;

@@ -19,6 +19,7 @@ pub use super::data::{
     Corpus, DataFile, DataNote, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource, data_notes,
 };
 pub use super::endpoint::{Api, Endpoint, Engine, Hardware};
+pub use super::error_policy::ErrorPolicy;
 pub use super::lengths::WrittenLengths;
 pub use super::matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use super::mock_figures::MockFigures;
@@ -155,7 +156,7 @@ fn yes() -> bool {
 }
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
-/// `mix`, `stop` and `extra` is also an axis that a matrix may vary.
+/// `errors`, `mix`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = super::schema::ranges_of_axes)]
@@ -280,6 +281,11 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]
     pub stop: OneOrMany<String>,
+    /// What a server that is away, or turns the load away by 429, means for runs of this scenario, whatever its endpoint says:
+    /// `environment` ends the attempt, `measured` makes every error a measurement. Default: the endpoint's. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"measured")]
+    pub errors: Option<ErrorPolicy>,
     /// Further fields of the request's body, such as the engine's own sampling parameters: { top_k: 20, min_p: 0.05 }.
     /// A table under the name of an engine holds what is sent to that engine alone: { vllm: { top_k: 20 } }.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::error_policy::ErrorPolicy;
 use super::extra::{Json, lay};
 use super::lengths::{Lengths, Rows, WrittenLengths};
 use super::mix::weights;
@@ -86,6 +87,8 @@ pub struct Resolved {
     pub frequency_penalty: Option<Decimal>,
     /// Texts at which an answer ends.
     pub stop: Vec<String>,
+    /// What an outage means, where the scenario says so.
+    pub errors: Option<ErrorPolicy>,
     /// Further fields of the body, an engine's own under its name.
     pub extra: Table<Json>,
     /// When requests come, where a profile says it and the sweep does not.
@@ -231,6 +234,7 @@ impl Resolved {
             presence_penalty: None,
             frequency_penalty: None,
             stop: Vec::new(),
+            errors: None,
             extra: Table::new(),
             arrivals: None,
             profiled: false,
@@ -264,7 +268,7 @@ impl Resolved {
             ..Content::default()
         };
         let first = &self.mix[0].scenario;
-        (self.stream, self.ignore_eos) = (first.stream, first.ignore_eos);
+        (self.stream, self.ignore_eos, self.errors) = (first.stream, first.ignore_eos, first.errors);
         // Classes may differ in it; what all of them say is what the mix says.
         self.nonce = first.nonce.filter(|nonce| self.mix.iter().all(|member| member.scenario.nonce == Some(*nonce)));
         self
@@ -314,6 +318,7 @@ impl Resolved {
             frequency_penalty,
             mix: _,
             stop,
+            errors,
             extra,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
@@ -358,6 +363,7 @@ impl Resolved {
         if !stop.is_empty() {
             self.stop = stop.0.clone();
         }
+        self.errors = errors.or(self.errors);
         lay(&mut self.extra, extra);
     }
 }

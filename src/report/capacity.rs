@@ -161,6 +161,9 @@ fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec
         if !parts.is_empty() {
             notes.push(format!("{} at qps {}: {}", name(*at), instance.holds, parts.join("; ")));
         }
+        let missed = bracket.misses.and_then(|load| configurations[*at].curve.rung(load));
+        let given_up = missed.and_then(|rung| Some((rung.load, rung.why_given_up()?)));
+        notes.extend(given_up.map(|(load, why)| format!("{} at qps {load}: given up: {why}", name(*at))));
     }
     notes
 }

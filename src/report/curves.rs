@@ -6,6 +6,7 @@ use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Knee, Reading, Rung, 
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
 use crate::plan::Percentile;
+use crate::rows::GivenUp;
 
 use super::format::{self, digits, plain};
 
@@ -69,10 +70,9 @@ fn table(curve: &Curve) -> String {
 }
 
 fn count(rung: &Rung) -> String {
-    match rung.left_out.len() {
-        0 => rung.runs.len().to_string(),
-        out => format!("{}\n({out} out)", rung.runs.len()),
-    }
+    let (runs, out) = (rung.runs.len(), rung.left_out.len());
+    let out = if out > 0 { format!("\n({out} out)") } else { String::new() };
+    format!("{runs}{out}")
 }
 
 fn figure(rung: &Rung, name: &str) -> String {
@@ -116,7 +116,20 @@ fn objective(rung: &Rung) -> String {
     let answer = rung.answer().map(Answer::name);
     let saturated = rung.is_saturated().then_some("saturated");
     let failed = rung.has_failed().then_some("errors");
-    answer.into_iter().chain(saturated).chain(failed).collect::<Vec<_>>().join("\n")
+    let given_up = rung.why_given_up().map(|why| format!("given up:\n{}", narrow(&why)));
+    answer.into_iter().chain(saturated).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
+}
+
+/// Reasons in lines as short as their words; `(3 of 3)` stays in one.
+fn narrow(reasons: &str) -> String {
+    let mut out = String::new();
+    let mut is_counting = false;
+    for word in reasons.split_inclusive(' ') {
+        is_counting = (is_counting || word.starts_with('(')) && !word.trim_end_matches([',', ' ']).ends_with(')');
+        out.push_str(word.trim_end_matches([',', ' ']));
+        out.push(if is_counting { ' ' } else { '\n' });
+    }
+    out.trim_end().to_owned()
 }
 
 /// What a curve says, a sentence each.
@@ -128,8 +141,49 @@ fn lines(curve: &Curve) -> Vec<String> {
         lines.push(format!("saturated from {axis} {saturated} on{kept}"));
     }
     lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
+    lines.extend(given_up(curve));
     lines.extend(suspects(curve));
     lines
+}
+
+/// At which loads runs were given up, by reason, and what that says: `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`.
+/// Repeats count from 0, as everywhere.
+fn given_up(curve: &Curve) -> Vec<String> {
+    let mut reasons: Vec<(&GivenUp, Vec<String>)> = Vec::new();
+    for rung in &curve.rungs {
+        for (why, repeats) in repeats_given_up(rung) {
+            let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
+            let which = match repeats.len() {
+                all if all == of => String::new(),
+                1 => format!(" (repeat {} of {of})", repeats[0]),
+                _ => format!(" (repeats {} of {of})", repeats.join(", ")),
+            };
+            let at = format!("{}{which}", rung.load);
+            match reasons.iter_mut().find(|(known, _)| known.reason() == why.reason()) {
+                Some((_, loads)) => loads.push(at),
+                None => reasons.push((why, vec![at])),
+            }
+        }
+    }
+    let axis = curve.axis.name();
+    let line = |(why, loads): &(&GivenUp, Vec<String>)| {
+        let means = if why.is_a_miss() { "does not meet the load" } else { "load not measured" };
+        format!("{why} at {axis} {}: {means}", loads.join(", "))
+    };
+    reasons.iter().map(line).collect()
+}
+
+/// The reasons for which runs of a rung were given up, with the repeats.
+fn repeats_given_up<'r>(rung: &Rung<'r>) -> Vec<(&'r GivenUp, Vec<String>)> {
+    let mut reasons: Vec<(&GivenUp, Vec<String>)> = Vec::new();
+    for run in &rung.given_up {
+        let repeat = run.labels.repeat.to_string();
+        match reasons.iter_mut().find(|(known, _)| known.reason() == run.given_up.reason()) {
+            Some((_, repeats)) => repeats.push(repeat),
+            None => reasons.push((run.given_up, vec![repeat])),
+        }
+    }
+    reasons
 }
 
 /// Which loads rest on runs that are suspect, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of 3)`.
@@ -176,6 +230,9 @@ fn knee(curve: &Curve) -> String {
             digits(load)
         ),
         Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
+        Knee::NotReached(_) if curve.rejected_from().is_some() => {
+            "knee: not reached below the first load that was given up: measure loads between".to_owned()
+        }
         Knee::NotReached(rise) => {
             format!(
                 "knee: not reached; the last step still brings {:.0} % more requests/s: measure heavier loads",

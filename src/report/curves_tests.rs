@@ -57,6 +57,12 @@ fn percentiles_of_few_requests_are_marked() {
 }
 
 #[test]
+fn reasons_are_as_narrow_as_their_words() {
+    assert_eq!(narrow("429 (3 of 3)"), "429\n(3 of 3)");
+    assert_eq!(narrow("connection refused (3 of 3), 503 (3 of 3)"), "connection\nrefused\n(3 of 3)\n503\n(3 of 3)");
+}
+
+#[test]
 fn percentiles_of_many_requests_are_bare() {
     let [curve, front] = shown(&[(4, 22.0), (8, 12.0)]);
     assert!(!curve.contains('*') && !curve.contains("n="), "{curve}");

@@ -67,9 +67,10 @@ fn one(
         table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
     let saturated = all().filter(|(_, _, rung)| rung.is_saturated()).count();
-    let absent = all().count() - known - saturated;
+    let rejected = all().filter(|(_, _, rung)| rung.is_rejected() && !rung.is_saturated()).count();
+    let absent = all().count() - known - saturated - rejected;
     let mut note = format!("{beaten} beaten");
-    for (count, what) in [(saturated, "saturated"), (absent, "without one of the figures")] {
+    for (count, what) in [(saturated, "saturated"), (rejected, "given up"), (absent, "without one of the figures")] {
         if count > 0 {
             note.push_str(&format!("; {count} {what}"));
         }

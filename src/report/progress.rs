@@ -13,8 +13,8 @@ use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
-use crate::units::Nanos;
 use crate::units::text::page;
+use crate::units::{Nanos, clock};
 
 use super::format::{WIDTH, plain};
 
@@ -34,6 +34,8 @@ pub enum Talk {
 /// The screen of a running sweep.
 pub struct Screen {
     talk: Talk,
+    /// Whether lines begin with the time of day.
+    with_times: bool,
     bars: Option<Bars>,
     total: usize,
     /// Why each endpoint is waited for, and its line.
@@ -70,7 +72,12 @@ impl Screen {
     /// A screen; with bars only where stderr is a terminal.
     pub fn new(talk: Talk) -> Screen {
         let bars = (talk > Talk::Quiet && std::io::stderr().is_terminal()).then(Bars::start);
-        Screen { talk, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
+        Screen { talk, with_times: false, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
+    }
+
+    /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
+    pub fn with_times(self) -> Screen {
+        Screen { with_times: true, ..self }
     }
 
     /// For a sweep that takes `pace` seconds for each second of its runs.
@@ -87,8 +94,9 @@ impl Screen {
 
     /// Prints one line above the bars, even when told to be quiet.
     pub fn error(&self, text: &str) {
+        let time = if self.with_times { format!("{} ", clock::time_now()) } else { String::new() };
         // A closed stderr must not end a sweep.
-        let print = || drop(writeln!(std::io::stderr(), "{}", page(text)));
+        let print = || drop(writeln!(std::io::stderr(), "{time}{}", page(text)));
         match &self.bars {
             Some(bars) => bars.multi.suspend(print),
             None => print(),
@@ -98,7 +106,7 @@ impl Screen {
     /// Shows an event. `summary` says how a committed run came out.
     pub fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         match event {
-            Event::Begin { todo, .. } => self.begin(todo),
+            Event::Begin { todo, settled } => self.begin(todo, *settled),
             Event::Endpoint { endpoint, result } if self.waiting.contains_key(endpoint) => {
                 self.waited(endpoint, result)
             }
@@ -123,6 +131,17 @@ impl Screen {
                 let what = self.ended(run, &format!("failed: {}", plain(reason)));
                 self.error(&what);
             }
+            Event::Again { run, reason, again, of } => {
+                let what = format!("spoiled: {}; to be tried again ({again} of {of})", plain(reason));
+                let line = self.named(run, &what);
+                self.off(run, false);
+                self.error(&line);
+            }
+            Event::GivenUp { run, cause, reason, times } => {
+                let what = format!("given up: {cause} ({times} of {times}): {}", plain(reason));
+                let what = self.ended(run, &what);
+                self.error(&what);
+            }
             Event::Skipped { run, reason } => {
                 let what = self.ended(run, &format!("skipped: {}", plain(reason)));
                 self.error(&what);
@@ -137,10 +156,11 @@ impl Screen {
         }
     }
 
-    fn begin(&mut self, todo: &[RunView]) {
-        self.total = todo.len();
+    fn begin(&mut self, todo: &[RunView], settled: usize) {
+        self.total = settled + todo.len();
         if let Some(bars) = &self.bars {
-            bars.overall.set_length(todo.len() as u64);
+            bars.overall.set_length(self.total as u64);
+            bars.overall.set_position(settled as u64);
             let mut state = bars.state.lock().expect("no user of the lock panics");
             state.pace = self.pace;
             state.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
@@ -191,9 +211,19 @@ impl Screen {
 
     /// Takes a run off the screen; gives the line that says what became of it.
     fn ended(&mut self, run: &RunView, what: &str) -> String {
+        self.off(run, true);
+        self.named(run, what)
+    }
+
+    /// Takes a run off the screen; `for_good` says that it does not come back.
+    fn off(&self, run: &RunView, for_good: bool) {
         if let Some(bars) = &self.bars {
-            bars.remove(run);
+            bars.remove(run, for_good);
         }
+    }
+
+    /// A line about a run.
+    fn named(&self, run: &RunView, what: &str) -> String {
         let id = if self.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
         format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name)
     }
@@ -232,7 +262,7 @@ impl Bars {
         self.state.lock().expect("no user of the lock panics").live.push(live);
     }
 
-    fn remove(&self, run: &RunView) {
+    fn remove(&self, run: &RunView, for_good: bool) {
         let mut state = self.state.lock().expect("no user of the lock panics");
         state.live.retain(|live| {
             let stays = live.run.number != run.number;
@@ -241,8 +271,10 @@ impl Bars {
             }
             stays
         });
-        state.remaining.remove(&run.number);
-        self.overall.inc(1);
+        if for_good {
+            state.remaining.remove(&run.number);
+            self.overall.inc(1);
+        }
         state.refresh(&self.overall);
     }
 }

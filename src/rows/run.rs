@@ -106,6 +106,9 @@ pub struct Facts {
     /// those have as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
+    /// Nothing that the server did could end the run: the plan says `errors: measured`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub errors_measured: bool,
 }
 
 /// Who counted the prompt tokens that were meant to be sent.

@@ -1,6 +1,7 @@
 //! The server under test: the embedded mock's process, a probe of any server, whether it
 //! is idle, its own count of tokens, and the machine we ask from.
 
+mod check;
 mod describe;
 mod embedded;
 mod host;
@@ -9,6 +10,7 @@ mod probe;
 mod ready;
 mod tokenize;
 
+pub use check::{Presence, check};
 pub use describe::{Description, describe};
 pub use embedded::{Embedded, EmbeddedError, EndError};
 pub use host::client_environment;

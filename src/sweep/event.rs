@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::engine::Progress;
 use crate::expand::{Course, Load, Phases, PlannedRun, RunId, RunSpec};
+use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
 /// A run, as people name it.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// Its number among the runs of this invocation, from 1.
+    /// Its number among the runs of the selection, from 1, behind those that are not executed.
     pub number: usize,
     /// Its identity.
     pub id: RunId,
@@ -156,12 +157,12 @@ fn named<'a>(
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The sweep begins: so many runs of the plan are to do, so many are there already.
+    /// The sweep begins: these runs are to do, and so many of the selection are not.
     Begin {
         /// Runs that will be executed.
         todo: Vec<RunView>,
-        /// Runs whose results are there.
-        cached: usize,
+        /// Runs of the selection that are not executed: their results are there, or they are left out.
+        settled: usize,
     },
     /// An embedded server is being started, or a server is being asked.
     Endpoint {
@@ -209,6 +210,28 @@ pub enum Event {
         run: RunView,
         /// Why.
         reason: String,
+    },
+    /// The environment spoiled an attempt at a run; it will be tried again.
+    Again {
+        /// Which.
+        run: RunView,
+        /// What happened.
+        reason: String,
+        /// How often it will have been tried again with the next attempt.
+        again: u32,
+        /// How often it is at most.
+        of: u32,
+    },
+    /// The environment spoiled every attempt at a run.
+    GivenUp {
+        /// Which.
+        run: RunView,
+        /// What happened the last time, by kind.
+        cause: SpoilCause,
+        /// The same in words.
+        reason: String,
+        /// How often it was tried again.
+        times: u32,
     },
     /// A run was not executed.
     Skipped {

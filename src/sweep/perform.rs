@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::engine::{self, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
+use crate::engine::{self, Checked, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Endpoint, Engine, MockFigures};
 use crate::rows::{
-    Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, TextRow, TextWriter,
+    Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, Spoiled, TextRow, TextWriter,
 };
-use crate::server::{Embedded, Found, PROMPT, Question, Unready, client_environment, probe};
+use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
@@ -39,8 +39,7 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let ready = endpoint.ready.as_ref().and_then(|ready| ready.path.clone());
-    let found = probe(&Question { ready, ..question(url, &target, spec) })?;
+    let found = probe(&Question { ready: endpoint.ready_path(), ..question(url, &target, spec) })?;
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
 }
@@ -59,15 +58,43 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     }
 }
 
+/// What the engine asks in the middle of runs like `question`'s.
+pub fn check(question: &Question) -> engine::Check {
+    let question = question.clone();
+    Arc::new(move || match server::check(&question) {
+        Presence::Here => Checked::Well,
+        Presence::Away(words) => Checked::Away(words),
+        Presence::TimedOut => Checked::TimedOut,
+    })
+}
+
 /// Why a run was not committed.
 #[derive(Debug)]
 pub enum RunError {
     /// It was told to stop.
     Stopped,
+    /// The environment spoiled it; the run may be tried again.
+    Spoiled(Spoiled),
     /// It failed; the others go on.
     Failed(String),
     /// The results folder cannot take it: nothing can go on.
     Store(StoreError),
+}
+
+/// How often a run is tried again that the environment spoils.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// Attempts that were spoiled before this one, and count.
+    pub spoiled: u32,
+    /// How often it is tried again; where it is 0 the run is never given up.
+    pub allowed: u32,
+}
+
+impl Retries {
+    /// Whether the run is given up where this attempt is spoiled too: how often it was tried again.
+    pub fn given_up_with_this(self) -> Option<u32> {
+        (self.allowed > 0 && self.spoiled >= self.allowed).then_some(self.allowed)
+    }
 }
 
 /// What a run needs besides its spec.
@@ -78,12 +105,16 @@ pub struct Order {
     pub attempt: Attempt,
     /// Where its requests go.
     pub target: Target,
+    /// The path that says whether the server is ready, if there is one.
+    pub ready: Option<String>,
     /// What the probe found.
     pub found: Found,
     /// The plan's tokenizers.
     pub tokenizers: Arc<Tokenizers>,
     /// Why a committed result is replaced, if one is.
     pub reason: Option<String>,
+    /// How often the environment may spoil it.
+    pub retries: Retries,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Turns true when the run is to stop.
@@ -98,8 +129,22 @@ pub struct Order {
 
 /// Executes a run and commits it.
 pub fn execute(order: Order) -> Result<(), RunError> {
-    let Order { run, attempt, target, found, tokenizers, reason, progress, stop, settle, resource, tell } = order;
-    let question = question(&target.url(), &target, &run.spec);
+    let Order {
+        run,
+        attempt,
+        target,
+        ready,
+        found,
+        tokenizers,
+        reason,
+        retries,
+        progress,
+        stop,
+        settle,
+        resource,
+        tell,
+    } = order;
+    let question = Question { ready, ..question(&target.url(), &target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
@@ -112,7 +157,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let began = Beginning { endpoint, resource, question, progress: &progress, stop: stopping, tell: &*tell };
     let began = match settle.before(began) {
         Ok(began) => began,
-        Err(Stopped) => return Err(abandon(attempt, EngineError::Stopped)),
+        Err(Stopped) => return Err(abandon(attempt, EngineError::Stopped, retries)),
     };
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let environment = environment(&target, found);
@@ -130,10 +175,11 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         sink: Box::new(sink),
         samples: Box::new(SampleFile::new(samples)),
         texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
+        check: check(&question),
     };
     let finished = match engine::execute(job, progress, stop) {
         Ok(finished) => finished,
-        Err(error) => return Err(abandon(attempt, error)),
+        Err(error) => return Err(abandon(attempt, error, retries)),
     };
     settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     let facts = Facts { began, probe_prompt, ..finished.facts };
@@ -172,10 +218,16 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
 }
 
 /// Leaves the attempt with its reason.
-fn abandon(attempt: Attempt, error: EngineError) -> RunError {
+fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     let reason = error.to_string();
     let failure = match error {
         EngineError::Stopped => RunError::Stopped,
+        EngineError::Spoiled(spoiled) => {
+            return match attempt.spoil(spoiled.clone(), retries.given_up_with_this()) {
+                Ok(()) => RunError::Spoiled(spoiled),
+                Err(error) => RunError::Store(error),
+            };
+        }
         EngineError::Sink(error) => match error.downcast::<RowsError>() {
             Ok(error) => {
                 let error = StoreError::from(*error);

@@ -240,6 +240,15 @@ fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
     tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)
 }
 
+/// What became of the attempts at a run, where no plan says how often it is tried again.
+pub fn tries_words(tries: &Tries) -> String {
+    match (&tries.given_up, &tries.last) {
+        (Some(given_up), _) => given_up_words(given_up),
+        (None, Some(last)) => last_words(last, tries.spoiled, None),
+        (None, None) => NEVER.to_owned(),
+    }
+}
+
 /// `given up: 429 (3 of 3)`: after it was tried again 3 of 3 times.
 pub fn given_up_words(given_up: &GivenUp) -> String {
     let GivenUp { times, spoiled, .. } = given_up;

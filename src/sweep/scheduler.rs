@@ -13,15 +13,16 @@ use tokio::sync::watch;
 
 use crate::engine::{Progress, Target};
 use crate::expand::{Expansion, PlannedRun, RunSpec};
-use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
+use crate::graph::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::plan::Plan;
-use crate::server::{Embedded, Found};
+use crate::rows::Spoiled;
+use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
 use super::live::Live;
-use super::perform::{self, Order, RunError};
+use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asked, Asking, LOOK_UP, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
@@ -39,8 +40,14 @@ pub struct Sweep<'a> {
     pub expansion: &'a Expansion,
     /// For each run whether it is to be executed.
     pub todo: Vec<bool>,
+    /// Runs of the selection that are not to be executed: numbers go on behind them.
+    pub settled: usize,
     /// For each run why its committed result is replaced, if it has one.
     pub replaces: Vec<Option<String>>,
+    /// For each run how many attempts the environment spoiled that count.
+    pub spoiled: Vec<u32>,
+    /// For each run whether that count begins anew: it was given up, and the user asks for it again.
+    pub afresh: Vec<bool>,
     /// The results folder, locked.
     pub writer: &'a Writer,
     /// Most runs at once.
@@ -56,6 +63,8 @@ pub struct Summary {
     pub committed: usize,
     /// Runs that failed.
     pub failed: usize,
+    /// Runs that were given up: the environment spoiled every attempt.
+    pub given_up: usize,
     /// Runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
     /// Runs that were left because the sweep was stopped.
@@ -80,6 +89,11 @@ pub enum SweepError {
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
+
+/// How long a server is left alone before a run is tried again for the first time; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause that the server does not ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A probe that is not answered for so long is told.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
@@ -150,6 +164,10 @@ struct Scheduler<'a, 'o> {
     lost: HashMap<String, String>,
     /// Runs whose server is being asked again before they start.
     asking: HashSet<NodeIndex>,
+    /// How many attempts at each run the environment spoiled, those of earlier invocations included.
+    spoiled: Vec<u32>,
+    /// Runs of which an attempt was begun.
+    begun: HashSet<usize>,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -179,7 +197,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             *waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
         }
         let naming = Naming::of(&sweep.expansion.runs);
-        let view = |(at, run): (usize, &usize)| (*run, RunView::among(at + 1, planned(run), &naming));
+        let view = |(at, run): (usize, &usize)| (*run, RunView::among(sweep.settled + at + 1, planned(run), &naming));
         let views = runs.iter().enumerate().map(view).collect();
         let (halt, _) = watch::channel(false);
         Scheduler {
@@ -201,6 +219,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             doubted: HashSet::new(),
             lost: HashMap::new(),
             asking: HashSet::new(),
+            spoiled: sweep.spoiled.clone(),
+            begun: HashSet::new(),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -210,9 +230,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn go(&mut self, receiver: &Receiver<(NodeIndex, Answer)>) -> Result<(), SweepError> {
         let mut todo: Vec<RunView> = self.views.values().cloned().collect();
         todo.sort_by_key(|run| run.number);
-        let cached = self.sweep.todo.iter().filter(|todo| !**todo).count();
         self.first_look()?;
-        self.observer.event(Event::Begin { todo, cached });
+        self.observer.event(Event::Begin { todo, settled: self.sweep.settled });
         loop {
             self.look_for_stop();
             while !self.halted() {
@@ -392,18 +411,42 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let live = self.servers.get(&run.spec.endpoint.name);
         let target = live.and_then(|live| live.target.clone()).expect("a run starts after its endpoint's probe");
         let found = live.map(|live| live.found.clone()).unwrap_or_default();
-        let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec)?;
+        let (id, writer) = (run.id.to_string(), self.sweep.writer);
+        let is_afresh = self.begun.insert(at) && self.sweep.afresh[at];
+        let attempt = if is_afresh { writer.begin_afresh(&id, &run.spec) } else { writer.begin(&id, &run.spec) }?;
+        let retries = self.retries(at);
         let progress = Arc::new(Progress::default());
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
+        let endpoint = &self.sweep.plan.endpoints[&run.spec.endpoint.name];
         let resource = self.sweep.expansion.resources[&run.spec.endpoint.name].clone();
         let (settle, answers) = (Arc::clone(&self.settle), self.answers.clone());
         let tell = Box::new(move |what| drop(answers.send((node, Answer::Busy(what)))));
-        let order = Order { run, attempt, target, found, tokenizers, reason, progress, stop, settle, resource, tell };
+        let order = Order {
+            ready: endpoint.ready_path(),
+            run,
+            attempt,
+            target,
+            found,
+            tokenizers,
+            reason,
+            retries,
+            progress,
+            stop,
+            settle,
+            resource,
+            tell,
+        };
         self.spawn(node, move || Answer::Ran(perform::execute(order)))?;
         self.runs_under_way += 1;
         Ok(())
+    }
+
+    /// How often the environment may spoil a run, and has.
+    fn retries(&self, at: usize) -> Retries {
+        let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
+        Retries { spoiled: self.spoiled[at], allowed: self.sweep.plan.endpoints[endpoint].retries() }
     }
 
     fn take(&mut self, node: NodeIndex, answer: Answer) {
@@ -420,7 +463,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             (Node::Probe { endpoint }, Answer::Asked(asked)) => match self.asked(&endpoint, *asked) {
                 Ok(()) => drop(self.walk.done(node, Outcome::Ok)),
-                Err(reason) => self.lose(node, endpoint, reason),
+                Err(unready) => self.lose(node, endpoint, unready.reason),
             },
             (Node::Run(run), Answer::Asked(asked)) => self.asked_again(node, run, *asked),
             (Node::Serve { endpoint }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
@@ -447,12 +490,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     /// Keeps what an endpoint said, or gives why it cannot be measured.
-    fn asked(&mut self, endpoint: &str, asked: Asked) -> Result<(), String> {
+    fn asked(&mut self, endpoint: &str, asked: Asked) -> Result<(), Unready> {
         *self.waited.entry(endpoint.to_owned()).or_default() += asked.waited;
         if let Some(embedded) = asked.embedded {
             self.servers.entry(endpoint.to_owned()).or_default().embedded = Some(embedded);
         }
-        let (target, found) = asked.answer.map_err(|unready| unready.reason)?;
+        let (target, found) = asked.answer?;
         let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
@@ -481,10 +524,14 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.summary.left += 1;
                 self.walk.done(node, Outcome::Skipped);
             }
-            Err(reason) => {
-                self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(reason.clone()) });
-                let skip = format!("endpoint `{endpoint}` is not ready");
-                self.lost.insert(endpoint, skip.clone());
+            Err(unready) => {
+                let is_final = unready.is_final;
+                self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(unready.reason) });
+                let skip = SkipReason::NotReady { endpoint: endpoint.clone() }.to_string();
+                // A model that is gone, say, is that of this run; others of the endpoint may be there.
+                if !is_final {
+                    self.lost.insert(endpoint, skip.clone());
+                }
                 self.skip(node, at, skip);
                 if self.sweep.fail_fast {
                     self.halt.send_replace(true);
@@ -525,6 +572,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
         let outcome = match result {
+            Err(RunError::Spoiled(spoiled)) => match self.spoiled(node, at, spoiled) {
+                Some(outcome) => outcome,
+                None => return,
+            },
             Ok(()) => {
                 self.summary.committed += 1;
                 self.observer.event(Event::Committed { run: view });
@@ -562,6 +613,52 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
     }
 
+    /// The environment spoiled an attempt. The run is tried again when its server is well: then nothing is given. Otherwise how it
+    /// ended.
+    fn spoiled(&mut self, node: NodeIndex, at: usize, spoiled: Spoiled) -> Option<Outcome> {
+        let retries = self.retries(at);
+        self.spoiled[at] += 1;
+        let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
+        self.doubted.insert(spec.endpoint.name.clone());
+        let run = self.views[&at].clone();
+        let is_spent = retries.allowed == 0 || retries.given_up_with_this().is_some();
+        if !is_spent && !self.sweep.fail_fast && !self.halted() {
+            let pause = pause_after(&spoiled, self.spoiled[at]);
+            let (detail, again, of) = (spoiled.detail, self.spoiled[at], retries.allowed);
+            self.observer.event(Event::Again { run, reason: detail, again, of });
+            if let Some(asked) = spoiled.retry_after.map(Duration::from) {
+                let reason = "the server asks for it (Retry-After)".to_owned();
+                let waiting = Waiting { reason, waited: Duration::ZERO, within: asked };
+                self.observer.event(Event::Waiting { endpoint: spec.endpoint.name.clone(), waiting });
+            }
+            self.walk.wait(node);
+            self.asking.insert(node);
+            return match self.ask(node, &spec.endpoint.name, Some(&spec), pause) {
+                Ok(()) => None,
+                Err(error) => {
+                    self.asking.remove(&node);
+                    self.fatal.get_or_insert(error);
+                    self.halt.send_replace(true);
+                    Some(Outcome::Failed)
+                }
+            };
+        }
+        match retries.given_up_with_this() {
+            Some(times) => {
+                self.summary.given_up += 1;
+                self.observer.event(Event::GivenUp { run, cause: spoiled.cause, reason: spoiled.detail, times });
+            }
+            None => {
+                self.summary.failed += 1;
+                self.observer.event(Event::Failed { run, reason: spoiled.detail });
+            }
+        }
+        if self.sweep.fail_fast {
+            self.halt.send_replace(true);
+        }
+        Some(Outcome::Failed)
+    }
+
     /// Keeps a run's resource taken for the pause after it.
     fn rest(&self, node: NodeIndex, pause: Duration) -> Result<(), SweepError> {
         let halt = self.halt.subscribe();
@@ -573,6 +670,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             Answer::Rested
         })
     }
+}
+
+/// How long a server is left alone after it spoiled an attempt: as long as it asks for, and longer each time.
+fn pause_after(spoiled: &Spoiled, times: u32) -> Duration {
+    let growing = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
+    spoiled.retry_after.map_or(growing, |asked| growing.max(asked.into()))
 }
 
 /// Takes one from the count under `name`; gives what is left.

@@ -5,6 +5,7 @@ pub mod clock;
 mod decimal;
 mod duration;
 mod nonce_seed;
+mod patience;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
 pub use nonce_seed::NonceSeed;
+pub use patience::patience;
 pub use share::Share;
 
 /// Why a text is not a unit value; the message names the remedy.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use sweepline::engine::{self, Job, Progress, SampleSink, Sink, SinkError, Target, Trace};
+use sweepline::engine::{self, Checked, Job, Progress, SampleSink, Sink, SinkError, Target, Trace};
 use sweepline::expand::expand;
 use sweepline::plan::{self, Format};
 use sweepline::rows::{Facts, Phase, Record, RequestRow, Sample};
@@ -220,6 +220,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),
         samples: Box::new(Forgetting),
         texts: None,
+        check: Arc::new(|| Checked::Well),
     };
     let (_running, stop) = tokio::sync::watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).unwrap();

@@ -146,7 +146,7 @@ fn flags_say_a_load_too() {
     assert!((0.5..=3.1).contains(&in_flight), "three slots: {in_flight}");
 
     let refused = |args: &[&str], words: &str| {
-        let Ended { code, stdout, stderr } = lab.run(&[&["calibrate"], args].concat());
+        let Ended { code, stdout, stderr, .. } = lab.run(&[&["calibrate"], args].concat());
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{args:?}: {stderr}");
         assert!(stderr.contains(words), "{args:?}: {stderr}");
     };

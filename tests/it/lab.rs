@@ -21,7 +21,10 @@ pub struct Lab {
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
+    /// Without the times of day at the beginnings of lines.
     pub stderr: String,
+    /// As it was written, with the times.
+    pub log: String,
 }
 
 /// One committed run.
@@ -149,8 +152,25 @@ impl Run {
 impl From<Output> for Ended {
     fn from(output: Output) -> Ended {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        let log = text(output.stderr);
+        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: without_times(&log), log }
     }
+}
+
+/// A line without the time of day at its beginning, if it has one: `14:43:05 [1/4] …`.
+pub fn without_time(line: &str) -> &str {
+    let is_time = |time: &str| {
+        let fits = |(byte, form): (u8, u8)| if form == b':' { byte == b':' } else { byte.is_ascii_digit() };
+        time.bytes().zip(*b"00:00:00").all(fits)
+    };
+    match line.split_at_checked(8) {
+        Some((time, rest)) if is_time(time) => rest.strip_prefix(' ').unwrap_or(line),
+        _ => line,
+    }
+}
+
+fn without_times(text: &str) -> String {
+    text.split_inclusive('\n').map(without_time).collect()
 }
 
 impl Ended {

@@ -128,20 +128,21 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 fn a_connection_reset_at_once_is_not_tried_again() {
     // Connections 1 and 2 are the probe's, 3 asks for the gauge. The run's first ends with its second request, so that the next ones
     // meet the resets.
-    let mock = Mock::start(&["--fault", "refuse@5-10", "--fault", "close@3"]);
+    let mock = Mock::start(&["--fault", "refuse@5-8", "--fault", "close@3"]);
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(mock.port, 12, "stall: 30s"));
     lab.run(&["run", "plan.yaml"]);
     let records = by_number(lab.only_run());
     assert_eq!(records[0].row.outcome, Outcome::Ok);
     assert_eq!(records[1].row.outcome, Outcome::Reset);
-    for record in &records[2..8] {
+    // Five in a row would be a reason to ask, and the question would be struck too.
+    for record in &records[2..6] {
         // The reset may come before the client has seen its connection open.
         assert!(matches!(record.row.outcome, Outcome::Reset | Outcome::Connect), "{:?}", record.row.outcome);
     }
-    assert!(records[8..].iter().all(|record| record.row.outcome != Outcome::Reset));
+    assert!(records[6..].iter().all(|record| record.row.outcome != Outcome::Reset));
     let log = mock.log(records.len() + 1);
-    assert_eq!(log.iter().filter(|line| line["fault"] == "refuse").count(), 6, "one connection for each of the rows");
+    assert_eq!(log.iter().filter(|line| line["fault"] == "refuse").count(), 4, "one connection for each of the rows");
 }
 
 /// Answers of a server that is no server: what is on the wire, the outcome, a part of the row's text.
@@ -316,16 +317,17 @@ fn endpoints(lab: &Lab) -> Vec<String> {
 }
 
 #[test]
-fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
+fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     let (dead, alive) =
         (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
     let lab = Lab::new();
     lab.write("plan.yaml", &dead_then_alive(dead.port, alive.port));
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
-    let reason = format!("20 connections in a row to 127.0.0.1:{} failed", dead.port);
+    let reason = format!("connection refused 5 times in a row, and http://127.0.0.1:{}/v1 does not answer", dead.port);
     assert_eq!(ended.stderr.matches(&reason).count(), 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("1 failed, 1 skipped"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("to be tried again (1 of 3)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 skipped"), "{}", ended.stderr);
     assert_eq!(endpoints(&lab), ["alive", "alive"]);
     let attempts: Vec<_> =
         std::fs::read_dir(lab.results().join("attempts")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -334,8 +336,7 @@ fn twenty_refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
         let text = std::fs::read_to_string(attempt.join("attempt.json")).unwrap();
         assert!(text.contains(&reason), "{text}");
         let (_, records) = read_journal(&attempt.join("journal.arrow")).unwrap();
-        // Four slots: three refusals may have been on their way to the journal.
-        assert!((17..40).contains(&records.len()), "early: {}", records.len());
+        assert!(records.len() >= 5, "{}", records.len());
         assert!(records.iter().all(|record| record.row.outcome == Outcome::Connect));
     }
 
@@ -382,7 +383,7 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
     let lab = Lab::new();
     lab.write(
         "plan.yaml",
-        "sweepline: 1\nname: death\nendpoints:\n  doomed: { engine: mock, mock: { ttft: 37ms, itl: 1ms } }\n  \
+        "sweepline: 1\nname: death\nendpoints:\n  doomed: { engine: mock, retries: { runs: 0 }, mock: { ttft: 37ms, itl: 1ms } }\n  \
          fine: { engine: mock, mock: { ttft: 2ms, itl: 1ms } }\nmodels: { m: { id: tiny } }\n\
          scenarios: { short: { base: B1, output_tokens: 8 } }\n\
          phases: { fill: 0s, stabilize: 0s, measure: 300ms, drain: 5s }\n\

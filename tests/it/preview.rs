@@ -266,7 +266,7 @@ fn what_another_process_measures_is_pending() {
     end(running);
     assert_eq!(entries(&preview(&lab, &[]), "new").len(), 2, "a killed attempt is nobody's");
     let why = lab.ok(&["why", &attempt[..16]]).stdout;
-    assert!(why.contains("new: never committed") && why.contains("attempt 1 was not finished"), "{why}");
+    assert!(why.contains("new: interrupted ") && why.contains(": its process was killed"), "{why}");
 }
 
 #[test]

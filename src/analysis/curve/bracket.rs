@@ -27,7 +27,7 @@ pub struct Bracket {
     /// The highest load that holds below the first that misses; none where no such rung holds. A rung that is undecided below it
     /// takes nothing from it: light loads are the ones with the fewest requests.
     pub holds: Option<f64>,
-    /// The lowest load that does not serve what came within the latencies; none where no rung fails to.
+    /// The lowest load that does not serve what came within the latencies, or was given up; none where no rung fails to.
     pub misses: Option<f64>,
     /// Loads below the first that misses that are undecided, rising: more requests would decide them.
     pub undecided: Vec<f64>,

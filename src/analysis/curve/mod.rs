@@ -3,7 +3,7 @@
 //!
 //! A curve's runs are those of one sweep with the same endpoint, model, scenario and further axes. Its loads are arrivals per
 //! second (open loops, their latencies from the schedule) or requests in flight (closed loops). Repeats of a load are one
-//! rung. Invalid runs are left out unless asked for.
+//! rung. Invalid runs are left out unless asked for. A run that was given up is of its rung, and brings no figure.
 
 mod bracket;
 mod figure;
@@ -13,7 +13,7 @@ pub mod pareto;
 #[cfg(test)]
 mod tests;
 
-use crate::rows::RunLabels;
+use crate::rows::{GivenUp, RunLabels};
 
 use super::slo::{self, Answer, SloTest};
 use super::verdict::State;
@@ -64,15 +64,53 @@ pub struct Run<'a> {
     pub tokens: MeanTokens,
 }
 
-impl Run<'_> {
-    fn axis_and_load(&self) -> Option<(Axis, f64)> {
-        match (self.labels.qps, self.labels.batch_size) {
-            (Some(qps), _) => Some((Axis::Qps, qps)),
-            (None, Some(batch_size)) => Some((Axis::BatchSize, f64::from(batch_size))),
-            (None, None) => None,
+/// One run that was given up: it has a load, a reason, and nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenUpRun<'a> {
+    /// The plan's sweep.
+    pub sweep: &'a str,
+    /// What names it.
+    pub labels: &'a RunLabels,
+    /// Why.
+    pub given_up: &'a GivenUp,
+    /// Whether the plan has an objective.
+    pub objective: bool,
+}
+
+/// What a curve is made of.
+#[derive(Debug, Clone, Copy)]
+pub enum Point<'a> {
+    /// A run with a result.
+    Measured(Run<'a>),
+    /// A run without one.
+    GivenUp(GivenUpRun<'a>),
+}
+
+impl<'a> From<Run<'a>> for Point<'a> {
+    fn from(run: Run<'a>) -> Point<'a> {
+        Point::Measured(run)
+    }
+}
+
+impl<'a> Point<'a> {
+    /// The sweep and what names the run.
+    fn names(&self) -> (&'a str, &'a RunLabels) {
+        match self {
+            Point::Measured(run) => (run.sweep, run.labels),
+            Point::GivenUp(run) => (run.sweep, run.labels),
         }
     }
+}
 
+fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
+    match (labels.qps, labels.batch_size) {
+        (Some(qps), _) => Some((Axis::Qps, qps)),
+        (None, Some(batch_size)) => Some((Axis::BatchSize, f64::from(batch_size))),
+        (None, None) => None,
+    }
+}
+
+impl Run<'_> {
     /// Whether its arrivals outran the server.
     pub fn is_saturated(&self) -> bool {
         self.verdict.labels.iter().any(|label| label.name == "saturated")
@@ -154,6 +192,8 @@ pub struct Rung<'a> {
     pub runs: Vec<Run<'a>>,
     /// Invalid runs, which do not.
     pub left_out: Vec<Run<'a>>,
+    /// Runs that were given up: they have no figures.
+    pub given_up: Vec<GivenUpRun<'a>>,
 }
 
 impl<'a> Rung<'a> {
@@ -163,11 +203,15 @@ impl<'a> Rung<'a> {
     }
 
     /// What its runs say together of the objective's parts; none without an objective. A load at which the server failed so many
-    /// requests that a run is invalid is none to promise: of its latencies nothing is said, but it misses.
+    /// requests that a run is invalid is none to promise: of its latencies nothing is said, but it misses. Nor is one at which a
+    /// run was given up because the server rejects the load or dies of it.
     pub fn judged(&self) -> Option<Judged> {
         let of = |answers: Vec<Answer>| (!answers.is_empty()).then(|| together(answers.into_iter()));
-        self.runs.iter().chain(&self.left_out).find_map(Run::serves)?;
-        let failed = self.has_failed().then_some(Answer::Misses);
+        let is_tested = self.runs.iter().chain(&self.left_out).any(|run| run.serves().is_some());
+        if !is_tested && !self.given_up.iter().any(|run| run.objective) {
+            return None;
+        }
+        let failed = (self.has_failed() || self.is_rejected()).then_some(Answer::Misses);
         Some(Judged {
             load: self.load,
             serves: of(self.runs.iter().filter_map(Run::serves).chain(failed).collect()),
@@ -178,6 +222,18 @@ impl<'a> Rung<'a> {
     /// Whether a run of it was left out because the server failed so many of its requests.
     pub fn has_failed(&self) -> bool {
         self.left_out.iter().any(Run::is_failed)
+    }
+
+    /// Whether a run of it was given up because the server does not meet the load.
+    pub fn is_rejected(&self) -> bool {
+        self.given_up.iter().any(|run| run.given_up.is_a_miss())
+    }
+
+    /// Why runs of it were given up, each reason once: `429 (3 of 3)`; none where none was.
+    pub fn why_given_up(&self) -> Option<String> {
+        let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
+        reasons.dedup();
+        (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
     /// Whether more than half of its runs are saturated.
@@ -228,12 +284,26 @@ pub struct Curve<'a> {
 }
 
 impl Curve<'_> {
-    /// Where it bends.
+    /// The lightest load at which a run was given up because the server does not meet it.
+    pub fn rejected_from(&self) -> Option<f64> {
+        self.rungs.iter().find(|rung| rung.is_rejected()).map(|rung| rung.load)
+    }
+
+    /// Where it bends, below the first load that the server does not meet. An open loop that still gained power up to there bends
+    /// between the loads beside its last.
     pub fn knee(&self) -> Knee {
-        let steps: Vec<Step> = self.rungs.iter().filter_map(Rung::step).collect();
-        match self.axis {
+        let rejected = self.rejected_from();
+        let met = |rung: &&Rung| rejected.is_none_or(|first| rung.load < first);
+        let steps: Vec<Step> = self.rungs.iter().filter(met).filter_map(Rung::step).collect();
+        let knee = match self.axis {
             Axis::Qps => knee::open(&steps),
             Axis::BatchSize => knee::closed(&steps),
+        };
+        match (self.axis, knee, rejected, &steps[..]) {
+            (Axis::Qps, Knee::NotReached(_), Some(above), [.., below, last]) => {
+                Knee::At { load: last.load, between: (below.load, above) }
+            }
+            _ => knee,
         }
     }
 
@@ -257,12 +327,14 @@ impl Curve<'_> {
     }
 }
 
-/// The curves of `runs`, in the order in which each one's first run stands there. `keep_invalid` counts invalid runs too.
-pub fn curves<'a>(runs: &[Run<'a>], keep_invalid: bool) -> Vec<Curve<'a>> {
+/// The curves of `points`, in the order in which each one's first run stands there. `keep_invalid` counts invalid runs too.
+pub fn curves<'a, P: Into<Point<'a>> + Copy>(points: &[P], keep_invalid: bool) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
-    for run in runs {
-        let Some((axis, load)) = run.axis_and_load() else { continue };
-        let series = series(run, axis);
+    for point in points {
+        let point: Point<'a> = (*point).into();
+        let (sweep, labels) = point.names();
+        let Some((axis, load)) = axis_and_load(labels) else { continue };
+        let series = series(sweep, labels, axis);
         let at = curves.iter().position(|curve| curve.axis == axis && curve.series == series);
         let at = at.unwrap_or(curves.len());
         if at == curves.len() {
@@ -272,20 +344,23 @@ pub fn curves<'a>(runs: &[Run<'a>], keep_invalid: bool) -> Vec<Curve<'a>> {
         let rung = match curve.rungs.binary_search_by(|rung| rung.load.total_cmp(&load)) {
             Ok(at) => &mut curve.rungs[at],
             Err(at) => {
-                curve.rungs.insert(at, Rung { load, runs: Vec::new(), left_out: Vec::new() });
+                curve.rungs.insert(at, Rung { load, runs: Vec::new(), left_out: Vec::new(), given_up: Vec::new() });
                 &mut curve.rungs[at]
             }
         };
-        let is_out = run.verdict.state == State::Invalid && !keep_invalid;
-        if is_out { &mut rung.left_out } else { &mut rung.runs }.push(*run);
+        match point {
+            Point::GivenUp(run) => rung.given_up.push(run),
+            Point::Measured(run) if run.verdict.state == State::Invalid && !keep_invalid => rung.left_out.push(run),
+            Point::Measured(run) => rung.runs.push(run),
+        }
     }
     curves
 }
 
-fn series(run: &Run, axis: Axis) -> Series {
-    let RunLabels { endpoint, model, scenario, batch_size, axes, .. } = run.labels;
+fn series(sweep: &str, labels: &RunLabels, axis: Axis) -> Series {
+    let RunLabels { endpoint, model, scenario, batch_size, axes, .. } = labels;
     Series {
-        sweep: run.sweep.to_owned(),
+        sweep: sweep.to_owned(),
         endpoint: endpoint.clone(),
         model: model.clone(),
         scenario: scenario.clone(),

@@ -3,7 +3,7 @@ use crate::analysis::replicates::IntervalKind;
 use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
 use crate::analysis::{Events, Gaps};
 use crate::plan::{Slo, Validity};
-use crate::rows::Replay;
+use crate::rows::{Replay, SpoilCause, Spoiled};
 
 /// A run that never happened, with all that a curve borrows of it.
 struct Made {
@@ -51,6 +51,15 @@ impl Made {
             tokens: MeanTokens::default(),
         }
     }
+}
+
+/// A run at this load that was given up, under an objective.
+fn given_up<'a>(labels: &'a RunLabels, given_up: &'a GivenUp) -> Point<'a> {
+    Point::GivenUp(GivenUpRun { sweep: "ladder", labels, given_up, objective: true })
+}
+
+fn for_what(cause: SpoilCause) -> GivenUp {
+    GivenUp { spoiled: Spoiled { cause, detail: String::new(), retry_after: None }, retries: 3 }
 }
 
 fn objective(text: &str) -> Slo {
@@ -140,6 +149,35 @@ fn a_load_at_which_the_server_failed_is_none_to_promise() {
     made[1].verdict.reasons = vec![invalid("client_late"), invalid("errors")];
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.unknown[..]), (Some(60.0), None, &[40.0][..]));
+}
+
+#[test]
+fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
+    let slo = objective(r#"{ "ttft": { "p95": "500ms" } }"#);
+    let made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
+    // Of 80 one repeat was measured, and of 70 none.
+    let [above, between] = [80.0, 70.0].map(|qps| RunLabels { qps: Some(qps), repeat: 1, ..made[3].labels.clone() });
+    let of = |labels, cause: SpoilCause| {
+        let (cause, mut points) = (for_what(cause), made.iter().map(|made| made.run().into()).collect::<Vec<Point>>());
+        points.push(given_up(labels, &cause));
+        let curve = &curves(&points, false)[0];
+        let knees = (curve.knee(), curve.bracket().unwrap());
+        let rung = curve.rung(labels.qps.unwrap()).unwrap();
+        (knees, (rung.answer(), rung.why_given_up(), FRONTS[1].values(rung).is_some()))
+    };
+    let ((knee, found), (answer, why, on_front)) = of(&above, SpoilCause::RateLimited);
+    assert_eq!((found.holds, found.misses, answer), (Some(60.0), Some(80.0), Some(Answer::Misses)));
+    assert_eq!((why.as_deref(), on_front), (Some("429 (3 of 3)"), false), "one repeat of the two is there");
+    assert_eq!(knee, Knee::At { load: 60.0, between: (40.0, 80.0) }, "power rises up to what is not met");
+    let ((knee, found), _) = of(&between, SpoilCause::Refused);
+    assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(60.0), Some(70.0), &[80.0][..]));
+    assert_eq!(knee, Knee::At { load: 60.0, between: (40.0, 70.0) });
+    // The model is not there: as if it had not been measured.
+    let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
+    assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
+    assert!(matches!(knee, Knee::NotReached(_)), "{knee:?}");
+    let ((_, found), (answer, ..)) = of(&above, SpoilCause::UnknownModel);
+    assert_eq!((found.holds, answer), (Some(80.0), Some(Answer::Holds)), "the repeat that is there decides");
 }
 
 #[test]

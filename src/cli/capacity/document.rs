@@ -9,6 +9,7 @@ use crate::plan::Slo;
 use crate::report::{self, CapacityAnswer, Configuration};
 
 use super::super::curves::{Bracket, Series};
+use super::super::given_up::Entry;
 use super::super::readings::Readings;
 use super::super::schema::text_of;
 
@@ -17,8 +18,10 @@ use super::super::schema::text_of;
 pub struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet.
+    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
     missing: usize,
+    /// The plan's runs that were given up, in its order. But for 404, which says nothing of the load, their loads miss the objective.
+    given_up: Vec<Entry>,
     /// The objective, as the plan has it.
     slo: Slo,
     /// What is to be served; null without --target-qps.
@@ -111,6 +114,7 @@ impl Document {
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
+            given_up: readings.given_up_entries(),
             slo: readings.plan.slo.clone().unwrap_or_default(),
             target: target.map(|capacity::Target { qps, headroom }| Target { qps, headroom }),
             configurations: configurations.iter().enumerate().map(of).collect(),

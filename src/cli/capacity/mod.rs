@@ -65,7 +65,7 @@ pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
 /// What a curve says of its endpoint as an instance, or why it says nothing.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
-        return CapacityAnswer::Rejected("no run counts: all are invalid".to_owned());
+        return CapacityAnswer::Rejected(why_no_run_counts(curve));
     };
     if curve.axis == Axis::BatchSize {
         return CapacityAnswer::Closed(found);
@@ -88,6 +88,18 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance, bracket: found, output }
 }
 
+/// Why nothing is known at any load.
+fn why_no_run_counts(curve: &Curve) -> String {
+    let mut reasons: Vec<String> = curve.rungs.iter().filter_map(Rung::why_given_up).collect();
+    reasons.dedup();
+    let invalid = curve.rungs.iter().any(|rung| !rung.left_out.is_empty());
+    match (reasons.is_empty(), invalid) {
+        (true, _) => "no run counts: all are invalid".to_owned(),
+        (false, false) => format!("no run counts: all were given up: {}", reasons.join(", ")),
+        (false, true) => format!("no run counts: all are invalid, or were given up: {}", reasons.join(", ")),
+    }
+}
+
 /// Why no rung of a curve holds, in the words of one: the lightest where that misses, else the heaviest below the first that
 /// misses, which has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
@@ -102,6 +114,7 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     if rung.has_failed() {
         said.push("the server failed so many requests that the run is invalid".to_owned());
     }
+    said.extend(rung.why_given_up().map(|why| format!("given up: {why}")));
     format!("no load is known to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
 }
 

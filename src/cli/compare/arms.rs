@@ -8,9 +8,10 @@ use crate::expand::{Cell, Expansion, PlannedRun, rounds};
 use crate::plan::{MetricName, Plan, Scalar};
 use crate::store::Store;
 
+use crate::cli::given_up::GivenUpRuns;
 use crate::cli::left_out::LeftOut;
 
-use super::samples::{Earlier, Names, Sample};
+use super::samples::{Absent, Earlier, Names, Sample};
 
 /// One declaration: what is compared by what.
 #[derive(Debug, Clone)]
@@ -39,8 +40,8 @@ pub struct Arms {
     pub open: bool,
     /// Their names, the baseline first.
     pub names: [String; 2],
-    /// Their results by repeat, the baseline first; none where a repeat is not measured.
-    pub runs: [BTreeMap<u32, Option<Sample>>; 2],
+    /// Their results by repeat, the baseline first; why a repeat has none.
+    pub runs: [BTreeMap<u32, Result<Sample, Absent>>; 2],
 }
 
 /// Results of planned runs, each read once.
@@ -48,22 +49,25 @@ pub struct Results<'w> {
     store: &'w Store,
     plan: &'w Plan,
     left_out: &'w LeftOut,
-    read: HashMap<String, Option<Sample>>,
+    given_up: GivenUpRuns,
+    read: HashMap<String, Result<Sample, Absent>>,
 }
 
 impl<'w> Results<'w> {
     /// Of a plan in a results folder; what cannot be read is `left_out`.
     pub fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
-        Results { store, plan, left_out, read: HashMap::new() }
+        Results { store, plan, left_out, given_up: GivenUpRuns::of(store, left_out), read: HashMap::new() }
     }
 
-    /// The result of a planned run.
-    pub fn of(&mut self, run: &PlannedRun) -> Option<Sample> {
+    /// The result of a planned run, or why there is none.
+    pub fn of(&mut self, run: &PlannedRun) -> Result<Sample, Absent> {
         let id = run.id.to_string();
         if let Some(known) = self.read.get(&id) {
             return known.clone();
         }
         let sample = self.left_out.take(Sample::planned(self.store, run, self.plan)).flatten();
+        let why = || self.given_up.get(run).map_or_else(Absent::default, |found| Absent::of(&found.given_up));
+        let sample = sample.ok_or_else(why);
         self.read.insert(id, sample.clone());
         sample
     }
@@ -137,7 +141,7 @@ fn by_time(results: &mut Results, cells: &[CellRuns], baseline: &str, earlier: &
         let mut then = BTreeMap::new();
         for run in &cell.1 {
             let found = earlier.find(&run.id.to_string(), &Names::from(*run), results.plan);
-            then.insert(run.repeat, results.left_out.take(found).flatten());
+            then.insert(run.repeat, results.left_out.take(found).unwrap_or_else(|| Err(Absent::default())));
         }
         let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();
         let names = [baseline.to_owned(), "now".to_owned()];
@@ -171,6 +175,6 @@ impl Arms {
     }
 }
 
-fn runs(results: &mut Results, runs: &[&PlannedRun]) -> BTreeMap<u32, Option<Sample>> {
+fn runs(results: &mut Results, runs: &[&PlannedRun]) -> BTreeMap<u32, Result<Sample, Absent>> {
     runs.iter().map(|run| (run.repeat, results.of(run))).collect()
 }

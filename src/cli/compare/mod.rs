@@ -18,6 +18,7 @@ use crate::store::Store;
 
 use super::changes::Changes;
 use super::class::OneClass;
+use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use super::readings::no_results;
 use super::replace::{Overwrite, begins_with_key};
@@ -26,7 +27,7 @@ use super::workspace::Workspace;
 use super::{Exit, Failure, Folder, lints, output};
 
 use arms::{Arms, Declared, Picked, Results, arms};
-use samples::{Earlier, Sample};
+use samples::{Earlier, Lacking, Sample};
 
 /// The arguments of `compare`.
 #[derive(Debug, Args)]
@@ -121,7 +122,9 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one.metrics = if args.metrics.is_empty() { one.metrics } else { args.metrics.clone() };
         one
     });
-    if !workspace.expansion.runs.iter().any(|run| workspace.disk.record(&run.id).is_some()) {
+    let given_up = GivenUpRuns::of(&workspace.store, &left_out);
+    let has_outcome = |run: &PlannedRun| workspace.disk.record(&run.id).is_some() || given_up.get(run).is_some();
+    if !workspace.expansion.runs.iter().any(has_outcome) {
         let there = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.get(&run.id)?.unusable());
         there.for_each(|error| left_out.name(error));
         left_out.nothing_left()?;
@@ -228,12 +231,13 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: Asked) -> Family {
 }
 
 fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
+    let mut notes = notes::of_given_up(&arms);
     let left_out = notes::leave_out(&mut arms, asked.with_invalid);
-    let notes = notes::of_cell(&arms, declared.by.as_deref());
+    notes.extend(notes::of_cell(&arms, declared.by.as_deref()));
     let tests = expand(&declared.metrics, arms.open).into_iter().map(|name| {
         let key = name.to_string();
         let side = |side: usize| {
-            let readings = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref()?)));
+            let readings = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
             readings.filter_map(|(repeat, run)| Some((repeat, run.reading(asked.class, &key)?))).collect()
         };
         Test::new(name, &Sides { baseline: side(0), arm: side(1) })
@@ -305,19 +309,26 @@ fn write_baseline(
 ) -> Result<Exit, Failure> {
     let mut results = Results::new(&workspace.store, workspace.plan(), left_out);
     let mut seen = std::collections::HashSet::new();
-    let mut samples: Vec<Sample> = Vec::new();
+    let (mut samples, mut given_up): (Vec<Sample>, Vec<Lacking>) = Default::default();
     let runs = picked.0.runs.iter().zip(picked.1).filter(|(_, is)| **is).map(|(run, _)| run);
     for run in runs.filter(|run| seen.insert(run.id)) {
-        samples.extend(results.of(run));
+        match results.of(run) {
+            Ok(sample) => samples.push(sample),
+            Err(why) => given_up.extend(why.is_given_up().then(|| Lacking::of(run, why))),
+        }
     }
     if samples.is_empty() {
         left_out.nothing_left()?;
         return Err(Failure::Usage("no run of the plan has a result yet: there is nothing to write".to_owned()));
     }
     let count = samples.len();
-    samples::write(path, workspace.plan(), samples)?;
+    let lacking = match given_up.len() {
+        0 => String::new(),
+        count => format!(", {count} given up"),
+    };
+    samples::write(path, workspace.plan(), (samples, given_up))?;
     let path = path.display();
-    output::complain(&format!("{path}: {count} of {} runs; `--against {path}` compares with it", seen.len()));
+    output::complain(&format!("{path}: {count} of {} runs{lacking}; `--against {path}` compares with it", seen.len()));
     Ok(left_out.exit(Exit::Done))
 }
 

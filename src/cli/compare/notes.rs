@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::comparison::LeftOut;
 
 use super::arms::Arms;
-use super::samples::Sample;
+use super::samples::{Absent, Sample};
 
 /// What differs between endpoints by their nature where endpoints are compared.
 const OF_ENDPOINTS: [&str; 4] = ["engine", "server address", "server version", "served models"];
@@ -16,18 +16,32 @@ pub fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     for (side, name) in arms.names.iter().enumerate() {
         let mut out = |repeat: u32, reason: String| left.push(LeftOut { arm: name.clone(), repeat, reason });
         arms.runs[side].retain(|repeat, sample| match sample {
-            None => {
-                out(*repeat, "not measured".to_owned());
+            Err(absent) => {
+                out(*repeat, absent.reason.clone());
                 false
             }
-            Some(Sample { invalid: Some(why), .. }) if !with_invalid => {
+            Ok(Sample { invalid: Some(why), .. }) if !with_invalid => {
                 out(*repeat, why.clone());
                 false
             }
-            Some(_) => true,
+            Ok(_) => true,
         });
     }
     left
+}
+
+/// Of arms that were given up in a repeat because the server does not meet the load: the rounds that are left favour them.
+pub fn of_given_up(arms: &Arms) -> Vec<String> {
+    let note = |side: usize| {
+        let (name, runs) = (&arms.names[side], &arms.runs[side]);
+        let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
+        let of = runs.len();
+        let text = format!(
+            "`{name}` does not meet this load in {count} of {of} repeats, where it was given up: what is left favours it"
+        );
+        (count > 0).then_some(text)
+    };
+    [0, 1].into_iter().filter_map(note).collect()
 }
 
 /// In what else the two arms differ, and what changed within one.
@@ -71,9 +85,9 @@ pub fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
             notes.push(format!("{name}: `{a}` {}, `{b}` {}", of(&of_a), of(&of_b)));
         }
     }
-    let other = |(repeat, sample): (&u32, &Option<Sample>)| {
-        let counterpart = arms.runs[1].get(repeat)?.as_ref()?;
-        (sample.as_ref()?.sent != counterpart.sent).then(|| repeat.to_string())
+    let other = |(repeat, sample): (&u32, &Result<Sample, Absent>)| {
+        let counterpart = arms.runs[1].get(repeat)?.as_ref().ok()?;
+        (sample.as_ref().ok()?.sent != counterpart.sent).then(|| repeat.to_string())
     };
     let other: Vec<String> = arms.runs[0].iter().filter_map(other).collect();
     if !other.is_empty() {

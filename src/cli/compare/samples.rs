@@ -10,8 +10,8 @@ use crate::analysis::comparison::{Reading, all_names, read, read_class};
 use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
-use crate::rows::{Environment, RunLabels};
-use crate::store::{Listed, RunRecord, Store, StoreError};
+use crate::rows::{Environment, GivenUp, RunLabels};
+use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError};
 
 use crate::cli::Failure;
 use crate::cli::answers::{self, Answered};
@@ -112,6 +112,54 @@ impl Sample {
     }
 }
 
+/// Why a run has no result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Absent {
+    /// In words: `not measured`, or `given up: 429 (3 of 3)`.
+    pub reason: String,
+    /// Whether it was given up because the server does not meet the load.
+    pub missed: bool,
+}
+
+impl Default for Absent {
+    fn default() -> Absent {
+        Absent { reason: NOT_MEASURED.to_owned(), missed: false }
+    }
+}
+
+/// What is said of a run that nothing is known of.
+const NOT_MEASURED: &str = "not measured";
+
+impl Absent {
+    /// Of a run that was given up.
+    pub fn of(given_up: &GivenUp) -> Absent {
+        Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
+    }
+
+    /// Whether it was given up.
+    pub fn is_given_up(&self) -> bool {
+        self.reason != NOT_MEASURED
+    }
+}
+
+/// A run of a baseline that has no result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lacking {
+    /// The full RunId.
+    id: String,
+    /// What names it besides.
+    names: Names,
+    #[serde(flatten)]
+    why: Absent,
+}
+
+impl Lacking {
+    /// A planned run.
+    pub fn of(run: &PlannedRun, why: Absent) -> Lacking {
+        Lacking { id: run.id.to_string(), names: Names::from(run), why }
+    }
+}
+
 /// What was declared of the server and observed of everything else.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
     let Environment { host, server, models, sweepline, client_host, client_os, client_cpu, client_cores } = environment;
@@ -139,9 +187,21 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
 /// Earlier results that new ones are held against.
 pub enum Earlier {
     /// A results folder.
-    Folder(Store, Vec<Listed>),
+    Folder {
+        /// The folder.
+        store: Store,
+        /// Its runs.
+        listed: Vec<Listed>,
+        /// Those that were given up.
+        given_up: Vec<GivenUpRun>,
+    },
     /// A file of samples.
-    File(Vec<Sample>),
+    File {
+        /// The runs with results.
+        samples: Vec<Sample>,
+        /// Those that were given up.
+        given_up: Vec<Lacking>,
+    },
 }
 
 /// A file of samples.
@@ -154,6 +214,9 @@ struct Baseline {
     analysis: u32,
     plan: String,
     runs: Vec<Sample>,
+    /// Runs that were given up; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<Lacking>,
 }
 
 /// Version of the format of files.
@@ -176,7 +239,8 @@ impl Earlier {
             if listed.is_empty() {
                 return Err(Failure::Usage(format!("there is no result in {shown}: name a results folder")));
             }
-            return Ok(Earlier::Folder(store, listed));
+            let given_up = store.given_up()?;
+            return Ok(Earlier::Folder { store, listed, given_up });
         }
         let text = std::fs::read(path).map_err(|error| {
             Failure::Usage(format!(
@@ -190,7 +254,7 @@ impl Earlier {
         };
         let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match (baseline.sweepline_baseline, baseline.analysis) {
-            (FORMAT, ANALYSIS) => Ok(Earlier::File(baseline.runs)),
+            (FORMAT, ANALYSIS) => Ok(Earlier::File { samples: baseline.runs, given_up: baseline.given_up }),
             (FORMAT, other) if other > ANALYSIS => Err(Failure::Usage(format!(
                 "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: a newer sweepline \
                  wrote it; use that one, or name the results folder that it was made from instead"
@@ -204,14 +268,19 @@ impl Earlier {
         }
     }
 
-    /// The earlier result of a run: of the same id, else of the same names.
-    pub fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Option<Sample>, StoreError> {
+    /// The earlier result of a run, of the same id, else of the same names; or why there is none.
+    pub fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
+        let found = self.sample(id, names, plan)?;
+        Ok(found.ok_or_else(|| self.why_absent(id, names).unwrap_or_default()))
+    }
+
+    fn sample(&self, id: &str, names: &Names, plan: &Plan) -> Result<Option<Sample>, StoreError> {
         match self {
-            Earlier::File(samples) => {
+            Earlier::File { samples, .. } => {
                 let by_id = samples.iter().find(|sample| sample.id == id);
                 Ok(by_id.or_else(|| samples.iter().find(|sample| sample.names == *names)).cloned())
             }
-            Earlier::Folder(store, listed) => {
+            Earlier::Folder { store, listed, .. } => {
                 let by_id = listed.iter().find(|listed| id.starts_with(&listed.id));
                 let is_named = |listed: &&Listed| {
                     listed.record.as_ref().is_some_and(|record| Names::of(&record.labels()) == *names)
@@ -225,11 +294,27 @@ impl Earlier {
             }
         }
     }
+
+    fn why_absent(&self, id: &str, names: &Names) -> Option<Absent> {
+        match self {
+            Earlier::File { given_up, .. } => {
+                let by_id = given_up.iter().find(|lacking| lacking.id == id);
+                let found = by_id.or_else(|| given_up.iter().find(|lacking| lacking.names == *names));
+                found.map(|lacking| lacking.why.clone())
+            }
+            Earlier::Folder { given_up, .. } => {
+                let by_id = given_up.iter().find(|run| run.id == id);
+                let found = by_id.or_else(|| given_up.iter().find(|run| Names::of(&run.labels()) == *names));
+                found.map(|run| Absent::of(&run.given_up))
+            }
+        }
+    }
 }
 
-/// Writes samples as a file that later results can be held against.
-pub fn write(path: &Path, plan: &Plan, runs: Vec<Sample>) -> Result<(), Failure> {
-    let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan: plan.name.clone(), runs };
+/// Writes samples, and what was given up, as a file that later results can be held against.
+pub fn write(path: &Path, plan: &Plan, (runs, given_up): (Vec<Sample>, Vec<Lacking>)) -> Result<(), Failure> {
+    let plan = plan.name.clone();
+    let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan, runs, given_up };
     let text = serde_json::to_string_pretty(&baseline).map_err(|error| Failure::Unexpected(error.into()))?;
     replace(path, |out| writeln!(out, "{text}")).map_err(|error| cannot_write(Some(path), &error))
 }

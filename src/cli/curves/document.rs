@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
 
+use super::super::given_up::Entry;
 use super::super::readings::Readings;
 use super::super::schema::text_of;
 
@@ -17,8 +18,10 @@ use super::super::schema::text_of;
 pub struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet.
+    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
     missing: usize,
+    /// The plan's runs that were given up, in its order.
+    given_up: Vec<Entry>,
     /// The class of mixes whose requests alone the figures, knees and fronts are of; null: all requests. Saturation and objective are
     /// of all requests in any case.
     class: Option<String>,
@@ -69,10 +72,15 @@ struct OneRung {
     runs: Vec<String>,
     /// Full ids of invalid runs, which do not.
     left_out: Vec<String>,
+    /// Full ids of runs that were given up: they have no figures.
+    given_up: Vec<String>,
+    /// Why they were given up, like `429 (3 of 3)`; null where none was. Without `runs`, it is why `figures` are null.
+    given_up_reason: Option<String>,
     /// Whether more than half of its runs are saturated.
     saturated: bool,
     /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts. A
-    /// load at which the server failed so many requests that a run is invalid misses.
+    /// load at which the server failed so many requests that a run is invalid misses, and one at which a run was given up, but for
+    /// 404, which says nothing of the load.
     slo: Option<&'static str>,
     /// Its figures by name, the unit at the end; null where one of its runs has none.
     #[schemars(schema_with = "figures")]
@@ -156,7 +164,8 @@ struct Saturation {
 pub struct Bracket {
     /// The highest load that holds below the first that misses; null where none does.
     holds: Option<f64>,
-    /// The lowest load that misses the latencies, is saturated, or failed so many requests that a run is invalid; null where none does.
+    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is invalid, or was given up; null
+    /// where none does.
     misses: Option<f64>,
     /// Loads below the first that misses and that are undecided, rising: more requests would decide them.
     undecided: Vec<f64>,
@@ -207,6 +216,7 @@ impl Document {
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
+            given_up: readings.given_up_entries(),
             class: class.map(str::to_owned),
             curves,
         }
@@ -242,6 +252,8 @@ impl OneRung {
             load: rung.load,
             runs: ids(&rung.runs),
             left_out: ids(&rung.left_out),
+            given_up: rung.given_up.iter().map(|run| run.labels.run_id.clone()).collect(),
+            given_up_reason: rung.why_given_up(),
             saturated: rung.is_saturated(),
             slo: rung.answer().map(|answer| answer.name()),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),

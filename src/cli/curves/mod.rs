@@ -4,7 +4,7 @@ mod document;
 
 use clap::Args;
 
-use crate::analysis::curve::{self, Curve};
+use crate::analysis::curve::{self, Curve, Point};
 use crate::report::format::{fill, plain};
 use crate::report::{curves as page, fronts};
 
@@ -32,12 +32,15 @@ pub fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     let points = class.map_or_else(|| readings.points(), |class| readings.points_of(class));
     let curves = curve::curves(&points, args.asked.include_invalid);
     match args.asked.format {
-        TextOrJson::Text => {
-            text(&readings, &curves, class.map(|class| of_class(class, readings.runs.len() - points.len())))?
-        }
+        TextOrJson::Text => text(&readings, &curves, class.map(|class| of_class(class, without(&readings, &points))))?,
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
     Ok(readings.left_out.exit(Exit::Done))
+}
+
+/// How many runs are no points.
+fn without(readings: &Readings, points: &[Point]) -> usize {
+    readings.runs.len() + readings.given_up.len() - points.len()
 }
 
 /// What is said above the curves of one class; `without` runs do not have it.

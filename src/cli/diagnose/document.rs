@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
 use crate::report::Bound;
 
+use super::super::given_up::Entry;
 use super::super::readings::Readings;
 use super::super::schema::text_of;
 
@@ -14,8 +15,10 @@ use super::super::schema::text_of;
 pub struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet.
+    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
     missing: usize,
+    /// The plan's runs that were given up, in its order: nothing is looked for in them.
+    given_up: Vec<Entry>,
     /// The runs of which the plan declares enough, each beside its bound.
     predictions: Vec<Prediction>,
     /// Why other runs have no bound, each reason once.
@@ -90,6 +93,7 @@ impl Document {
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
+            given_up: readings.given_up_entries(),
             predictions: bound.predicted.iter().map(Prediction::of).collect(),
             not_predicted: bound.unpredicted.to_vec(),
             symptoms: diagnoses.iter().map(OneDiagnosis::of).collect(),

@@ -27,7 +27,7 @@ pub struct DiagnoseArgs {
 /// Looks for symptoms in the results of a plan.
 pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
-    let points = readings.points();
+    let points = readings.measured();
     let curves = curve::curves(&points, args.asked.include_invalid);
     let counting = |run: &Run| {
         curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs).any(|one| one.labels == run.labels)

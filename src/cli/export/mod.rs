@@ -137,10 +137,14 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     }
     let source = Source::of(&store, workspace.as_ref().map(|workspace| (workspace, &picked[..])), &args.folder)?;
     if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
-        say_missing((plan, workspace), &picked, &args);
+        say_missing((plan, workspace), &picked, &args, source.given_up());
     }
     let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
     let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
+    if let Some(said) = source.said_of_given_up(rows, args.wide || (written == Written::Parquet && rows == Rows::Runs))
+    {
+        output::complain(&said);
+    }
     let exit = match written {
         Written::Xlsx => workbook(&args, &source, columns)?,
         Written::Parquet if rows == Rows::Runs => return runs_as_parquet(&args, &source),
@@ -159,9 +163,9 @@ fn picked<'w>(workspace: &'w Workspace, selection: &Selection) -> Result<Vec<&'w
     Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
 }
 
-/// Says how many of the runs have no result yet.
-fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs) {
-    let missing = picked.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count();
+/// Says how many of the runs have no result yet, besides those that were given up.
+fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs, given_up: usize) {
+    let missing = picked.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count().saturating_sub(given_up);
     if missing > 0 {
         let plan = quoted(&plan.to_string_lossy());
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());

@@ -3,20 +3,21 @@
 
 use std::cell::{Cell, OnceCell};
 
-use crate::analysis::curve::{self, Run};
+use crate::analysis::curve::{self, GivenUpRun, Point, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
 use crate::expand::PlannedRun;
 use crate::export::parts::{self, Named, Part, PartsOfRun, Turn};
-use crate::export::runs::{self, RunRow};
+use crate::export::runs::{self, GivenUpRow, RunRow};
 use crate::export::runs_parquet::StoredRun;
 use crate::export::{Sheet, curves, events, requests};
-use crate::plan::Plan;
+use crate::plan::{Plan, Slo};
 use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
-use crate::store::{Listed, RunRecord, State, Store, StoreError};
+use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
 use super::super::answers::{self, Answered, in_plan_order};
+use super::super::given_up::{GivenUpRuns, labels};
 use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use super::super::{Failure, Folder, output};
@@ -43,6 +44,8 @@ pub struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
+    /// Runs that were given up, in the order of the plan.
+    given_up: Vec<GivenUpRow>,
     axes: Vec<String>,
     /// Rows of the runs, and those of their classes.
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
@@ -65,9 +68,14 @@ impl<'a> Source<'a> {
             Some((workspace, picked)) => of_plan(workspace, picked, (folder, &left_out)),
             None => of_folder(&store.list()?, (folder, &left_out)),
         };
-        let axes = runs::axes(chosen.iter().map(|run| &run.labels));
+        let known = GivenUpRuns::of(store, &left_out);
+        let given_up = match planned {
+            Some((workspace, picked)) => given_up_of_plan(workspace, picked, &known),
+            None => given_up_of_folder(&known, &chosen),
+        };
+        let axes = runs::axes(chosen.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels)));
         let plan = planned.map(|(workspace, _)| workspace.plan());
-        Ok(Source { store, plan, chosen, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
+        Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
     /// Further axes of any of the runs.
@@ -75,9 +83,28 @@ impl<'a> Source<'a> {
         &self.axes
     }
 
+    /// How many runs were given up.
+    pub fn given_up(&self) -> usize {
+        self.given_up.len()
+    }
+
     /// Name of the plan, where there is one.
     pub fn plan_name(&self) -> Option<&str> {
         self.plan.map(|plan| plan.name.as_str())
+    }
+
+    /// What is said of runs that were given up; none where none was.
+    pub fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
+        let first = self.given_up.first()?;
+        let count = self.given_up.len();
+        let runs = if count == 1 { "1 run was given up".to_owned() } else { format!("{count} runs were given up") };
+        let there = match rows {
+            Rows::Runs if !wide => "no numbers, and the verdict given_up",
+            Rows::Curves => "no figures, and the reason in given_up_reason",
+            _ => "no rows",
+        };
+        let like = if count == 1 { "" } else { "like " };
+        Some(format!("note: {runs} ({like}{}): {there}", first.given_up.reason()))
     }
 
     /// How many runs there are.
@@ -142,14 +169,21 @@ impl<'a> Source<'a> {
 
     /// The curves of the runs; invalid ones are left out of their figures.
     fn curves(&self) -> Vec<curve::Curve<'_>> {
-        let points: Vec<Run> = self.rows(Rows::Runs).iter().map(point).collect();
+        let objective = self.plan.and_then(|plan| plan.slo.as_ref()).is_some_and(|slo| !Slo::is_empty(slo));
+        let given_up = self.given_up.iter().map(|GivenUpRow { sweep, labels, given_up, .. }| {
+            let sweep = sweep.as_deref().unwrap_or_default();
+            Point::GivenUp(GivenUpRun { sweep, labels, given_up, objective })
+        });
+        let measured = self.rows(Rows::Runs).iter().map(|row| Point::Measured(point(row)));
+        let points: Vec<Point> = measured.chain(given_up).collect();
         curve::curves(&points, false)
     }
 
     /// The table of one kind of rows.
     pub fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
-            Rows::Runs | Rows::Classes => runs::sheet(self.rows(rows), &self.axes, rows == Rows::Classes),
+            Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up, &self.axes),
+            Rows::Classes => runs::sheet(self.rows(rows), &self.axes, true),
             Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
             Rows::Lengths => self.in_parts(by_length),
             Rows::Turns => self.in_parts(by_turn),
@@ -227,6 +261,32 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &Lef
         Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
     };
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
+}
+
+/// Those of the picked runs that were given up and have no result.
+fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &GivenUpRuns) -> Vec<GivenUpRow> {
+    let row = |run: &PlannedRun| {
+        let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
+        let (plan, sweep) = (workspace.plan().name.clone(), run.sweep.to_string());
+        Some(GivenUpRow { plan: Some(plan), sweep: Some(sweep), labels: labels(found, run), ..given_up_row(found) })
+    };
+    in_plan_order(workspace.plan(), picked).into_iter().filter_map(row).collect()
+}
+
+/// Those of the folder that were given up and have no result.
+fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
+    let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
+    known.all().into_iter().filter(|found| !has_result(found)).map(given_up_row).collect()
+}
+
+fn given_up_row(found: &store::GivenUpRun) -> GivenUpRow {
+    GivenUpRow {
+        plan: None,
+        sweep: None,
+        labels: found.labels(),
+        started: found.started.to_string(),
+        given_up: found.given_up.clone(),
+    }
 }
 
 fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {

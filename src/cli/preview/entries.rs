@@ -14,11 +14,15 @@ use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::Asked;
+use super::super::tried::Tried;
 use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing};
 use super::reason::{Changed, Places, changes, reason};
 
+/// When a run is called given up.
+const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run tries it again only with --redo \
+                             given-up, --force, or more retries in the plan";
 /// When a result is called an orphan.
 const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for";
 /// When a run is called pending.
@@ -73,6 +77,8 @@ pub struct Entry {
     pub place: Option<String>,
     /// The fields by which a new run is told from the result nearest to it.
     pub changed: Vec<Changed>,
+    /// What became of attempts since its last commit; null where there are none.
+    pub tries: Option<Tried>,
     /// What people call the run.
     #[serde(skip)]
     pub name: String,
@@ -138,6 +144,8 @@ pub struct Rules {
     pub pending: &'static str,
     /// What a pruned run is.
     pub pruned: &'static str,
+    /// What a given-up run is.
+    pub given_up: &'static str,
 }
 
 /// Which runs are looked at, and how.
@@ -193,6 +201,7 @@ impl Preview {
                 orphan: ORPHAN_RULE,
                 pending: PENDING_RULE,
                 pruned: PRUNED_RULE,
+                given_up: GIVEN_UP_RULE,
             },
             endpoints: asked,
             differing,
@@ -253,7 +262,8 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[Asked]>, places: 
             decision.reason = format!("`run` would leave it out, its endpoint is not ready: {why}");
         }
         explain(&mut decision, run, &workspace.disk, count);
-        entry(at, run, &decision, places)
+        let tries = workspace.disk.tries(&run.id).and_then(Tried::of);
+        Entry { tries, ..entry(at, run, &decision, places) }
     };
     picked().map(one).collect()
 }
@@ -276,6 +286,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
         reason: reason(decision, &changed),
         place: of_edit.or_else(|| places.of_sweep(&run.sweep)),
         changed,
+        tries: None,
         name: planned_name(run),
         at: Some(at),
     }
@@ -300,6 +311,7 @@ fn orphan(record: &RunRecord) -> Entry {
         reason: "committed, but no run of this plan asks for it".to_owned(),
         place: None,
         changed: Vec::new(),
+        tries: None,
         name: name(spec),
         at: None,
     }

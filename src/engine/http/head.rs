@@ -22,6 +22,8 @@ pub struct Head {
     pub keep_alive: bool,
     /// Bytes that the head took, interim answers (1xx) before it included.
     pub length: usize,
+    /// Seconds that a 429 or 503 asks to be left alone for; none where it names a date.
+    pub retry_after: Option<u64>,
 }
 
 /// What the fields of a head say of its body.
@@ -32,6 +34,7 @@ struct Fields {
     coding: Option<bool>,
     close: bool,
     keep_alive: bool,
+    retry_after: Option<u64>,
 }
 
 impl Head {
@@ -69,7 +72,7 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     };
     let status = response.code.unwrap_or(0);
     let old = response.version == Some(0);
-    let fields = fields(response.headers)?;
+    let fields = fields(response.headers, matches!(status, 429 | 503))?;
     let body = match (status, fields.coding, fields.length) {
         (100..200 | 204 | 304, _, _) => Body::empty(),
         (_, Some(true), _) => Body::chunked(),
@@ -80,10 +83,11 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
     let persists = if old { fields.keep_alive } else { !fields.close };
     let keep_alive = persists && !doubtful && !body.ends_with_connection();
-    Ok(Some(Head { status, body, keep_alive, length }))
+    Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after }))
 }
 
-fn fields(headers: &[httparse::Header]) -> Result<Fields, Malformed> {
+/// What the fields say; whether the server wants to be left alone is looked for only where `turns_away`.
+fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malformed> {
     let mut fields = Fields::default();
     for header in headers {
         match header.name.len() {
@@ -99,6 +103,9 @@ fn fields(headers: &[httparse::Header]) -> Result<Fields, Malformed> {
             10 if header.name.eq_ignore_ascii_case("connection") => {
                 fields.close |= items(header.value).any(|item| item == b"close");
                 fields.keep_alive |= items(header.value).any(|item| item == b"keep-alive");
+            }
+            11 if turns_away && header.name.eq_ignore_ascii_case("retry-after") => {
+                fields.retry_after = std::str::from_utf8(header.value).ok().and_then(|value| value.trim().parse().ok());
             }
             _ => {}
         }
@@ -152,6 +159,19 @@ mod tests {
         assert!(!parse("HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\n").keep_alive);
         assert!(parse("HTTP/1.0 200 OK\r\ncontent-length: 1\r\nConnection: keep-alive\r\n\r\n").keep_alive);
         assert!(!parse("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n").keep_alive);
+    }
+
+    #[test]
+    fn how_long_a_server_wants_to_be_left_alone() {
+        let of = |status: &str, value: &str| {
+            let fields = format!("content-length: 0\r\nRetry-After: {value}\r\n");
+            parse(&format!("HTTP/1.1 {status}\r\n{fields}\r\n")).retry_after
+        };
+        assert_eq!((of("429 Slow Down", "20"), of("503 Busy", " 7 ")), (Some(20), Some(7)));
+        for none in ["Wed, 21 Oct 2015 07:28:00 GMT", "-1", "1.5", "", "99999999999999999999"] {
+            assert_eq!(of("429 Slow Down", none), None, "{none}");
+        }
+        assert_eq!(of("200 OK", "20"), None);
     }
 
     #[test]

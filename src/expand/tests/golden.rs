@@ -11,7 +11,8 @@ use crate::expand::{
 use crate::plan::scenario::{Content, Reuse};
 use crate::plan::shorthand::DrainMode;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, Json, Measure, MockFigures, NonceMode, Scalar, Table, Timeouts,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Scalar,
+    Table, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
@@ -120,6 +121,7 @@ pub(super) fn closed_chat() -> RunSpec {
         connections: Connections::Warm,
         engine: LoadEngine::default(),
         record: Recording::default(),
+        errors: ErrorPolicy::default(),
         seed: Seed(42),
         repeat: 0,
     }

@@ -2,6 +2,7 @@
 
 use super::{Checker, out_of_range, steps};
 use crate::plan::error::{Code, Diagnostic};
+use crate::plan::error_policy::ErrorPolicy;
 use crate::plan::mix::{MOST_PARTS, MixPart, weights};
 use crate::plan::model::{Plan, Scenario};
 use crate::plan::scenario::{Resolved, resolve};
@@ -91,7 +92,11 @@ impl Checker<'_> {
     fn alike(&mut self, at: &[Step], name: &str, plan: &Plan) {
         let Some(mixed) = resolve(name, &plan.scenarios) else { return };
         let differ = |field: Said| mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario));
-        let fields: [(&str, Said); 2] = [("stream", |one| one.stream), ("ignore_eos", |one| one.ignore_eos)];
+        let fields: [(&str, Said); 3] = [
+            ("stream", |one| one.stream),
+            ("ignore_eos", |one| one.ignore_eos),
+            ("errors", |one| one.errors.map(|errors| errors == ErrorPolicy::Measured)),
+        ];
         for (field, _) in fields.into_iter().filter(|(_, of)| differ(*of)) {
             let message =
                 format!("the scenarios of this mix differ in `{field}`, which is one for all requests of a run");

@@ -119,6 +119,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         // Looked at by `mix` and `extra`.
         mix: _,
         stop: _,
+        errors: _,
         extra: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);

@@ -11,7 +11,9 @@ use crate::expand::{
     Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
 };
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Between, Connections, Drain, DrainMode, Engine, Measure, MockFigures, NonceMode, Timeouts};
+use crate::plan::{
+    Api, Between, Connections, Drain, DrainMode, Engine, ErrorPolicy, Measure, MockFigures, NonceMode, Timeouts,
+};
 use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
 use crate::workload::lengths::{Expected, expected};
@@ -235,6 +237,7 @@ impl CalibrationLoad {
             connections: self.connections,
             engine: self.engine,
             record: Recording::default(),
+            errors: ErrorPolicy::default(),
             seed: Seed(0),
             repeat: 0,
         }

@@ -10,7 +10,7 @@ use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_lo
 use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
 use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
-use crate::sweep::perform::JournalSink;
+use crate::sweep::perform::{JournalSink, check, question};
 use crate::units::{Nanos, NonceSeed};
 use crate::workload::NonceKey;
 
@@ -52,8 +52,10 @@ pub fn measure(
     let mock = Embedded::with_log(&load.figures(), &log)?;
     let mut target = engine::Target::parse(mock.url())?;
     target.alive = Some(mock.alive());
+    let spec = load.spec(at_least);
+    let check = check(&question(mock.url(), &target, &spec));
     let job = Job {
-        spec: Arc::new(load.spec(at_least)),
+        spec: Arc::new(spec),
         target,
         id_prefix: PREFIX.to_owned(),
         nonce_key: NonceKey::new(NonceSeed([0; 16])),
@@ -62,6 +64,7 @@ pub fn measure(
         sink: Box::new(JournalSink::new(Journal::create(&journal, &RunLabels::default())?)),
         samples: Box::new(NoSamples),
         texts: None,
+        check,
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,

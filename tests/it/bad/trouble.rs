@@ -23,7 +23,8 @@ fn open(port: u16, qps: u32, measure: &str, more: &str) -> String {
 }
 
 /// The rows of a run that came to its end, or of one that gave up because nobody could be reached: which of the two a
-/// trouble leads to is a matter of the machine's speed. Twenty failed connections in a row are the documented border.
+/// trouble leads to is a matter of the machine's speed. Twenty connections in a row that the machine does not allow are the
+/// documented border.
 fn rows(lab: &Lab, watched: &Watched) -> Vec<Record> {
     let Watched { ended, peak } = watched;
     assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);

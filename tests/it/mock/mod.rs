@@ -92,6 +92,12 @@ impl Mock {
         self.folder.path().join("log.jsonl")
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, signal).unwrap();
+    }
+
     /// Asks the mock to end, and waits.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         let id = rustix::process::Pid::from_child(&self.child);

@@ -1,0 +1,97 @@
+//! Runs of a plan that were given up: without a result, with a reason, and named wherever results are shown.
+
+use std::collections::{BTreeMap, HashMap};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::expand::PlannedRun;
+use crate::rows::{GivenUp, RunLabels, SpoilCause};
+use crate::store::{GivenUpRun, Store};
+
+use super::left_out::LeftOut;
+
+/// The runs of a results folder that were given up.
+#[derive(Debug, Default)]
+pub struct GivenUpRuns {
+    by_id: HashMap<String, GivenUpRun>,
+}
+
+impl GivenUpRuns {
+    /// Those of a results folder; that its attempts cannot be read is named.
+    pub fn of(store: &Store, left_out: &LeftOut) -> GivenUpRuns {
+        let runs = left_out.take(store.given_up()).unwrap_or_default();
+        GivenUpRuns { by_id: runs.into_iter().map(|run| (run.id.clone(), run)).collect() }
+    }
+
+    /// The planned run, where it was given up. Whether it has a result besides, of an earlier attempt, is asked before.
+    pub fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
+        self.by_id.get(&run.id.to_string())
+    }
+
+    /// All of them, sorted by id.
+    pub fn all(&self) -> Vec<&GivenUpRun> {
+        let mut all: Vec<&GivenUpRun> = self.by_id.values().collect();
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        all
+    }
+}
+
+/// What names a run that was given up, under the plan's names.
+pub fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
+    let names = &run.spec.labels;
+    let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
+    RunLabels { model, scenario, axes: names.axes.to_map(), ..found.labels() }
+}
+
+/// A run that was given up: it has no result, and no figure.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Entry {
+    /// The full id of the run.
+    run: String,
+    /// The plan's sweep.
+    sweep: String,
+    /// The plan's name of the endpoint.
+    endpoint: String,
+    /// The plan's name of the model.
+    model: String,
+    /// The plan's name of the scenario.
+    scenario: String,
+    /// Arrivals per second; null in closed loops.
+    qps: Option<f64>,
+    /// Requests in flight, or the cap of an open loop; null where there is none.
+    batch_size: Option<u32>,
+    /// Values on further axes, by axis.
+    axes: BTreeMap<String, String>,
+    /// Which repeat of its cell it is, from 0.
+    repeat: u32,
+    /// What spoiled its last attempt.
+    cause: SpoilCause,
+    /// The same in a few words, with how often the run was tried again, of how often it may be: `429 (3 of 3)`.
+    reason: String,
+    /// What the server said.
+    detail: String,
+    /// Whether the server does not meet the load: then the load misses the objective. Else nothing is known of it.
+    missed: bool,
+}
+
+impl Entry {
+    /// Of a run of a sweep.
+    pub fn of(sweep: &str, labels: &RunLabels, given_up: &GivenUp) -> Entry {
+        Entry {
+            run: labels.run_id.clone(),
+            sweep: sweep.to_owned(),
+            endpoint: labels.endpoint.clone(),
+            model: labels.model.clone(),
+            scenario: labels.scenario.clone(),
+            qps: labels.qps,
+            batch_size: labels.batch_size,
+            axes: labels.axes.clone(),
+            repeat: labels.repeat,
+            cause: given_up.spoiled.cause,
+            reason: given_up.reason(),
+            detail: given_up.spoiled.detail.clone(),
+            missed: given_up.is_a_miss(),
+        }
+    }
+}

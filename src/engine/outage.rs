@@ -1,0 +1,419 @@
+//! Whether the server is away: told from what becomes of requests, from silence, and from a question beside the load.
+//! Pure: instants and counts come in, a [`Step`] comes out.
+//!
+//! A run measures the server, good or bad: sporadic errors, timeouts and broken connections are what it is there to find. An
+//! outage is something else: rows that were written meanwhile say nothing about the server under this load. The model:
+//!
+//! - *Three 429, or three 404 of the model.* A limit on the rate, or another model, is no matter of chance: a server that
+//!   says so three times will go on saying so. False where a gateway sheds load by 429: then the plan says
+//!   `errors: measured`.
+//! - *Five refusals, resets and 503 in a row, with nothing good in between, and a check that finds the endpoint away,
+//!   twice.* A server that sheds load answers its list of models all the same, or streams to those that it has taken. So
+//!   any sign of life since the first of the five takes the suspicion away: a good head, a token, a completed request. So
+//!   does any other answer. And while a request that was under way before the first of the five goes on, the server may be
+//!   at work on it and turn all others away: then the endpoint must be away for as long as silence would take. False where
+//!   a gateway refuses everything, its list of models included, for longer than the longest answer takes, and is well again
+//!   by itself: the attempt is then spoiled although the server was only full.
+//! - *Silence.* Nothing was received for ten seconds with requests under way, and two checks directly afterwards are not
+//!   answered within ten seconds each. A server with a single thread answers nothing else while it computes, so its longest
+//!   silence that ended with data counts: only twice that long is too long. Without streaming silence is normal: there the
+//!   longest answer counts, and a minute until the first one. False for such a server where the very first prefill of a
+//!   run takes longer than thirty seconds (eighty without streaming), or a later silence more than twice the longest
+//!   before it and twenty seconds.
+//! - *The process ended* that sweepline itself started.
+
+use crate::rows::{Outcome, SpoilCause, Spoiled};
+use crate::units::Nanos;
+
+use super::tally::Aside;
+
+/// So many 429, or 404, in an attempt are no chance.
+const TURNED_AWAY: u32 = 3;
+/// So many refusals, resets and 503 in a row are a reason to ask.
+const IN_A_ROW: u32 = 5;
+/// Between the two checks behind a row, in nanoseconds: a load that is only shed gets something through meanwhile.
+const BETWEEN_CHECKS: u64 = 200_000_000;
+/// Between two suspicions of a row, in nanoseconds: checks are no load.
+const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
+/// Without streaming, so many times the patience pass before the first answer is missed.
+const UNTIL_FIRST_ANSWER: u64 = 6;
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checked {
+    /// The endpoint answers.
+    Well,
+    /// It refuses, resets or says that it is not available: in words that name it.
+    Away(String),
+    /// No answer in time.
+    TimedOut,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing: the run goes on.
+    GoOn,
+    /// Ask the endpoint whether it is there, and tell what was found.
+    Check,
+    /// End the attempt.
+    End(Spoiled),
+}
+
+/// The run as it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Nanoseconds since the run's start.
+    pub at: u64,
+    /// Signs of life so far: good heads and reads of their answers.
+    pub received: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Its number.
+    pub request: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The words of its failure.
+    pub error: &'a str,
+    /// What else is known of the failure.
+    pub aside: Option<Aside>,
+    /// From its sending to its end, in nanoseconds.
+    pub took: Option<u64>,
+}
+
+/// Watches one run.
+#[derive(Debug)]
+pub struct Outage {
+    url: String,
+    patience: u64,
+    streams: bool,
+    rate_limited: u32,
+    unknown: u32,
+    row: Option<Row>,
+    silence: Silence,
+    inquiry: Option<Inquiry>,
+    /// Before this instant no row is a reason to ask.
+    next_row: u64,
+    /// Before this instant no silence is.
+    next_silence: u64,
+    /// The run is over, with so many requests under way.
+    cut: Option<u64>,
+}
+
+/// Failures in a row.
+#[derive(Debug)]
+struct Row {
+    since: u64,
+    /// Signs of life at its beginning.
+    received: u64,
+    count: u32,
+    /// Requests with a lower number were sent before it began.
+    before: u64,
+    /// So many of those are still under way.
+    older: u64,
+    /// All have had the same cause.
+    alike: bool,
+    cause: SpoilCause,
+    error: String,
+    retry_after: Option<Nanos>,
+}
+
+/// Time without a sign of life while requests are under way.
+#[derive(Debug, Default)]
+struct Silence {
+    received: u64,
+    since: Option<u64>,
+    /// The longest that ended with data.
+    longest: u64,
+    longest_answer: Option<u64>,
+}
+
+/// Two checks.
+#[derive(Debug)]
+struct Inquiry {
+    about: About,
+    /// The beginning of the row, or of the silence.
+    since: u64,
+    /// A check is under way; else the second is asked at this instant.
+    next: Option<u64>,
+    /// How many have been answered.
+    answered: u32,
+    timed_out: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Row,
+    Silence,
+}
+
+impl Outage {
+    /// Nothing has happened yet in a run against `url`, which streams or does not.
+    pub fn new(url: String, streams: bool, patience: Nanos) -> Outage {
+        Outage {
+            url,
+            patience: patience.0,
+            streams,
+            rate_limited: 0,
+            unknown: 0,
+            row: None,
+            silence: Silence::default(),
+            inquiry: None,
+            next_row: 0,
+            next_silence: 0,
+            cut: None,
+        }
+    }
+
+    /// How often the executor is to look at least, in nanoseconds.
+    pub fn every(&self) -> u64 {
+        (self.patience / 10).clamp(1_000_000, 250_000_000)
+    }
+
+    /// A request has ended, and is no longer among those under way; `next_request` is the number that none has had yet.
+    pub fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
+        self.hear(now);
+        if let Some(row) = &mut self.row
+            && seen.request < row.before
+        {
+            row.older = row.older.saturating_sub(1);
+        }
+        match (seen.outcome, seen.aside) {
+            (Outcome::Ok, _) => {
+                self.row = None;
+                self.silence.longest_answer = self.silence.longest_answer.max(seen.took);
+            }
+            (Outcome::Http(429), _) => return self.turned_away(now, seen, SpoilCause::RateLimited),
+            (Outcome::Http(404), _) => return self.turned_away(now, seen, SpoilCause::UnknownModel),
+            (Outcome::ServerDied, _) => return Step::End(server_died()),
+            // This machine's own limits, and what did not come in time, say nothing of whether anybody is there.
+            (Outcome::Connect, Some(Aside::Local | Aside::Late)) => {}
+            (Outcome::Timeout | Outcome::Stalled | Outcome::CutAtDrain, _) => {}
+            (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused, next_request),
+            (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset, next_request),
+            (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable, next_request),
+            // Whatever it says, somebody is there.
+            (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
+                self.row = None;
+                self.silence.broken(now);
+            }
+        }
+        Step::GoOn
+    }
+
+    /// Time has passed.
+    pub fn look(&mut self, now: Now) -> Step {
+        self.hear(now);
+        if let Some(inquiry) = &mut self.inquiry {
+            return match inquiry.next.take_if(|next| *next <= now.at) {
+                Some(_) => Step::Check,
+                None => Step::GoOn,
+            };
+        }
+        if now.at >= self.next_row
+            && let Some(row) = self.row.as_ref().filter(|row| row.count >= IN_A_ROW && row.received == now.received)
+        {
+            return self.ask(About::Row, row.since);
+        }
+        if now.at >= self.next_silence
+            && let Some(since) = self.silence.since
+            && now.at - since >= self.longest_silence()
+        {
+            return self.ask(About::Silence, since);
+        }
+        Step::GoOn
+    }
+
+    /// The run is at its end, and what was under way in `now` is cut: is the endpoint to be asked all the same?
+    pub fn at_the_end(&mut self, now: Now) -> Step {
+        self.cut = Some(now.in_flight);
+        self.next_row = 0;
+        self.look(now)
+    }
+
+    /// Whether the answer to a check is waited for, or another is to be asked.
+    pub fn asks(&self) -> bool {
+        self.inquiry.is_some()
+    }
+
+    /// A check was answered.
+    pub fn answered(&mut self, now: Now, checked: Checked) -> Step {
+        self.hear(now);
+        let Some(mut inquiry) = self.inquiry.take() else { return Step::GoOn };
+        inquiry.answered += 1;
+        inquiry.timed_out |= checked == Checked::TimedOut;
+        match inquiry.about {
+            About::Row => self.answered_row(now, inquiry, checked),
+            About::Silence => self.answered_silence(now, inquiry, checked),
+        }
+    }
+
+    fn answered_row(&mut self, now: Now, inquiry: Inquiry, checked: Checked) -> Step {
+        self.next_row = now.at.saturating_add(BETWEEN_SUSPICIONS);
+        let away = checked != Checked::Well;
+        let row = self.row.take_if(|row| away && row.since == inquiry.since && row.received == now.received);
+        let Some(row) = row else {
+            // Something came through, or the endpoint is well: what failed was measured, and the count begins anew.
+            self.row = None;
+            return Step::GoOn;
+        };
+        if inquiry.answered < 2 {
+            self.row = Some(row);
+            self.inquiry = Some(Inquiry { next: Some(now.at.saturating_add(BETWEEN_CHECKS)), ..inquiry });
+            return Step::GoOn;
+        }
+        let at_once = row.older == 0 && !inquiry.timed_out;
+        if at_once || now.at - row.since >= self.longest_silence() {
+            return Step::End(row.spoiled(&self.url, checked));
+        }
+        // The server may be at work on what it took before: asked again later.
+        self.row = Some(row);
+        Step::GoOn
+    }
+
+    fn answered_silence(&mut self, now: Now, inquiry: Inquiry, checked: Checked) -> Step {
+        self.next_silence = now.at.saturating_add(self.longest_silence());
+        if checked != Checked::TimedOut || self.silence.since != Some(inquiry.since) {
+            return Step::GoOn;
+        }
+        if inquiry.answered < 2 {
+            self.inquiry = Some(Inquiry { next: None, ..inquiry });
+            return Step::Check;
+        }
+        let Outage { url, patience, .. } = self;
+        let (silent, within) = (Nanos((now.at - inquiry.since) / 1_000_000 * 1_000_000), Nanos(*patience));
+        let in_flight = self.cut.unwrap_or(now.in_flight);
+        let many = if in_flight == 1 { "1 request" } else { &format!("{in_flight} requests") };
+        let detail = format!(
+            "nothing was received for {silent} with {many} under way, and {url} did not answer a check within {within}, twice"
+        );
+        Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
+    }
+
+    /// How long nothing need be received, in nanoseconds, before the server is suspected.
+    fn longest_silence(&self) -> u64 {
+        let Silence { longest, longest_answer, .. } = self.silence;
+        let least = match (self.streams, longest_answer) {
+            (false, None) => self.patience.saturating_mul(UNTIL_FIRST_ANSWER),
+            (false, Some(answer)) => self.patience.max(answer.saturating_mul(2)),
+            (true, _) => self.patience,
+        };
+        least.max(longest.saturating_mul(2))
+    }
+
+    fn ask(&mut self, about: About, since: u64) -> Step {
+        self.inquiry = Some(Inquiry { about, since, next: None, answered: 0, timed_out: false });
+        Step::Check
+    }
+
+    /// Takes down what was received meanwhile.
+    fn hear(&mut self, now: Now) {
+        let silence = &mut self.silence;
+        if now.received != silence.received {
+            if let Some(since) = silence.since {
+                silence.longest = silence.longest.max(now.at.saturating_sub(since));
+            }
+            silence.received = now.received;
+            silence.broken(now);
+        }
+        match self.cut.unwrap_or(now.in_flight) {
+            0 => silence.since = None,
+            _ => drop(silence.since.get_or_insert(now.at)),
+        }
+    }
+
+    /// A limit or an unknown model.
+    fn turned_away(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
+        self.row = None;
+        self.silence.broken(now);
+        let count = if cause == SpoilCause::RateLimited { &mut self.rate_limited } else { &mut self.unknown };
+        *count += 1;
+        if *count < TURNED_AWAY {
+            return Step::GoOn;
+        }
+        let detail = format!("HTTP {} three times{}", cause.short(), said(seen.error));
+        Step::End(Spoiled { cause, detail, retry_after: retry_after(seen.aside) })
+    }
+
+    /// A failure of the kind that an outage has.
+    fn failed(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause, next_request: u64) -> Step {
+        self.silence.broken(now);
+        let retry_after = retry_after(seen.aside);
+        match self.row.as_mut().filter(|row| row.received == now.received) {
+            Some(row) => {
+                row.count = row.count.saturating_add(1);
+                row.alike &= row.cause == cause;
+                row.retry_after = retry_after.or(row.retry_after);
+                (row.cause, row.error) = (cause, seen.error.to_owned());
+            }
+            None => {
+                self.row = Some(Row {
+                    since: now.at,
+                    received: now.received,
+                    count: 1,
+                    before: next_request,
+                    older: now.in_flight,
+                    alike: true,
+                    cause,
+                    error: seen.error.to_owned(),
+                    retry_after,
+                });
+            }
+        }
+        self.look(now)
+    }
+}
+
+impl Silence {
+    /// Something came, if no data.
+    fn broken(&mut self, now: Now) {
+        self.since = (now.in_flight > 0).then_some(now.at);
+    }
+}
+
+impl Row {
+    fn spoiled(self, url: &str, checked: Checked) -> Spoiled {
+        let Row { cause, alike, error, retry_after, .. } = self;
+        let check = match checked {
+            Checked::Away(words) => words,
+            Checked::Well | Checked::TimedOut => format!("{url} does not answer a check in time"),
+        };
+        let what = match cause {
+            _ if !alike => {
+                format!("{IN_A_ROW} requests in a row were refused, reset or answered with 503; the last: {error}")
+            }
+            SpoilCause::Unavailable => format!("HTTP 503 {IN_A_ROW} times in a row{}", said(&error)),
+            SpoilCause::Refused if !error.to_lowercase().contains("refused") => {
+                format!("no connection {IN_A_ROW} times in a row{}", said(&error))
+            }
+            cause => format!("{cause} {IN_A_ROW} times in a row"),
+        };
+        Spoiled { cause, detail: format!("{what}, and {check}"), retry_after }
+    }
+}
+
+/// The end of a process that sweepline started.
+pub fn server_died() -> Spoiled {
+    let detail = "the server process ended during the run".to_owned();
+    Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }
+}
+
+fn said(words: &str) -> String {
+    if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) }
+}
+
+fn retry_after(aside: Option<Aside>) -> Option<Nanos> {
+    match aside {
+        Some(Aside::RetryAfter(wait)) => Some(wait),
+        Some(Aside::Local | Aside::Late) | None => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "outage_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! Whether a server is there: one question, asked while a load is on it, so no generation.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+use crate::units::patience;
+
+use super::probe::{Question, client, words};
+
+/// What is known of a server after one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// It answers.
+    Here,
+    /// It does not, or says that it is not available; in words with its address.
+    Away(String),
+    /// No answer in time.
+    TimedOut,
+}
+
+/// Asks a server whether it is there, by the path that says so, or else by its list of models. Blocks for ten seconds at most.
+///
+/// A server that refuses the key or has no such list is there, and so is one that fails with another 5xx: it answers. 502, 503
+/// and 504 are what a gateway says for a server that is not.
+pub fn check(question: &Question) -> Presence {
+    let within = patience();
+    let question = &Question { connect: within, within, ..question.clone() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // A machine that cannot ask knows nothing of the server.
+    let Ok(runtime) = runtime else { return Presence::Here };
+    runtime.block_on(async {
+        // The client bounds connection and answer; together they have no longer.
+        tokio::time::timeout(Duration::from(within), ask(question)).await.unwrap_or(Presence::TimedOut)
+    })
+}
+
+async fn ask(question: &Question) -> Presence {
+    let Ok(client) = client(question) else { return Presence::Here };
+    let Ok(address) = address(question) else { return Presence::Here };
+    let mut request = client.get(address).header("x-request-id", "sweepline-probe");
+    if let Some(key) = &question.api_key {
+        request = request.bearer_auth(key);
+    }
+    let url = question.shown();
+    match request.send().await {
+        Ok(response) => match response.status() {
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+                Presence::Away(format!("{url} answers HTTP {}", response.status().as_u16()))
+            }
+            _ => Presence::Here,
+        },
+        Err(error) if error.is_timeout() => Presence::TimedOut,
+        Err(error) => Presence::Away(format!("{url} does not answer: {}", question.presentable(&words(&error)))),
+    }
+}
+
+/// What is asked for: the plan's path, or what every OpenAI-compatible server has.
+fn address(question: &Question) -> Result<reqwest::Url, impl std::error::Error> {
+    match &question.ready {
+        Some(path) => reqwest::Url::parse(&question.url).and_then(|url| url.join(path)),
+        None => reqwest::Url::parse(&format!("{}/models", question.url.trim_end_matches('/'))),
+    }
+}
