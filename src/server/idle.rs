@@ -84,8 +84,11 @@ impl Busy {
             Gauge::Base => base,
         };
         let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
-        if !response.status().is_success() {
-            return Ok(None);
+        match response.status().as_u16() {
+            // Says nothing of whether there is one.
+            429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
+            200..300 => {}
+            _ => return Ok(None),
         }
         match probe::body(response, &self.question).await? {
             Value::String(text) => Ok(load_in(&text)),

@@ -101,7 +101,6 @@ impl Settle {
 
     /// The endpoint's server, and those on the same resource that may still work on what was left there. Nobody else asks for
     /// them meanwhile: runs on one resource never overlap.
-    #[expect(clippy::type_complexity, reason = "named servers are what the table holds")]
     fn take(&self, endpoint: &str, resource: &str, question: Question) -> Option<(Server, Vec<(String, Server)>)> {
         let mut servers = self.servers();
         let own = match servers.remove(endpoint) {
@@ -189,15 +188,22 @@ impl Server {
     async fn idle(&mut self, wait: &Wait) -> Option<Began> {
         let mut first = None;
         if self.gauge.is_none() {
-            let found = self.busy.find_gauge().await.ok()?;
-            self.gauge = Some(found.map(|(gauge, _)| gauge));
-            first = found.map(|(_, load)| load);
+            match self.busy.find_gauge().await {
+                Ok(found) => {
+                    self.gauge = Some(found.map(|(gauge, _)| gauge));
+                    first = found.map(|(_, load)| load);
+                }
+                // It may be found another time.
+                Err(ProbeError::Refused { .. }) => {}
+                Err(_) => return None,
+            }
         }
         if let Some(gauge) = self.gauge.flatten() {
             match self.idle_by_gauge(gauge, first, wait).await {
                 Ok(Some(began)) => return Some(began),
                 // Another server is in its place.
                 Ok(None) => self.gauge = None,
+                Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
             }
         }
