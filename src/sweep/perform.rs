@@ -154,7 +154,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     };
     let endpoint = &run.spec.endpoint.name;
     let (resource, stopping) = (resource.as_str(), stop.clone());
-    let began = Beginning { endpoint, resource, question, progress: &progress, stop: stopping, tell: &*tell };
+    let began = Beginning { endpoint, resource, question: question.clone(), progress: &progress, stop: stopping, tell: &*tell };
     let began = match settle.before(began) {
         Ok(began) => began,
         Err(Stopped) => return Err(abandon(attempt, EngineError::Stopped, retries)),

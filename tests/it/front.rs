@@ -98,15 +98,19 @@ impl Front {
         front
     }
 
-    /// From now on it does so with new connections. Turning absent or silent cuts those that were passed on.
+    /// From now on it does so with new connections. It cuts those that were passed on; turned silent it keeps them and passes nothing on.
     pub fn turn(&self, mood: Mood) {
-        let cuts = mood == Mood::Absent;
+        let keeps = mood == Mood::Silent;
         *self.shared.mood.lock().unwrap() = mood;
-        if cuts {
-            let cut = |stream: TcpStream| drop(stream.shutdown(Shutdown::Both));
-            self.shared.passed.lock().unwrap().drain(..).for_each(cut);
-            self.poke();
+        if !keeps {
+            self.cut();
         }
+        self.poke();
+    }
+
+    fn cut(&self) {
+        let cut = |stream: TcpStream| drop(stream.shutdown(Shutdown::Both));
+        self.shared.passed.lock().unwrap().drain(..).for_each(cut);
     }
 
     /// How many connections it answered itself, or keeps.
@@ -169,14 +173,23 @@ impl Shared {
         }
     }
 
-    fn pass(&self, near: TcpStream, behind: u16) {
+    fn pass(self: &Arc<Shared>, near: TcpStream, behind: u16) {
         let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, behind)) else { return };
         let twin = |stream: &TcpStream| stream.try_clone().unwrap();
         self.passed.lock().unwrap().extend([twin(&near), twin(&far)]);
         for (mut from, mut to) in [(twin(&near), twin(&far)), (far, near)] {
             let _ = to.set_nodelay(true);
+            let shared = Arc::clone(self);
             std::thread::spawn(move || {
-                let _ = std::io::copy(&mut from, &mut to);
+                let mut buffer = [0; 16384];
+                while let Ok(length @ 1..) = from.read(&mut buffer) {
+                    while shared.mood() == Mood::Silent && !shared.over.load(Ordering::SeqCst) {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    if to.write_all(&buffer[..length]).is_err() {
+                        break;
+                    }
+                }
                 let _ = to.shutdown(Shutdown::Write);
             });
         }

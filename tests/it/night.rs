@@ -1,10 +1,14 @@
 //! A sweep that is left alone: servers that are away, loading, wrong, or die under way, with the words that a user reads.
 
+use std::io::Write;
 use std::time::Duration;
+
+use sweepline::rows::Outcome;
 
 use super::front::{Front, Mood};
 use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
+use super::server::Server;
 
 /// Two loads on each endpoint (name, address, more of it).
 fn plan(endpoints: &[(&str, u16, &str)]) -> String {
@@ -116,28 +120,182 @@ fn what_an_edit_must_mend_is_told_at_once_and_together() {
     assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
 }
 
-#[test]
-fn a_server_that_dies_and_comes_back_is_waited_for_before_the_next_run() {
+/// A sweep under way, with what it has said so far.
+struct Night {
+    child: std::process::Child,
+    told: std::path::PathBuf,
+}
+
+impl Night {
+    fn start(lab: &Lab, patience: &str) -> Night {
+        let told = lab.path().join("stderr");
+        let mut command = lab.command(&["run", "plan.yaml"]);
+        command.env("SWEEPLINE_PATIENCE", patience).stderr(std::fs::File::create(&told).unwrap());
+        Night { child: command.spawn().unwrap(), told }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.told).unwrap()
+    }
+
+    /// Until the sweep has said this.
+    fn until(&self, text: &str) {
+        wait_for(text, || self.said().contains(text).then_some(()));
+    }
+
+    /// Its exit code and all that it said.
+    fn end(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        (code, self.said())
+    }
+}
+
+/// A slow mock, a front before it, and two runs of two seconds on that front.
+fn slow(more: &str) -> (Mock, Front, Lab) {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "5ms"]);
     let front = Front::start(mock.port, Mood::Passes);
-    let lab = lab(&[("a", front.port, "")]);
+    let lab = lab(&[("a", front.port, more)]);
     let longer = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap().replace("200ms", "2s");
     lab.write("plan.yaml", &longer);
-    let told = lab.path().join("stderr");
-    let mut command = lab.command(&["run", "plan.yaml"]);
-    command.stderr(std::fs::File::create(&told).unwrap());
-    let mut running = command.spawn().unwrap();
-    let read = || std::fs::read_to_string(&told).unwrap();
-    wait_for("the first run", || (mock.log_now().len() > 10).then_some(()));
+    (mock, front, lab)
+}
+
+/// Until the load has begun.
+fn under_load(mock: &Mock) {
+    wait_for("the load", || (mock.log_now().len() > 10).then_some(()));
+}
+
+/// Both runs are there, none of them touched by what happened, and the sweep ends as one that nothing happened to.
+#[track_caller]
+fn complete(lab: &Lab, (code, said): (Option<i32>, String)) {
+    // A busy machine may make a run invalid; nothing is missing.
+    assert!(matches!(code, Some(0 | 3)), "{code:?} {said}");
+    assert_eq!(committed(lab), ["a", "a"], "{said}");
+    for run in lab.runs().into_values() {
+        let failed = run.records.iter().filter(|record| !record.row.outcome.is_ok()).count();
+        let cut = run.records.iter().filter(|record| record.row.outcome == Outcome::CutAtDrain).count();
+        assert_eq!(failed, cut, "{said}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_and_comes_back_costs_an_attempt() {
+    let (mock, front, lab) = slow("");
+    let night = Night::start(&lab, "10s");
+    under_load(&mock);
     front.turn(Mood::Absent);
-    wait_for("the wait", || read().contains("a: waiting for up to").then_some(()));
+    night.until("a: waiting for up to");
     front.turn(Mood::Passes);
-    let status = running.wait().unwrap();
-    assert_eq!(status.code(), Some(6), "the first run is missing: {}", read());
-    assert!(read().contains("a: ready\n") && read().contains("1 failed"), "{}", read());
-    assert_eq!(committed(&lab), ["a"]);
-    let again = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(committed(&lab).len(), 2, "{}", again.stderr);
+    let (code, said) = night.end();
+    for words in ["in a row, and http://127.0.0.1:", "to be tried again (1 of 3)", "Connection refused", "a: ready\n"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run begins twice: {said}");
+    complete(&lab, (code, said));
+}
+
+#[test]
+fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
+    let (mock, front, lab) = slow(", ready: { within: 500ms }");
+    let night = Night::start(&lab, "10s");
+    under_load(&mock);
+    front.turn(Mood::Absent);
+    let (code, said) = night.end();
+    assert_eq!(code, Some(6), "{said}");
+    for words in ["to be tried again (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command goes on"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(committed(&lab).is_empty());
+    let preview = lab.ok(&["preview", "plan.yaml", "--all"]).stdout;
+    assert!(preview.contains("failed: connection re"), "{preview}");
+    front.turn(Mood::Passes);
+    complete(&lab, Night::start(&lab, "10s").end());
+}
+
+#[test]
+fn a_server_that_hangs_is_waited_for() {
+    let (mock, front, lab) = slow("");
+    let night = Night::start(&lab, "500ms");
+    under_load(&mock);
+    front.turn(Mood::Silent);
+    night.until("to be tried again (1 of 3)");
+    front.turn(Mood::Passes);
+    let (code, said) = night.end();
+    assert!(said.contains("nothing"), "{said}");
+    complete(&lab, (code, said));
+}
+
+#[test]
+fn a_model_that_is_swapped_under_way_is_waited_for() {
+    let (mock, front, lab) = slow("");
+    let night = Night::start(&lab, "10s");
+    under_load(&mock);
+    let other = r#"{"error":{"message":"the model `tiny` does not exist"},"data":[{"id":"huge"}]}"#;
+    front.turn(Mood::says("404 Not Found", "", other));
+    night.until("a: waiting for up to");
+    front.turn(Mood::Passes);
+    let (code, said) = night.end();
+    assert!(said.contains("HTTP 404 three times") && said.contains("does not exist"), "{said}");
+    complete(&lab, (code, said));
+}
+
+#[test]
+fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
+    let (mock, front, lab) = slow("");
+    let night = Night::start(&lab, "10s");
+    under_load(&mock);
+    let slower = Mood::says("429 Too Many Requests", "Retry-After: 2\r\n", r#"{"error":{"message":"slow down"}}"#);
+    front.turn(slower);
+    night.until("a: waiting for up to 2s: the server asks for it (Retry-After)");
+    let (asked, began) = (front.own(), std::time::Instant::now());
+    wait_for("the next question", || (front.own() > asked).then_some(()));
+    // The wait had begun a moment before it was told.
+    assert!(began.elapsed() > Duration::from_millis(1_500), "{:?}", began.elapsed());
+    front.turn(Mood::Passes);
+    let (code, said) = night.end();
+    assert!(said.contains("HTTP 429 three times") && said.contains("slow down"), "{said}");
+    complete(&lab, (code, said));
+}
+
+#[test]
+fn a_server_that_is_unavailable_for_a_while_is_waited_for() {
+    let (mock, front, lab) = slow("");
+    let night = Night::start(&lab, "10s");
+    under_load(&mock);
+    front.turn(Mood::loading());
+    night.until("a: waiting for up to");
+    front.turn(Mood::Passes);
+    let (code, said) = night.end();
+    assert!(said.contains("HTTP 503"), "{said}");
+    complete(&lab, (code, said));
+}
+
+#[test]
+fn what_is_spoiled_each_time_is_given_up() {
+    // The probe is answered each time, the load never: a limit that only a load meets.
+    let server = Server::start(|_, stream| {
+        drop(stream.write_all(b"HTTP/1.1 429 No\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n"));
+    });
+    let lab = lab(&[("a", server.port, ", retries: { runs: 1 }")]);
+    let one = ["run", "plan.yaml", "--only", "batch_size == 1"];
+    let ended = lab.run(&one);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    says(&ended, "spoiled: HTTP 429 three times");
+    says(&ended, "to be tried again (1 of 1)");
+    says(&ended, "given up: 429 (1 of 1): HTTP 429 three times");
+    says(&ended, "1 given up");
+    says(&ended, "--redo given-up");
+    assert!(committed(&lab).is_empty());
+    assert!(lab.ok(&["preview", "plan.yaml", "--all"]).stdout.contains("given up: 429 (1 of 1)"));
+    // It stays given up, and nothing is sent.
+    let sent = server.seen().len();
+    let again = lab.run(&one);
+    assert_eq!((again.code, server.seen().len()), (Some(3), sent), "{}", again.stderr);
+    assert!(!again.stderr.contains("are there already") && !again.stderr.contains("results of all"), "{}", again.stderr);
+    let redone = lab.run(&[&one[..], &["--redo", "given-up"]].concat());
+    assert_eq!(redone.code, Some(3), "{}", redone.stderr);
+    says(&redone, "to be tried again (1 of 1)");
+    assert!(server.seen().len() > sent);
 }
 
 #[test]

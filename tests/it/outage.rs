@@ -19,7 +19,7 @@ use super::outcomes::child_with;
 use super::server::{Server, good, read_request};
 
 /// What the endpoint says besides its address: nothing is to be waited for or tried again here.
-const ONCE: &str = "";
+const ONCE: &str = ", ready: { within: 0s }, retries: { runs: 0 }";
 
 /// One run of `load` against `port`, with `endpoint` and `scenario` said of them and `more` beside the sweeps.
 fn plan(port: u16, [endpoint, scenario, load, more]: [&str; 4]) -> String {
