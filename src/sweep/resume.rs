@@ -224,7 +224,7 @@ fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> De
     decision.afresh = given_up.is_some() && asked;
     decision.spoiled = if decision.afresh { 0 } else { tries.spoiled };
     if given_up.is_some() && !asked {
-        let but = (decision.reason != NEVER).then(|| format!("; {}", decision.reason)).unwrap_or_default();
+        let but = if decision.reason == NEVER { String::new() } else { format!("; {}", decision.reason) };
         decision.reason = words.unwrap_or_default() + &but;
         decision.action = Action::GivenUp;
     } else if let (Action::New, Some(words)) = (decision.action, words) {

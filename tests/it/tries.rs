@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab, without_time};
+use super::lab::{Ended, Lab, Server, without_time};
 use super::sweeps::{end, names, wait_for_attempt};
 
 const PLAN: &str = "sweepline: 1
@@ -170,10 +170,39 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
 }
 
 #[test]
+fn a_new_count_begins_only_when_it_is_asked_for() {
+    let lab = Lab::new();
+    // A question gets its answer at the second time; a run meets the limit at once.
+    let server = Server::start(&lab, &["--fault", "http:429@every:2"]);
+    let endpoint = format!("url: '{}', retries: {{ runs: 1 }}", server.url());
+    let plan = PLAN.replace("engine: mock, retries: { runs: 3 }, mock: { ttft: 1ms, itl: 1ms }", &endpoint);
+    lab.write("plan.yaml", &plan.replace("batch_size: [1, 2]", "batch_size: [1]"));
+    let id = first_of_plan(&lab);
+    let record = |number: u32| -> Value {
+        let dir = lab.results().join("attempts").join(format!("{id}.{number}"));
+        serde_json::from_slice(&std::fs::read(dir.join("attempt.json")).unwrap()).unwrap()
+    };
+    let first = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(decided(&lab, &id, &[]), ("given_up".to_owned(), "given up: 429 (1 of 1)".to_owned()), "{}", first.log);
+    assert_eq!((names(&lab, "attempts").len(), &record(2)["given_up"]), (2, &json!(1)), "{}", first.log);
+    lab.run(&["run", "plan.yaml"]);
+    assert_eq!(names(&lab, "attempts").len(), 2, "nobody asked for it");
+    let again = lab.run(&["run", "plan.yaml", "--redo", "given-up"]);
+    assert_eq!(names(&lab, "attempts").len(), 4, "{}", again.log);
+    assert_eq!((&record(3)["afresh"], &record(4)["afresh"]), (&json!(true), &Value::Null));
+    assert_eq!((&record(3)["given_up"], &record(4)["given_up"]), (&Value::Null, &json!(1)));
+    // With more retries the count goes on.
+    assert_eq!(decided(&lab, &id, &["--set", "endpoints.demo.retries.runs=2"]).1, "failed: 429 (1 of 2)");
+    let more = lab.run(&["run", "plan.yaml", "--set", "endpoints.demo.retries.runs=2"]);
+    assert_eq!((names(&lab, "attempts").len(), &record(5)["given_up"]), (5, &json!(2)), "{}", more.log);
+    assert!(names(&lab, "runs").is_empty());
+}
+
+#[test]
 fn a_result_stays_what_it_is_whatever_was_tried_since() {
     let (lab, id) = killed();
     lab.write("plan.yaml", &PLAN.replace("60s", "200ms"));
-    let short = entry_of_short(&lab);
+    let short = first_of_plan(&lab);
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(names(&lab, "runs").len(), 2);
     for number in [2, 3] {
@@ -195,7 +224,7 @@ fn a_result_stays_what_it_is_whatever_was_tried_since() {
 }
 
 /// The short id of the plan's first run.
-fn entry_of_short(lab: &Lab) -> String {
+fn first_of_plan(lab: &Lab) -> String {
     let shown = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     shown["runs"][0]["id"].as_str().unwrap()[..16].to_owned()
 }
