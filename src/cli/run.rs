@@ -289,6 +289,9 @@ fn conclude(
     let screen = Screen::new(args.loudness.talk());
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
+    let before = picked().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let given_up = before + summary.given_up;
+    say_what_was_given_up(&screen, args, given_up);
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
         // A folder of calibrations that cannot be read hides no result.
         let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
@@ -315,7 +318,7 @@ fn conclude(
         Exit::Store
     } else if summary.failed + summary.skipped + summary.left > 0 {
         Exit::Missing
-    } else if shown.invalid > 0 {
+    } else if shown.invalid + given_up > 0 {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {
         Exit::Gate
@@ -355,6 +358,17 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
             "only what is left",
             ids.join(", "),
         ));
+    }
+}
+
+fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize) {
+    if given_up > 0 {
+        let (program, plan, folder) = as_typed(args);
+        let runs =
+            if given_up == 1 { "1 run was given up".to_owned() } else { format!("{given_up} runs were given up") };
+        let what = "given-up runs again";
+        let selection = args.selection.typed(quoted);
+        screen.line(&format!("\n{runs}\n  {what:<24}{program} run {plan}{folder}{selection} --redo given-up"));
     }
 }
 

@@ -46,8 +46,7 @@ async fn ask(question: &Question, generates: bool) -> Presence {
 }
 
 /// What a gateway says for a server that is not there, or the server of itself.
-const GONE: [StatusCode; 3] =
-    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
+const GONE: [StatusCode; 3] = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// Asks one question; an answer with one of these statuses means that the server is away.
 async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode]) -> Presence {

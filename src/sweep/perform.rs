@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::engine::{self, Checked, Depth, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace};
+use crate::engine::{
+    self, Checked, Depth, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace,
+};
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
 use crate::plan::{Api, Endpoint, Engine, MockFigures};

@@ -626,7 +626,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             let pause = pause_after(&spoiled, self.spoiled[at]);
             let (detail, again, of) = (spoiled.detail, self.spoiled[at], retries.allowed);
             self.observer.event(Event::Again { run, reason: detail, again, of });
-            if let Some(asked) = spoiled.retry_after.map(Duration::from) {
+            if let Some(asked) = spoiled.retry_after.map(Duration::from).filter(|asked| !asked.is_zero()) {
                 let reason = "the server asks for it (Retry-After)".to_owned();
                 let waiting = Waiting { reason, waited: Duration::ZERO, within: asked };
                 self.observer.event(Event::Waiting { endpoint: spec.endpoint.name.clone(), waiting });

@@ -220,7 +220,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         sink: Box::new(Keeping(Arc::clone(&kept), tell)),
         samples: Box::new(Forgetting),
         texts: None,
-        check: Arc::new(|| Checked::Well),
+        check: Arc::new(|_| Checked::Well),
     };
     let (_running, stop) = tokio::sync::watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).unwrap();
