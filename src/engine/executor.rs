@@ -40,6 +40,9 @@ const SPIN_LEAD_NS: u64 = 200_000;
 /// A wait shorter than so many leads has none: looking at the clock shall never take more than a tenth of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
+/// How long a slot of a closed loop waits after a failure while it is asked whether the server is away.
+const HELD_BACK_NS: u64 = 200_000_000;
+
 /// The state of a run under way.
 pub struct Executor {
     common: Arc<Common>,
@@ -343,6 +346,7 @@ impl Executor {
         let ok = self.keep(ended.entry)?;
         let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
         verdict?;
+        let think = if self.holds_back(ok) { Some(think.unwrap_or(0).max(HELD_BACK_NS)) } else { think };
         if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
@@ -350,6 +354,12 @@ impl Executor {
             self.launch(start).await?;
         }
         Ok(())
+    }
+
+    /// Whether a slot of a closed loop waits after its request: a server that may be away, and refuses at once, would be asked
+    /// thousands of times a second. Arrivals of an open loop come when they come.
+    fn holds_back(&self, ok: bool) -> bool {
+        !ok && self.pacer.is_closed() && self.outage.as_ref().is_some_and(Outage::suspects_a_row)
     }
 
     /// Whether the run can go on after a request that has ended like this.

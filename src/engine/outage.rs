@@ -313,6 +313,11 @@ impl Outage {
         Step::Check
     }
 
+    /// Whether failures in a row are being asked about: nothing good has come since the first of them.
+    pub fn suspects_a_row(&self) -> bool {
+        self.row.is_some() && self.depth() == Depth::Generation
+    }
+
     /// What a check is to find out.
     pub fn depth(&self) -> Depth {
         match self.inquiry.as_ref().map(|inquiry| &inquiry.about) {

@@ -104,6 +104,11 @@ impl Pacer {
         }
     }
 
+    /// Whether the server's speed decides when requests start.
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Pacer::Closed(_))
+    }
+
     /// A request ended at `at` and freed what it held; `think` says for how many nanoseconds the user of its conversation
     /// thinks before the next turn, and is none where there is no next turn. Gives the start that this lets through.
     pub fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {

@@ -95,7 +95,6 @@ impl<'g> Walk<'g> {
         let next = *self.ready.iter().find(|(_, at)| self.may_start(*at))?;
         self.ready.remove(&next);
         let (_, at) = next;
-        self.waiting.remove(&at);
         self.running.insert(at);
         self.taken.extend(self.graph.resource(at));
         Some(at)
@@ -103,7 +102,7 @@ impl<'g> Walk<'g> {
 
     fn may_start(&self, at: NodeIndex) -> bool {
         let Some(resource) = self.graph.resource(at) else { return true };
-        let is_kept = |waiting: &NodeIndex| *waiting != at && self.graph.resource(*waiting) == Some(resource);
+        let is_kept = |waiting: &NodeIndex| self.graph.resource(*waiting) == Some(resource);
         self.taken.len() < self.jobs && !self.taken.contains(resource) && !self.waiting.iter().any(is_kept)
     }
 
@@ -119,7 +118,7 @@ impl<'g> Walk<'g> {
 
     /// A node that waited for its server is given out again when there is a job for it. False where it did not wait.
     pub fn come_back(&mut self, node: NodeIndex) -> bool {
-        let waited = self.waiting.contains(&node);
+        let waited = self.waiting.remove(&node);
         if waited {
             self.ready.insert((self.graph.rank(node), node));
         }
