@@ -159,16 +159,38 @@ fn a_large_sweep_is_drawn_as_one_node() {
 struct Case {
     sweeps: Vec<(Vec<&'static str>, Vec<u32>, Vec<usize>)>,
     jobs: usize,
-    /// For each step: which of the nodes under way ends, and whether well.
-    ends: Vec<(usize, bool)>,
+    /// For each step: which of the nodes under way, or waiting, does what.
+    steps: Vec<(usize, Step)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Ends,
+    Fails,
+    /// For its server.
+    Waits,
+    /// One that waited.
+    ComesBack,
+    /// One that waited, in vain.
+    IsLost,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let endpoints = proptest::sample::subsequence(vec!["demo", "a", "b", "c"], 1..=4);
     let batches = proptest::sample::subsequence(vec![1u32, 2, 3], 1..=3);
     let sweeps = proptest::collection::vec((endpoints, batches, proptest::collection::vec(0usize..6, 0..3)), 1..6);
-    (sweeps, 1usize..4, proptest::collection::vec((0usize..4, proptest::bool::weighted(0.8)), 120))
-        .prop_map(|(sweeps, jobs, ends)| Case { sweeps, jobs, ends })
+    let step = prop_oneof![
+        8 => Just(Step::Ends),
+        2 => Just(Step::Fails),
+        3 => Just(Step::Waits),
+        3 => Just(Step::ComesBack),
+        1 => Just(Step::IsLost),
+    ];
+    (sweeps, 1usize..4, proptest::collection::vec((0usize..4, step), 120)).prop_map(|(sweeps, jobs, steps)| Case {
+        sweeps,
+        jobs,
+        steps,
+    })
 }
 
 /// The runs of a case: each sweep comes after the chosen ones among those before it, declared back to front.
@@ -191,22 +213,50 @@ proptest! {
             let graph = build(&expansion, &|_| true).expect("no circle");
         prop_assert!(petgraph::algo::toposort(&graph.inner, None).is_ok());
         let mut walk = Walk::new(&graph, case.jobs);
-        let (mut under_way, mut seen) = (Vec::<NodeIndex>::new(), BTreeMap::<NodeIndex, u32>::new());
-        let mut ended = HashSet::new();
-        let mut ends = case.ends.iter().cycle();
-        while !walk.is_finished() {
+        let (mut under_way, mut waiting) = (Vec::<NodeIndex>::new(), Vec::<NodeIndex>::new());
+        let mut seen = BTreeMap::<NodeIndex, u32>::new();
+        let (mut ended, mut back) = (HashSet::new(), HashSet::new());
+        let mut steps = case.steps.iter().cycle();
+        // Somebody ends in the end, whatever was drawn.
+        let last = [(0, Step::Ends), (0, Step::ComesBack)];
+        for turn in 0.. {
+            if walk.is_finished() {
+                break;
+            }
             while let Some(at) = walk.next_node() {
-                *seen.entry(at).or_default() += 1;
+                if !back.remove(&at) {
+                    *seen.entry(at).or_default() += 1;
+                }
                 prop_assert!(graph.before(at).all(|before| ended.contains(&before)), "started too early");
                 under_way.push(at);
                 let taken: Vec<&str> = under_way.iter().filter_map(|at| graph.resource(*at)).collect();
-                prop_assert_eq!(taken.iter().collect::<HashSet<_>>().len(), taken.len(), "one of a resource");
                 prop_assert!(taken.len() <= case.jobs);
+                let kept: Vec<&str> = waiting.iter().filter_map(|at| graph.resource(*at)).chain(taken).collect();
+                prop_assert_eq!(kept.iter().collect::<HashSet<_>>().len(), kept.len(), "one of a resource");
             }
-            prop_assert!(!under_way.is_empty(), "stuck");
-            let (which, well) = ends.next().expect("a cycle");
-            let at = under_way.swap_remove(which % under_way.len());
-            let lost = walk.done(at, if *well { Outcome::Ok } else { Outcome::Failed });
+            prop_assert!(!under_way.is_empty() || !waiting.is_empty(), "stuck");
+            prop_assert_eq!(walk.under_way(), under_way.len() + waiting.len());
+            let (which, step) = if turn < 400 { *steps.next().expect("a cycle") } else { last[turn % 2] };
+            let those = if matches!(step, Step::ComesBack | Step::IsLost) { &mut waiting } else { &mut under_way };
+            if those.is_empty() {
+                continue;
+            }
+            let at = those.swap_remove(which % those.len());
+            let outcome = match step {
+                Step::Waits => {
+                    walk.wait(at);
+                    waiting.push(at);
+                    continue;
+                }
+                Step::ComesBack => {
+                    prop_assert!(walk.come_back(at) && !walk.come_back(at));
+                    back.insert(at);
+                    continue;
+                }
+                Step::Ends => Outcome::Ok,
+                Step::Fails | Step::IsLost => Outcome::Failed,
+            };
+            let lost = walk.done(at, outcome);
             ended.insert(at);
             for skipped in lost {
                 *seen.entry(skipped.node).or_default() += 1;

@@ -183,7 +183,7 @@ impl Screen {
         let Waiting { reason, waited, within } = waiting;
         let before = self.waiting.get(endpoint).map(|(reason, _)| reason.as_str());
         if before != Some(reason) {
-            let left = Nanos::from_secs(within.saturating_sub(*waited).as_secs_f64().ceil() as u64);
+            let left = duration(within.saturating_sub(*waited).as_secs_f64().ceil() as u64);
             self.line(&format!("{endpoint}: waiting for up to {left}: {}", plain(reason)));
         }
         let bar = self.waiting.remove(endpoint).and_then(|(_, bar)| bar);

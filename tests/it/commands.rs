@@ -617,7 +617,7 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
         "plan.yaml",
         &ONE.replace(
             "engine: mock, mock: { ttft: 1ms, itl: 1ms }",
-            &format!("url: \"{}\", ready: {{ within: 0s }}", server.url()),
+            &format!("url: \"{}\", ready: {{ within: 0s }}, retries: {{ runs: 0 }}", server.url()),
         ),
     );
     let failed = lab.run(&["run", "plan.yaml"]);

@@ -8,7 +8,7 @@ use sweepline::rows::Outcome;
 use super::front::{Front, Mood};
 use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
-use super::server::Server;
+use super::server::{Server, good};
 
 /// Two loads on each endpoint (name, address, more of it).
 fn plan(endpoints: &[(&str, u16, &str)]) -> String {
@@ -305,6 +305,61 @@ fn what_is_spoiled_each_time_is_given_up() {
     assert_eq!(redone.code, Some(3), "{}", redone.stderr);
     says(&redone, "to be tried again (1 of 1)");
     assert!(server.seen().len() > sent);
+}
+
+#[test]
+fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
+    // Five a second, in a bucket of five.
+    let bucket = std::sync::Mutex::new((std::time::Instant::now(), 5.0_f64));
+    let above = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let turned_away = std::sync::Arc::clone(&above);
+    let gateway = Server::start(move |_, stream| {
+        let is_within = {
+            let (filled, left) = &mut *bucket.lock().unwrap();
+            *left = (*left + filled.elapsed().as_secs_f64() * 5.0).min(5.0);
+            *filled = std::time::Instant::now();
+            let is_within = *left >= 1.0;
+            *left -= f64::from(u8::from(is_within));
+            is_within
+        };
+        if is_within {
+            drop(stream.write_all(&good()));
+        } else {
+            turned_away.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            drop(stream.write_all(b"HTTP/1.1 429 No\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"));
+        }
+    });
+    let lab = lab(&[("gateway", gateway.port, ", retries: { runs: 1 }")]);
+    let plan = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
+    let rates = plan.replace("batch_size: [1, 2]", "qps: [1, 2, 3, 4, 20, 30, 40, 50]").replace("200ms", "1s");
+    lab.write("plan.yaml", &rates);
+    let ended = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("given up: 429 (1 of 1)").count(), 4, "{}", ended.stderr);
+    assert_eq!(committed(&lab).len(), 4, "{}", ended.stderr);
+    let above = above.load(std::sync::atomic::Ordering::SeqCst);
+    // Three for each of eight attempts, and what was under way then.
+    assert!((24..50).contains(&above), "{above} requests above the limit: {}", ended.stderr);
+}
+
+#[test]
+fn an_embedded_server_that_dies_is_started_again() {
+    let lab = Lab::new();
+    lab.write(
+        "plan.yaml",
+        "sweepline: 1\nname: revived\nendpoints: { a: { engine: mock, mock: { ttft: 39ms, itl: 1ms } } }\n\
+         models: { m: { id: tiny } }\nscenarios: { short: { base: B1, output_tokens: 8 } }\n\
+         phases: { fill: 0s, stabilize: 0s, measure: 2s, drain: 5s }\n\
+         sweeps: { s: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [2] } } }\n",
+    );
+    let running = lab.start(&["run", "plan.yaml"]);
+    wait_for("the run", || std::fs::read_dir(lab.results().join("attempts")).ok()?.next()?.ok());
+    let server = super::outcomes::child_with(running.id(), "--ttft=39ms").expect("the embedded server is a child");
+    rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
+    let ended = running.end();
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    says(&ended, "spoiled: the server process ended during the run; to be tried again (1 of 3)");
+    assert_eq!(committed(&lab), ["a"]);
 }
 
 #[test]

@@ -53,11 +53,7 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("endpoint", One, Read),
     ("header", Many, Read),
     ("insecure", Flag, Read),
-    (
-        "ready-check-timeout-sec",
-        One,
-        Needless("`sweepline probe` asks whether the server is ready; `run` asks before its runs"),
-    ),
+    ("ready-check-timeout-sec", One, Read),
     // The model.
     ("model", One, Read),
     ("served-model-name", One, Read),

@@ -68,9 +68,21 @@ pub(super) fn endpoint(
     if let Some(insecure) = arguments.flag("insecure") {
         fields.push(Field::new("insecure_tls", "true", insecure.origin));
     }
+    fields.extend(ready(arguments));
     fields.extend(around.facts.clone());
     let name = fields[1].value.clone();
     Ok(Some((name, fields)))
+}
+
+/// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
+fn ready(arguments: &Arguments) -> Option<Field> {
+    let said = arguments.text("ready-check-timeout-sec")?;
+    let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
+        arguments
+            .missing(&said.origin, "it is no whole number of seconds: write `ready: { within: 60s }` of the endpoint");
+        None
+    })?;
+    Some(Field::new("ready", format!("{{ within: {seconds}s }}"), said.origin))
 }
 
 /// Which engine answers. `vllm bench serve` is made for vLLM, and says `openai` of the API that it speaks.

@@ -12,7 +12,7 @@ use sweepline::rows::{Outcome, Phase};
 use super::super::lab::{DEADLINE, Lab};
 use super::super::mock::Mock;
 use super::super::outcomes::{by_number, plan};
-use super::raw::{answer_probe, read_request};
+use super::raw::{PROBE_ANSWER, read_request};
 use super::{MB, watched};
 
 /// The shortest prompts there are: what is under test is their number.
@@ -54,16 +54,15 @@ fn answer_together(accepted: &Receiver<TcpStream>, crowd: usize) -> Vec<TcpStrea
          4b\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"now.\"},\"finish_reason\":\"length\"}]}\n\n\r\n\
          e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
     let mut held = Vec::new();
-    let mut probed = false;
     while held.len() < crowd {
         let mut stream = accepted.recv_timeout(DEADLINE).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        if !probed {
-            probed = answer_probe(&mut stream);
-            continue;
+        if read_request(&mut stream) {
+            held.push(stream);
+        } else {
+            let length = PROBE_ANSWER.len();
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{PROBE_ANSWER}").unwrap();
         }
-        read_request(&mut stream);
-        held.push(stream);
     }
     held.iter_mut().for_each(|stream| stream.write_all(answer.as_bytes()).unwrap());
     held

@@ -76,7 +76,8 @@ fn an_answer_before_there_is_a_request_is_never_timed_before_it() {
             assert_eq!(row.error.is_some(), !row.outcome.is_ok());
         }
         let opened = server.connections();
-        assert!(opened <= records.len() + 1, "{opened} connections for {} requests", records.len());
+        // Whether the server is idle is asked on connections of their own: twice for a gauge, and by a few generations.
+        assert!(opened <= records.len() + 9, "{opened} connections for {} requests", records.len());
         let outcomes: Vec<String> = records.iter().map(|record| record.row.outcome.to_string()).collect();
         eprintln!("{connections}: {outcomes:?}");
     }

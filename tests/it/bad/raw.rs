@@ -78,8 +78,9 @@ pub fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).to_lowercase()
 }
 
-/// Reads a request that is the only one on its way, head and body.
-pub fn read_request(stream: &mut TcpStream) {
+/// Reads a request that is the only one on its way, head and body. Says whether it is one of the load, and not a question of whether
+/// the server is there and idle.
+pub fn read_request(stream: &mut TcpStream) -> bool {
     let (mut bytes, mut part) = (Vec::new(), [0; 8192]);
     let whole = |bytes: &[u8]| {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
@@ -90,12 +91,17 @@ pub fn read_request(stream: &mut TcpStream) {
         assert!(read > 0, "the client closed in the middle of a request");
         bytes.extend_from_slice(&part[..read]);
     }
+    !String::from_utf8_lossy(&bytes).contains("x-request-id: sweepline-probe")
 }
 
 /// The length of the body that a head announces.
 fn length(head: &str) -> usize {
     head.split("content-length: ").nth(1).map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap())
 }
+
+/// What a probe is answered, whatever it asks.
+pub const PROBE_ANSWER: &str =
+    r#"{"data":[{"id":"tiny"}],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
 
 /// Answers all that the probe asks on this connection; says whether that was its last question, the generation.
 pub fn answer_probe(stream: &mut TcpStream) -> bool {
@@ -105,8 +111,7 @@ pub fn answer_probe(stream: &mut TcpStream) -> bool {
             return false;
         }
         let mut body = vec![0; length(&head)];
-        let answer =
-            r#"{"data":[{"id":"tiny"}],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
+        let answer = PROBE_ANSWER;
         if stream.read_exact(&mut body).is_err()
             || write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).is_err()
         {
