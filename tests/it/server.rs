@@ -117,7 +117,7 @@ pub fn read_request(stream: &mut TcpStream) -> Option<String> {
 
 /// Answers the list of models and the generation alike, and repeats the key wherever it can: in the name of the server, of
 /// a model and of the model that answers.
-fn answer_probe(stream: &mut TcpStream, head: &str) {
+pub fn answer_probe(stream: &mut TcpStream, head: &str) {
     let key = head.split("authorization: bearer ").nth(1).map_or("", |rest| rest.split('\r').next().unwrap());
     let answer = format!(
         r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"usage":{{"completion_tokens":1}}}}"#
