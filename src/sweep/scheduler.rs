@@ -92,6 +92,8 @@ pub enum SweepError {
 
 /// How long a server is left alone before a run is tried again for the first time; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// What is shorter needs no words.
+const LONG_PAUSE: Duration = Duration::from_secs(2);
 /// The longest such pause that the server does not ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -626,9 +628,14 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             let pause = pause_after(&spoiled, self.spoiled[at]);
             let (detail, again, of) = (spoiled.detail, self.spoiled[at], retries.allowed);
             self.observer.event(Event::Again { run, reason: detail, again, of });
-            if let Some(asked) = spoiled.retry_after.map(Duration::from).filter(|asked| !asked.is_zero()) {
-                let reason = "the server asks for it (Retry-After)".to_owned();
-                let waiting = Waiting { reason, waited: Duration::ZERO, within: asked };
+            if pause >= LONG_PAUSE {
+                let is_asked_for = spoiled.retry_after.is_some_and(|asked| Duration::from(asked) == pause);
+                let reason = if is_asked_for {
+                    "the server asks for it (Retry-After)"
+                } else {
+                    "a pause before the next attempt"
+                };
+                let waiting = Waiting { reason: reason.to_owned(), waited: Duration::ZERO, within: pause };
                 self.observer.event(Event::Waiting { endpoint: spec.endpoint.name.clone(), waiting });
             }
             self.walk.wait(node);
