@@ -17,7 +17,7 @@ pub enum Exit {
     Unexpected,
     /// A bad plan, bad usage, or a machine without room for the connections of the runs.
     Usage,
-    /// Results are there, and some are invalid.
+    /// Results are there, and some are invalid or given up.
     Runs,
     /// A gate was missed: an SLO, or a comparison that shows a regression.
     Gate,
@@ -53,7 +53,7 @@ impl Exit {
             Exit::Usage => {
                 "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot test."
             }
-            Exit::Runs => "Results are there and some are invalid: look at them.",
+            Exit::Runs => "Results are there and some are invalid or given up: look at them.",
             Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
             Exit::Store => "The results folder is locked, full or unreadable, or a result is damaged or missing.",
             Exit::Missing => {

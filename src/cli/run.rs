@@ -289,8 +289,10 @@ fn conclude(
     let screen = Screen::new(args.loudness.talk());
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
-    let before = picked().filter(|(_, decision)| decision.action == Action::GivenUp).count();
-    let given_up = before + summary.given_up;
+    // A run that sweeps share counts once.
+    let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
+    let before: BTreeSet<String> = picked().filter(is_given_up).map(|(run, _)| run.id.to_string()).collect();
+    let given_up = before.len() + summary.given_up;
     say_what_was_given_up(&screen, args, given_up);
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
         // A folder of calibrations that cannot be read hides no result.

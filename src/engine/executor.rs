@@ -342,11 +342,12 @@ impl Executor {
     /// Takes a request that has ended; starts what it made room for.
     async fn settle(&mut self, (ended, ticket): Told) -> Result<(), EngineError> {
         self.counts.leaves(&ended);
+        let outcome = ended.entry.row().outcome;
         let verdict = self.judge(&ended);
         let ok = self.keep(ended.entry)?;
         let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
         verdict?;
-        let think = if self.holds_back(ok) { Some(think.unwrap_or(0).max(HELD_BACK_NS)) } else { think };
+        let think = if self.holds_back(outcome) { Some(think.unwrap_or(0).max(HELD_BACK_NS)) } else { think };
         if self.is_over(self.common.clock.now()) {
             return Ok(());
         }
@@ -357,9 +358,14 @@ impl Executor {
     }
 
     /// Whether a slot of a closed loop waits after its request: a server that may be away, and refuses at once, would be asked
-    /// thousands of times a second. Arrivals of an open loop come when they come.
-    fn holds_back(&self, ok: bool) -> bool {
-        !ok && self.pacer.is_closed() && self.outage.as_ref().is_some_and(Outage::suspects_a_row)
+    /// thousands of times a second. Where outages are measured, after every connection that did not open. Arrivals of an open
+    /// loop come when they come.
+    fn holds_back(&self, outcome: Outcome) -> bool {
+        let may_be_away = match &self.outage {
+            Some(outage) => !outcome.is_ok() && outage.suspects_a_row(),
+            None => outcome == Outcome::Connect,
+        };
+        may_be_away && self.pacer.is_closed()
     }
 
     /// Whether the run can go on after a request that has ended like this.

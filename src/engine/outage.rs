@@ -102,8 +102,8 @@ pub struct Outage {
     next_row: u64,
     /// Before this instant no silence is.
     next_silence: u64,
-    /// The run is over, with so many requests under way.
-    cut: Option<u64>,
+    /// The run is over since this instant, with so many requests under way.
+    cut: Option<(u64, u64)>,
 }
 
 /// Failures in a row.
@@ -132,6 +132,8 @@ struct Silence {
     /// The longest that ended with data.
     longest: u64,
     longest_answer: Option<u64>,
+    /// The last request ended because nothing came in time: it goes on where the next one begins.
+    goes_on: bool,
 }
 
 /// Two checks.
@@ -178,6 +180,10 @@ impl Outage {
 
     /// A request has ended, and is no longer among those under way; `next_request` is the number that none has had yet.
     pub fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
+        self.silence.goes_on = matches!(
+            (seen.outcome, seen.aside),
+            (Outcome::Connect, Some(Aside::Late)) | (Outcome::Timeout | Outcome::Stalled, _)
+        );
         self.hear(now);
         if let Some(row) = &mut self.row
             && seen.request < row.before
@@ -223,7 +229,7 @@ impl Outage {
         }
         if now.at >= self.next_silence
             && let Some(since) = self.silence.since
-            && now.at - since >= self.longest_silence()
+            && self.until(now).saturating_sub(since) >= self.longest_silence()
         {
             return self.ask(About::Silence, since);
         }
@@ -232,7 +238,7 @@ impl Outage {
 
     /// The run is at its end, and what was under way in `now` is cut: is the endpoint to be asked all the same?
     pub fn at_the_end(&mut self, now: Now) -> Step {
-        self.cut = Some(now.in_flight);
+        self.cut = Some((now.at, now.in_flight));
         self.next_row = 0;
         self.look(now)
     }
@@ -269,7 +275,7 @@ impl Outage {
             return Step::GoOn;
         }
         let at_once = row.older == 0 && !inquiry.timed_out;
-        if at_once || now.at - row.since >= self.longest_silence() {
+        if at_once || self.until(now) - row.since >= self.longest_silence() {
             return Step::End(row.spoiled(&self.url, checked));
         }
         // The server may be at work on what it took before: asked again later.
@@ -279,22 +285,32 @@ impl Outage {
 
     fn answered_silence(&mut self, now: Now, inquiry: Inquiry, checked: Checked) -> Step {
         self.next_silence = now.at.saturating_add(self.longest_silence());
-        if checked != Checked::TimedOut || self.silence.since != Some(inquiry.since) {
+        if checked == Checked::Well || self.silence.since != Some(inquiry.since) {
             return Step::GoOn;
         }
         if inquiry.answered < 2 {
-            self.inquiry = Some(Inquiry { next: None, ..inquiry });
-            return Step::Check;
+            // What said that it is away said so at once, and may only be starting again.
+            let is_away = checked != Checked::TimedOut;
+            let next = is_away.then(|| now.at.saturating_add(BETWEEN_CHECKS));
+            self.inquiry = Some(Inquiry { next, ..inquiry });
+            return if is_away { Step::GoOn } else { Step::Check };
         }
         let Outage { url, patience, .. } = self;
         // Nobody reads more than a tenth of a second.
         let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
-        let in_flight = self.cut.unwrap_or(now.in_flight);
+        let in_flight = self.cut.map_or(now.in_flight, |(_, in_flight)| in_flight);
         let many = if in_flight == 1 { "1 request" } else { &format!("{in_flight} requests") };
-        let detail = format!(
-            "nothing was received for {silent} with {many} under way, and {url} did not answer a check within {within}, twice"
-        );
+        let check = match checked {
+            Checked::Away(words) => words,
+            Checked::Well | Checked::TimedOut => format!("{url} did not answer a check within {within}, twice"),
+        };
+        let detail = format!("nothing was received for {silent} with {many} under way, and {check}");
         Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
+    }
+
+    /// Until when silence counts: behind the end of a run nothing can be received.
+    fn until(&self, now: Now) -> u64 {
+        self.cut.map_or(now.at, |(at, _)| at)
     }
 
     /// How long nothing need be received, in nanoseconds, before the server is suspected.
@@ -336,7 +352,8 @@ impl Outage {
             silence.received = now.received;
             silence.broken(now);
         }
-        match self.cut.unwrap_or(now.in_flight) {
+        match self.cut.map_or(now.in_flight, |(_, in_flight)| in_flight) {
+            0 if silence.goes_on => {}
             0 => silence.since = None,
             _ => drop(silence.since.get_or_insert(now.at)),
         }

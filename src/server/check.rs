@@ -37,7 +37,7 @@ pub fn check(question: &Question, generates: bool) -> Presence {
 }
 
 async fn ask(question: &Question, generates: bool) -> Presence {
-    let (Ok(client), Ok(address)) = (client(question), address(question)) else { return Presence::Here };
+    let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return Presence::Here };
     let listed = answer(client.get(address), question, &GONE).await;
     if !generates || listed != Presence::Here {
         return listed;
@@ -62,13 +62,5 @@ async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode
         Ok(_) => Presence::Here,
         Err(error) if error.is_timeout() => Presence::TimedOut,
         Err(error) => Presence::Away(format!("{url} does not answer: {}", question.presentable(&words(&error)))),
-    }
-}
-
-/// What is asked for: the plan's path, or what every OpenAI-compatible server has.
-fn address(question: &Question) -> Result<reqwest::Url, impl std::error::Error> {
-    match &question.ready {
-        Some(path) => reqwest::Url::parse(&question.url).and_then(|url| url.join(path)),
-        None => reqwest::Url::parse(&format!("{}/models", question.url.trim_end_matches('/'))),
     }
 }

@@ -46,6 +46,18 @@ pub struct Question {
 }
 
 impl Question {
+    /// Where it is asked whether the server is ready: a path of this server, whatever it looks like, or else its list of models.
+    pub(super) fn ready_url(&self) -> Result<reqwest::Url, impl std::error::Error + use<>> {
+        let Some(ready) = &self.ready else {
+            return reqwest::Url::parse(&format!("{}/models", self.url.trim_end_matches('/')));
+        };
+        let mut whole = reqwest::Url::parse(&self.url)?;
+        let (path, query) = ready.split_once('?').map_or((ready.as_str(), None), |(path, query)| (path, Some(query)));
+        whole.set_path(path);
+        whole.set_query(query);
+        Ok(whole)
+    }
+
     /// A text without the key, wherever that stands.
     fn without_key(&self, text: &str) -> String {
         match &self.api_key {
@@ -257,12 +269,14 @@ fn asked(url: &reqwest::Url, question: &Question) -> String {
 }
 
 async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> Result<(), ProbeError> {
-    let whole = reqwest::Url::parse(&question.url).and_then(|url| url.join(path));
-    let whole = whole.map_err(|error| unreachable(question, error.to_string()))?;
+    let whole = question.ready_url().map_err(|error| unreachable(question, error.to_string()))?;
     let response = send(client.get(whole), question).await?;
     let status = response.status();
     if status.is_success() {
         return Ok(());
+    }
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(refusal(question, response).await);
     }
     let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
     Err(ProbeError::Loading { url, path, status: status.as_u16(), retry_after })

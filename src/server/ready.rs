@@ -5,8 +5,12 @@ use std::time::Duration;
 use super::probe::ProbeError;
 
 /// What `getaddrinfo` says of a name that nobody has. That a name server does not answer is told otherwise, and passes.
-const UNKNOWN_HOST: [&str; 3] =
-    ["Name or service not known", "nodename nor servname provided", "No address associated with hostname"];
+const UNKNOWN_HOST: [&str; 4] = [
+    "Name or service not known",
+    "nodename nor servname provided",
+    "No address associated with hostname",
+    "Name does not resolve",
+];
 
 /// How rustls begins what it says of a certificate.
 const CERTIFICATE: &str = "invalid peer certificate";
@@ -26,6 +30,13 @@ impl Unready {
     /// Somebody must edit the plan first.
     pub fn for_good(reason: impl Into<String>) -> Unready {
         Unready { reason: reason.into(), is_final: true, retry_after: None }
+    }
+}
+
+impl Unready {
+    /// Nobody waited for an answer.
+    pub fn stopped() -> Unready {
+        Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None }
     }
 }
 

@@ -102,6 +102,9 @@ impl Asking {
         tell: impl Fn(Waiting),
     ) -> Asked {
         rest(pause, halt);
+        if *halt.borrow() {
+            return Asked { embedded: None, answer: Err(Unready::stopped()), waited: Duration::ZERO };
+        }
         let embedded = self.revive();
         let mut answer = self.once();
         let began = Instant::now();
@@ -113,12 +116,16 @@ impl Asking {
             }
             tell(Waiting { reason: unready.reason.clone(), waited: began.elapsed(), within });
             rest(unready.retry_after.unwrap_or(pause).max(pause).min(left), halt);
+            if *halt.borrow() {
+                break;
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
             answer = self.once();
         }
-        let late = |unready: Unready| match within.is_zero() {
+        let whole = self.endpoint.ready_within();
+        let late = |unready: Unready| match whole == Nanos::ZERO {
             true => unready,
-            false => Unready { reason: format!("not ready within {}: {}", rounded(within), unready.reason), ..unready },
+            false => Unready { reason: format!("not ready within {whole}: {}", unready.reason), ..unready },
         };
         Asked { embedded, answer: answer.map_err(late), waited: began.elapsed() }
     }
@@ -130,9 +137,4 @@ fn rest(pause: Duration, halt: &watch::Receiver<bool>) {
     while Instant::now() < until && !*halt.borrow() {
         std::thread::sleep(LOOK_UP.min(until.saturating_duration_since(Instant::now())));
     }
-}
-
-/// A time as a plan says it, in tenths of a second.
-fn rounded(time: Duration) -> Nanos {
-    Nanos(u64::try_from(time.as_millis() / 100).unwrap_or(u64::MAX).saturating_mul(100_000_000))
 }

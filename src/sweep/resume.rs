@@ -267,7 +267,8 @@ pub fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String 
         How::Failed(reason) => format!("failed: {reason}"),
         How::Spoiled(what) => {
             let again = retries.filter(|retries| *retries > 0 && spoiled > 1);
-            let count = again.map(|retries| format!(" ({} of {retries})", spoiled - 1)).unwrap_or_default();
+            let count =
+                again.map(|retries| format!(" ({} of {retries})", (spoiled - 1).min(retries))).unwrap_or_default();
             format!("failed: {}{count}", what.cause)
         }
     }

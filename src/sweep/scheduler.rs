@@ -478,6 +478,13 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.observer.event(Event::Busy { endpoint, what });
             }
             (Node::Run(run), Answer::Ran(result)) => self.run_ended(node, run, result),
+            (Node::Run(run), _) if self.asking.remove(&node) => {
+                self.skip(
+                    node,
+                    run,
+                    "the thread that asked its server panicked; this is a bug in sweepline".to_owned(),
+                );
+            }
             (Node::Run(run), _) => {
                 let reason = "its thread panicked; this is a bug in sweepline".to_owned();
                 self.run_ended(node, run, Err(RunError::Failed(reason)));
@@ -513,6 +520,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         let endpoint = self.sweep.expansion.runs[at].spec.endpoint.name.clone();
         match self.asked(&endpoint, asked) {
+            _ if self.halted() => {
+                self.summary.left += 1;
+                self.walk.done(node, Outcome::Skipped);
+            }
             // Another run may have started meanwhile; the walk gives this one out when that has ended.
             Ok(()) if self.walk.come_back(node) => {}
             Ok(()) => {
@@ -521,10 +532,6 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.halt.send_replace(true);
                     self.walk.done(node, Outcome::Failed);
                 }
-            }
-            Err(_) if self.halted() => {
-                self.summary.left += 1;
-                self.walk.done(node, Outcome::Skipped);
             }
             Err(unready) => {
                 let is_final = unready.is_final;
@@ -542,11 +549,20 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
     }
 
+    /// Something failed on an endpoint: it, and all that share its resource, are asked again before their next run.
+    fn doubt(&mut self, endpoint: &str) {
+        let resources = &self.sweep.expansion.resources;
+        let shared = |name: &&String| resources[*name] == resources[endpoint];
+        self.doubted.extend(self.runs_left.keys().filter(shared).cloned());
+    }
+
     /// Leaves out a run that was given out.
     fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         self.summary.skipped += 1;
-        one_less(&mut self.runs_left, endpoint);
+        if one_less(&mut self.runs_left, endpoint) == 0 {
+            self.servers.remove(endpoint);
+        }
         one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]);
         self.observer.event(Event::Skipped { run: self.views[&at].clone(), reason });
         self.walk.done(node, Outcome::Skipped);
@@ -554,9 +570,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     /// An endpoint cannot be made ready: its runs are left out.
     fn lose(&mut self, node: NodeIndex, endpoint: String, reason: String) {
-        self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(reason) });
+        let is_stopped = self.halted();
+        if !is_stopped {
+            self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(reason) });
+        }
         for skipped in self.walk.done(node, Outcome::Failed) {
             if let Node::Run(run) = self.graph.node(skipped.node) {
+                // It may be ready next time: nobody waited to the end.
+                if is_stopped {
+                    self.summary.left += 1;
+                    continue;
+                }
                 self.summary.skipped += 1;
                 one_less(&mut self.waiting, &self.sweep.expansion.resources[&endpoint]);
                 let event = Event::Skipped { run: self.views[run].clone(), reason: skipped.reason.to_string() };
@@ -589,7 +613,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             Err(RunError::Failed(reason)) => {
                 self.summary.failed += 1;
-                self.doubted.insert(run.spec.endpoint.name.clone());
+                self.doubt(&run.spec.endpoint.name);
                 self.observer.event(Event::Failed { run: view, reason });
                 if self.sweep.fail_fast {
                     self.halt.send_replace(true);
@@ -621,7 +645,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let retries = self.retries(at);
         self.spoiled[at] += 1;
         let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
-        self.doubted.insert(spec.endpoint.name.clone());
+        self.doubt(&spec.endpoint.name);
         let run = self.views[&at].clone();
         let is_spent = retries.allowed == 0 || retries.given_up_with_this().is_some();
         if !is_spent && !self.sweep.fail_fast && !self.halted() {

@@ -157,11 +157,11 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
+        // One that cannot be asked any longer may be gone, and one that hangs is waited for once.
+        other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;
         }
-        // One that cannot be asked any longer may be gone.
-        other.is_doubted = false;
     }
     own.idle(wait).await.or(last)
 }

@@ -60,7 +60,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     says(&ended, "gone: not ready within 1500ms: http://127.0.0.1:");
     says(&ended, "Connection refused");
     says(&ended, "2 skipped; the same command goes on with what is missing");
-    assert_eq!(ended.stderr.matches("waiting for").count(), 1, "once for each reason: {}", ended.stderr);
+    assert_eq!(ended.stderr.matches("gone: waiting for up to").count(), 1, "once for each reason: {}", ended.stderr);
     assert_eq!(committed(&lab), ["here", "here"], "other endpoints go on meanwhile");
     let order = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ended.stderr));
     assert!(order("gone: waiting") < order("gone: not ready"));
@@ -97,27 +97,28 @@ fn a_path_says_when_the_server_is_ready() {
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     says(&ended, "answers HTTP 404 to /nowhere: it is not ready");
     lab.write("plan.yaml", &plan(&[("a", mock.port, ", ready: { path: /health, within: 10s }")]));
-    lab.ok(&["run", "plan.yaml"]);
+    assert!(matches!(lab.run(&["run", "plan.yaml"]).code, Some(0 | 3)));
+    assert_eq!(committed(&lab), ["a", "a"]);
 }
 
 #[test]
 fn what_an_edit_must_mend_is_told_at_once_and_together() {
-    let mock = Mock::start(&["--ttft", "1ms"]);
+    let mock = Mock::start(&["--ttft", "1ms", "--model", "tiny"]);
     let key = Front::start(mock.port, Mood::says("401 Unauthorized", "", r#"{"error":{"message":"no key"}}"#));
-    let model =
-        Front::start(mock.port, Mood::says("404 Not Found", "", r#"{"error":{"message":"no such model"},"data":[]}"#));
-    let lab = lab(&[("fine", mock.port, ""), ("locked", key.port, ""), ("other", model.port, "")]);
+    let lab = lab(&[("fine", mock.port, ""), ("locked", key.port, "")]);
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     let unknown = "  unknown: { url: 'http://no-such-host.invalid:1/v1' }\n";
-    lab.write(
-        "plan.yaml",
-        &text
-            .replace("models:", &format!("{unknown}models:"))
-            .replace("[fine, locked, other]", "[fine, locked, unknown]"),
-    );
+    let more = text
+        .replace("models:", &format!("{unknown}models:"))
+        .replace("{ m: { id: tiny } }", "{ m: { id: tiny }, n: { id: huge } }")
+        .replace("[fine, locked]", "[fine, locked, unknown]")
+        .replace("scenario: [short]", "model: [m, n], scenario: [short]");
+    lab.write("plan.yaml", &more);
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    says(&ended, "error: endpoint `locked`: http://127.0.0.1:");
+    says(&ended, "endpoint `fine`: http://127.0.0.1:");
+    says(&ended, "does not know the model `huge`; it lists tiny");
+    says(&ended, "endpoint `locked`: http://127.0.0.1:");
     says(&ended, "refuses the API key (HTTP 401)");
     says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not answer");
     assert!(committed(&lab).is_empty(), "nothing is measured before the plan is mended");
@@ -230,7 +231,7 @@ fn a_server_that_hangs_is_waited_for() {
     night.until("to be tried again (1 of 3)");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
-    assert!(said.contains("nothing"), "{said}");
+    assert!(said.contains("nothing was received for"), "{said}");
     complete(&lab, (code, said));
 }
 
@@ -253,13 +254,13 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
     under_load(&mock);
-    let slower = Mood::says("429 Too Many Requests", "Retry-After: 2\r\n", r#"{"error":{"message":"slow down"}}"#);
+    let slower = Mood::says("429 Too Many Requests", "Retry-After: 4\r\n", r#"{"error":{"message":"slow down"}}"#);
     front.turn(slower);
-    night.until("a: waiting for up to 2s: the server asks for it (Retry-After)");
+    night.until("a: waiting for up to 4s: the server asks for it (Retry-After)");
     let (asked, began) = (front.own(), Instant::now());
     wait_for("the next question", || (front.own() > asked).then_some(()));
     // The wait had begun a moment before it was told.
-    assert!(began.elapsed() > Duration::from_millis(1_500), "{:?}", began.elapsed());
+    assert!(began.elapsed() > Duration::from_secs(2), "{:?}", began.elapsed());
     front.turn(Mood::Passes);
     let (code, said) = night.end();
     assert!(said.contains("HTTP 429 three times") && said.contains("slow down"), "{said}");

@@ -232,6 +232,7 @@ impl<'a> Rung<'a> {
     /// Why runs of it were given up, each reason once: `429 (3 of 3)`; none where none was.
     pub fn why_given_up(&self) -> Option<String> {
         let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
+        reasons.sort();
         reasons.dedup();
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
@@ -313,9 +314,10 @@ impl Curve<'_> {
         rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))
     }
 
-    /// The highest load that the server kept up with, and the lowest that it did not; open loops only.
+    /// The highest load that the server kept up with, and the lowest that it did not, or turned away; open loops only.
     pub fn saturation(&self) -> (Option<f64>, Option<f64>) {
-        let first = self.rungs.iter().position(|rung| !rung.runs.is_empty() && rung.is_saturated());
+        let is_too_much = |rung: &Rung| rung.is_rejected() || (!rung.runs.is_empty() && rung.is_saturated());
+        let first = self.rungs.iter().position(is_too_much);
         let kept = &self.rungs[..first.unwrap_or(self.rungs.len())];
         let last = kept.iter().rev().find(|rung| !rung.runs.is_empty());
         (last.map(|rung| rung.load), first.map(|at| self.rungs[at].load))

@@ -28,7 +28,7 @@ const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this pl
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
-const PRUNED_RULE: &str = "run would leave it out: there is no result and, with --probe, its endpoint is not ready; or there is one that \
+const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: there is a result that \
                            cannot be read";
 
 /// What `run` would do.
@@ -259,7 +259,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[Asked]>, places: 
         let why = unready.get(run.spec.endpoint.name.as_str());
         if let Some(why) = why.filter(|_| decision.action.is_work()) {
             decision.action = Action::Pruned;
-            decision.reason = format!("`run` would leave it out, its endpoint is not ready: {why}");
+            decision.reason = format!("`run` would wait for its endpoint, which is not ready: {why}");
         }
         explain(&mut decision, run, &workspace.disk, count);
         let tries = workspace.disk.tries(&run.id).and_then(Tried::of);
