@@ -116,6 +116,7 @@ impl Failure {
             Failure::Plan(_) | Failure::Usage(_) => Exit::Usage,
             Failure::Store(
                 StoreError::NotFound { .. }
+                | StoreError::OnlyTried { .. }
                 | StoreError::Ambiguous { .. }
                 | StoreError::Deleted { .. }
                 | StoreError::StillThere { .. },

@@ -368,6 +368,10 @@ fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize) {
         let (program, plan, folder) = as_typed(args);
         let runs =
             if given_up == 1 { "1 run was given up".to_owned() } else { format!("{given_up} runs were given up") };
+        // Under --force a run may have the result of before: then it is not given up for the next invocation.
+        if args.again.force {
+            return screen.line(&format!("\n{runs}; results that they had before stay as they were"));
+        }
         let what = "given-up runs again";
         let selection = args.selection.typed(quoted);
         screen.line(&format!("\n{runs}\n  {what:<24}{program} run {plan}{folder}{selection} --redo given-up"));

@@ -205,7 +205,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
             let deleted = store.deleted()?.into_iter().find(|deleted| deleted.id == id);
             Ok(deleted.map(|deleted| vec![of_deleted(&deleted, &attempts)]).unwrap_or_default())
         }
-        Err(StoreError::NotFound { dir, prefix }) => {
+        Err(StoreError::NotFound { dir, prefix } | StoreError::OnlyTried { dir, id: prefix }) => {
             let wanted = prefix.to_ascii_lowercase();
             let tried = attempts.all.iter().find(|attempt| attempt.id.starts_with(&wanted[..wanted.len().min(16)]));
             let told = tried.map(|attempt| of_attempt(attempt, &attempts));

@@ -464,7 +464,9 @@ impl Executor {
 
 /// The run as it stands, for who looks for an outage.
 fn now(common: &Common, counts: Counts) -> Now {
-    Now { at: common.clock.now(), received: common.progress.received(), in_flight: counts.in_flight }
+    let progress = &common.progress;
+    let (received, tokens) = (progress.received(), progress.token_events.get());
+    Now { at: common.clock.now(), received, in_flight: counts.in_flight, tokens }
 }
 
 impl Counts {

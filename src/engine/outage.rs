@@ -70,6 +70,8 @@ pub struct Now {
     pub received: u64,
     /// Requests under way.
     pub in_flight: u64,
+    /// Token events so far. Not heads: a gateway may send one for a server that is not there.
+    pub tokens: u64,
 }
 
 /// A request that has ended.
@@ -95,6 +97,8 @@ pub struct Outage {
     streams: bool,
     rate_limited: u32,
     unknown: u32,
+    unauthorized: u32,
+    next_request: u64,
     row: Option<Row>,
     silence: Silence,
     inquiry: Option<Inquiry>,
@@ -110,8 +114,8 @@ pub struct Outage {
 #[derive(Debug)]
 struct Row {
     since: u64,
-    /// Signs of life at its beginning.
-    received: u64,
+    /// Tokens at its beginning.
+    tokens: u64,
     count: u32,
     /// Requests with a lower number were sent before it began.
     before: u64,
@@ -164,6 +168,8 @@ impl Outage {
             streams,
             rate_limited: 0,
             unknown: 0,
+            unauthorized: 0,
+            next_request: 0,
             row: None,
             silence: Silence::default(),
             inquiry: None,
@@ -180,6 +186,7 @@ impl Outage {
 
     /// A request has ended, and is no longer among those under way; `next_request` is the number that none has had yet.
     pub fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
+        self.next_request = next_request;
         self.silence.goes_on = matches!(
             (seen.outcome, seen.aside),
             (Outcome::Connect, Some(Aside::Late)) | (Outcome::Timeout | Outcome::Stalled, _)
@@ -197,13 +204,15 @@ impl Outage {
             }
             (Outcome::Http(429), _) => return self.turned_away(now, seen, SpoilCause::RateLimited),
             (Outcome::Http(404), _) => return self.turned_away(now, seen, SpoilCause::UnknownModel),
+            (Outcome::Http(401 | 403), _) => return self.turned_away(now, seen, SpoilCause::Unauthorized),
             (Outcome::ServerDied, _) => return Step::End(server_died()),
             // This machine's own limits, and what did not come in time, say nothing of whether anybody is there.
             (Outcome::Connect, Some(Aside::Local | Aside::Late)) => {}
             (Outcome::Timeout | Outcome::Stalled | Outcome::CutAtDrain, _) => {}
-            (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused, next_request),
-            (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset, next_request),
-            (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable, next_request),
+            (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused),
+            (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset),
+            (Outcome::Http(502), _) => return self.failed(now, seen, SpoilCause::BadGateway),
+            (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable),
             // Whatever it says, somebody is there.
             (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
                 self.row = None;
@@ -223,7 +232,7 @@ impl Outage {
             };
         }
         if now.at >= self.next_row
-            && let Some(row) = self.row.as_ref().filter(|row| row.count >= IN_A_ROW && row.received == now.received)
+            && let Some(row) = self.row.as_ref().filter(|row| row.count >= self.needed() && row.tokens == now.tokens)
         {
             return self.ask(About::Row, row.since);
         }
@@ -263,14 +272,16 @@ impl Outage {
     fn answered_row(&mut self, now: Now, inquiry: Inquiry, checked: Checked) -> Step {
         self.next_row = now.at.saturating_add(BETWEEN_SUSPICIONS);
         let away = checked != Checked::Well;
-        let row = self.row.take_if(|row| away && row.since == inquiry.since && row.received == now.received);
+        let row = self.row.take_if(|row| away && row.since == inquiry.since && row.tokens == now.tokens);
         let Some(row) = row else {
             // Something came through, or the endpoint is well: what failed was measured, and the count begins anew.
             self.row = None;
             return Step::GoOn;
         };
         if inquiry.answered < 2 {
-            self.row = Some(row);
+            // What is under way now and still is when the second is answered was taken, not turned away.
+            let older = self.cut.map_or(now.in_flight, |_| row.older);
+            self.row = Some(Row { before: self.next_request, older, ..row });
             self.inquiry = Some(Inquiry { next: Some(now.at.saturating_add(BETWEEN_CHECKS)), ..inquiry });
             return Step::GoOn;
         }
@@ -308,6 +319,11 @@ impl Outage {
         Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
     }
 
+    /// So many failures in a row are a reason to ask. At the end of a run no more can come.
+    fn needed(&self) -> u32 {
+        if self.cut.is_some() { 1 } else { IN_A_ROW }
+    }
+
     /// Until when silence counts: behind the end of a run nothing can be received.
     fn until(&self, now: Now) -> u64 {
         self.cut.map_or(now.at, |(at, _)| at)
@@ -329,17 +345,17 @@ impl Outage {
         Step::Check
     }
 
-    /// Whether failures in a row are being asked about: nothing good has come since the first of them.
+    /// Whether so many have failed in a row that the server may be away: nothing good has come since the first of them.
     pub fn suspects_a_row(&self) -> bool {
-        self.row.is_some() && self.depth() == Depth::Generation
+        self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
 
     /// What a check is to find out.
     pub fn depth(&self) -> Depth {
-        match self.inquiry.as_ref().map(|inquiry| &inquiry.about) {
-            Some(About::Row) => Depth::Generation,
-            Some(About::Silence) | None => Depth::Presence,
-        }
+        let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
+        // A full server is at work on what it took, and turns a generation away like everything else.
+        let is_idle = self.row.as_ref().is_some_and(|row| row.older == 0);
+        if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
     /// Takes down what was received meanwhile.
@@ -363,20 +379,26 @@ impl Outage {
     fn turned_away(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.row = None;
         self.silence.broken(now);
-        let count = if cause == SpoilCause::RateLimited { &mut self.rate_limited } else { &mut self.unknown };
+        let count = match cause {
+            SpoilCause::RateLimited => &mut self.rate_limited,
+            SpoilCause::Unauthorized => &mut self.unauthorized,
+            _ => &mut self.unknown,
+        };
         *count += 1;
         if *count < TURNED_AWAY {
             return Step::GoOn;
         }
-        let detail = format!("HTTP {} three times{}", cause.short(), said(seen.error));
+        let status =
+            if let Outcome::Http(status) = seen.outcome { status.to_string() } else { cause.short().to_owned() };
+        let detail = format!("HTTP {status} three times{}", said(seen.error));
         Step::End(Spoiled { cause, detail, retry_after: retry_after(seen.aside) })
     }
 
     /// A failure of the kind that an outage has.
-    fn failed(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause, next_request: u64) -> Step {
+    fn failed(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.silence.broken(now);
         let retry_after = retry_after(seen.aside);
-        match self.row.as_mut().filter(|row| row.received == now.received) {
+        match self.row.as_mut().filter(|row| row.tokens == now.tokens) {
             Some(row) => {
                 row.count = row.count.saturating_add(1);
                 row.alike &= row.cause == cause;
@@ -386,9 +408,9 @@ impl Outage {
             None => {
                 self.row = Some(Row {
                     since: now.at,
-                    received: now.received,
+                    tokens: now.tokens,
                     count: 1,
-                    before: next_request,
+                    before: self.next_request,
                     older: now.in_flight,
                     alike: true,
                     cause,
@@ -410,20 +432,21 @@ impl Silence {
 
 impl Row {
     fn spoiled(self, url: &str, checked: Checked) -> Spoiled {
-        let Row { cause, alike, error, retry_after, .. } = self;
+        let Row { cause, alike, error, retry_after, count, .. } = self;
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times in a row") };
         let check = match checked {
             Checked::Away(words) => words,
             Checked::Well | Checked::TimedOut => format!("{url} does not answer a check in time"),
         };
         let what = match cause {
             _ if !alike => {
-                format!("{IN_A_ROW} requests in a row were refused, reset or answered with 503; the last: {error}")
+                format!("{count} requests in a row were refused, reset or answered with 502 or 503; the last: {error}")
             }
-            SpoilCause::Unavailable => format!("HTTP 503 {IN_A_ROW} times in a row{}", said(&error)),
+            SpoilCause::Unavailable | SpoilCause::BadGateway => format!("HTTP {cause} {times}{}", said(&error)),
             SpoilCause::Refused if !error.to_lowercase().contains("refused") => {
-                format!("no connection {IN_A_ROW} times in a row{}", said(&error))
+                format!("no connection {times}{}", said(&error))
             }
-            cause => format!("{cause} {IN_A_ROW} times in a row"),
+            cause => format!("{cause} {times}"),
         };
         Spoiled { cause, detail: format!("{what}, and {check}"), retry_after }
     }

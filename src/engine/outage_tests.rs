@@ -13,7 +13,7 @@ fn watching(streams: bool) -> Outage {
 }
 
 fn at(at: u64, received: u64, in_flight: u64) -> Now {
-    Now { at, received, in_flight }
+    Now { at, received, in_flight, tokens: received }
 }
 
 fn seen(request: u64, outcome: Outcome) -> Seen<'static> {

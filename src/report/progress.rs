@@ -55,9 +55,30 @@ struct Bars {
 #[derive(Default)]
 struct State {
     live: Vec<Live>,
+    waits: Vec<Wait>,
     /// Time that each run not yet ended takes as a whole, in nanoseconds, by number.
     remaining: HashMap<usize, u64>,
     pace: f64,
+}
+
+/// A server that is waited for.
+struct Wait {
+    bar: ProgressBar,
+    endpoint: String,
+    reason: String,
+    since: Option<Instant>,
+    within: Duration,
+}
+
+impl Wait {
+    fn refresh(&self) {
+        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed()).min(self.within);
+        let seconds = |time: Duration| duration(time.as_secs());
+        let passed = format!("{} of {}", seconds(waited), seconds(self.within));
+        let parts = [format!("{}: waiting", self.endpoint), passed, self.reason.clone()];
+        self.bar.set_message(fitting(&parts, columns().saturating_sub(4)));
+        self.bar.tick();
+    }
 }
 
 struct Live {
@@ -188,12 +209,11 @@ impl Screen {
         }
         let bar = self.waiting.remove(endpoint).and_then(|(_, bar)| bar);
         let bar = bar.or_else(|| self.bars.as_ref().map(Bars::line));
-        if let Some(bar) = &bar {
-            let seconds = |time: &Duration| duration(time.as_secs());
-            let parts =
-                [format!("{endpoint}: waiting"), format!("{} of {}", seconds(waited), seconds(within)), plain(reason)];
-            bar.set_message(fitting(&parts, columns().saturating_sub(4)));
-            bar.tick();
+        if let (Some(bars), Some(bar)) = (&self.bars, &bar) {
+            let (bar, since) = (bar.clone(), Instant::now().checked_sub(*waited));
+            let (endpoint, reason) = (endpoint.to_owned(), plain(reason));
+            let wait = Wait { bar, endpoint, reason, since, within: *within };
+            bars.state.lock().expect("no user of the lock panics").wait(wait);
         }
         self.waiting.insert(endpoint.to_owned(), (reason.clone(), bar));
     }
@@ -280,7 +300,16 @@ impl Bars {
 }
 
 impl State {
+    /// An endpoint is waited for, in place of what was said of it before.
+    fn wait(&mut self, wait: Wait) {
+        wait.refresh();
+        self.waits.retain(|other| other.endpoint != wait.endpoint);
+        self.waits.push(wait);
+    }
+
     fn refresh(&mut self, overall: &ProgressBar) {
+        self.waits.retain(|wait| !wait.bar.is_finished());
+        self.waits.iter().for_each(Wait::refresh);
         self.live.iter_mut().for_each(Live::refresh);
         if self.remaining.is_empty() {
             return;

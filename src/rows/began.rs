@@ -67,3 +67,10 @@ pub struct Began {
     #[serde(flatten)]
     pub seen: Seen,
 }
+
+impl Began {
+    /// Whether the run's own server did not answer at all, and has no gauge that says why.
+    pub fn is_silent(&self) -> bool {
+        !self.idle && self.endpoint.is_none() && matches!(self.seen, Seen::Probe { ttft_ns: None, .. })
+    }
+}

@@ -25,8 +25,12 @@ pub struct Spoiled {
 pub enum SpoilCause {
     /// A gateway or the server limits the rate: HTTP 429.
     RateLimited,
+    /// The key is not taken, or no longer: HTTP 401 or 403.
+    Unauthorized,
     /// The server does not know the model, or no longer: HTTP 404.
     UnknownModel,
+    /// A gateway finds no server behind it: HTTP 502.
+    BadGateway,
     /// The server says that it is not available: HTTP 503.
     Unavailable,
     /// Nobody listens, or no connection opens in time.
@@ -44,7 +48,9 @@ impl SpoilCause {
     pub fn short(self) -> &'static str {
         match self {
             SpoilCause::RateLimited => "429",
+            SpoilCause::Unauthorized => "401",
             SpoilCause::UnknownModel => "404",
+            SpoilCause::BadGateway => "502",
             SpoilCause::Unavailable => "503",
             SpoilCause::Refused => "connection refused",
             SpoilCause::Reset => "connection reset",
@@ -54,9 +60,9 @@ impl SpoilCause {
     }
 
     /// Whether a server that answers well between the attempts, and does this under the load each time, does not meet the
-    /// load: it rejects it or dies of it. An unknown model says nothing of the load.
+    /// load: it rejects it or dies of it. An unknown model or a refused key says nothing of the load.
     pub fn is_of_the_load(self) -> bool {
-        self != SpoilCause::UnknownModel
+        !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized)
     }
 }
 

@@ -145,6 +145,14 @@ pub enum StoreError {
         /// What was asked for.
         prefix: String,
     },
+    /// The one run with such an id was tried and has no result.
+    #[error("run {id} was tried and has no result in {dir}: `sweepline why {id}` says what became of it", dir = dir.display())]
+    OnlyTried {
+        /// The results folder.
+        dir: PathBuf,
+        /// The short id.
+        id: String,
+    },
     /// Several runs have such an id.
     #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
     Ambiguous {

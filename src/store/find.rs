@@ -1,9 +1,11 @@
 //! From the beginning of an id to the run it means.
 
+use std::collections::BTreeSet;
+
 use super::error::StoreError;
-use super::layout::short;
+use super::layout::{short, split_numbered};
 use super::list::Listed;
-use super::{Store, inventory};
+use super::{Store, disk, inventory};
 
 impl Store {
     /// The one committed run whose id begins with `prefix` (any length up to all 64 digits, in either case).
@@ -24,12 +26,25 @@ impl Store {
             return Err(StoreError::Ambiguous { prefix: prefix.to_owned(), candidates });
         }
         let Some(listed) = candidates.pop().map(|name| self.run(&name)).transpose()?.flatten() else {
-            return Err(self.find_deleted(&wanted)?.unwrap_or_else(not_found));
+            let tried = || self.find_tried(&wanted).unwrap_or_else(not_found);
+            return Err(self.find_deleted(&wanted)?.unwrap_or_else(tried));
         };
         // The folder's name says 16 digits; what is asked for beyond them stands in `run.json`.
         match &listed.record {
             Some(record) if !record.id.starts_with(&wanted) => Err(not_found()),
             _ => Ok(listed),
+        }
+    }
+
+    /// What is said of the one run that has attempts alone and whose id begins with `wanted`.
+    fn find_tried(&self, wanted: &str) -> Option<StoreError> {
+        let names = disk::names(&self.layout.attempts()).ok()?;
+        let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());
+        let ids: BTreeSet<String> = ids.filter(|id| !wanted.is_empty() && id.starts_with(short(wanted))).collect();
+        let dir = self.layout.root().to_owned();
+        match &Vec::from_iter(ids)[..] {
+            [id] => Some(StoreError::OnlyTried { dir, id: id.clone() }),
+            _ => None,
         }
     }
 

@@ -12,12 +12,14 @@ use crate::engine::{
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::scenario::Content;
-use crate::plan::{Api, Endpoint, Engine, MockFigures};
+use crate::plan::{Api, Endpoint, Engine, ErrorPolicy, MockFigures};
 use crate::rows::{
-    Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, Spoiled, TextRow, TextWriter,
+    Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
+    TextRow, TextWriter,
 };
 use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
+use crate::units::Nanos;
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
@@ -162,6 +164,13 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(began) => began,
         Err(Stopped) => return Err(abandon(attempt, EngineError::Stopped, retries)),
     };
+    let is_silent = began.as_ref().is_some_and(Began::is_silent);
+    if is_silent && run.spec.errors == ErrorPolicy::Environment {
+        let waited = Nanos::from_secs(began.map_or(0, |began| began.waited_ns / 1_000_000_000));
+        let detail = format!("{} did not answer a generation of one token within {waited}", target.authority);
+        let spoiled = Spoiled { cause: SpoilCause::Silent, detail, retry_after: None };
+        return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
+    }
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let environment = environment(&target, found);
     let journal = attempt.journal().map_err(RunError::Store)?;

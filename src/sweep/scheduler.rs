@@ -18,6 +18,7 @@ use crate::plan::Plan;
 use crate::rows::Spoiled;
 use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
+use crate::units::Nanos;
 
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
@@ -168,8 +169,8 @@ struct Scheduler<'a, 'o> {
     asking: HashSet<NodeIndex>,
     /// How many attempts at each run the environment spoiled, those of earlier invocations included.
     spoiled: Vec<u32>,
-    /// Runs of which an attempt was begun.
-    begun: HashSet<usize>,
+    /// Runs of which an attempt was begun, with the live counters of the last one.
+    begun: HashMap<usize, Arc<Progress>>,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -222,7 +223,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             lost: HashMap::new(),
             asking: HashSet::new(),
             spoiled: sweep.spoiled.clone(),
-            begun: HashSet::new(),
+            begun: HashMap::new(),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -414,10 +415,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let target = live.and_then(|live| live.target.clone()).expect("a run starts after its endpoint's probe");
         let found = live.map(|live| live.found.clone()).unwrap_or_default();
         let (id, writer) = (run.id.to_string(), self.sweep.writer);
-        let is_afresh = self.begun.insert(at) && self.sweep.afresh[at];
+        let is_afresh = !self.begun.contains_key(&at) && self.sweep.afresh[at];
         let attempt = if is_afresh { writer.begin_afresh(&id, &run.spec) } else { writer.begin(&id, &run.spec) }?;
         let retries = self.retries(at);
         let progress = Arc::new(Progress::default());
+        self.begun.insert(at, Arc::clone(&progress));
         self.observer.event(Event::Started { run: self.views[&at].clone(), progress: Arc::clone(&progress) });
         let (reason, stop) = (self.sweep.replaces[at].clone(), self.halt.subscribe());
         let tokenizers = Arc::clone(&self.tokenizers);
@@ -604,6 +606,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             },
             Ok(()) => {
                 self.summary.committed += 1;
+                if self.begun.get(&at).is_some_and(|progress| progress.ended.get() == progress.failed.get()) {
+                    self.doubt(&run.spec.endpoint.name);
+                }
                 self.observer.event(Event::Committed { run: view });
                 Outcome::Ok
             }
@@ -648,8 +653,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.doubt(&spec.endpoint.name);
         let run = self.views[&at].clone();
         let is_spent = retries.allowed == 0 || retries.given_up_with_this().is_some();
-        if !is_spent && !self.sweep.fail_fast && !self.halted() {
-            let pause = pause_after(&spoiled, self.spoiled[at]);
+        let pause = pause_after(&spoiled, self.spoiled[at]);
+        let within = Duration::from(self.sweep.plan.endpoints[&spec.endpoint.name].ready_within());
+        let is_too_long = pause > within.max(LONGEST_PAUSE);
+        if is_too_long {
+            // For the whole endpoint: whoever runs the same command later begins behind it.
+            let (name, pause) = (&spec.endpoint.name, Nanos::from(pause));
+            let reason = format!(
+                "endpoint `{name}` asks to be left alone for {pause} (Retry-After), longer than `ready.within`"
+            );
+            self.lost.insert(name.clone(), reason);
+        }
+        if !is_spent && !is_too_long && !self.sweep.fail_fast && !self.halted() {
             let (detail, again, of) = (spoiled.detail, self.spoiled[at], retries.allowed);
             self.observer.event(Event::Again { run, reason: detail, again, of });
             if pause >= LONG_PAUSE {

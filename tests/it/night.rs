@@ -235,18 +235,42 @@ fn a_server_that_hangs_is_waited_for() {
     complete(&lab, (code, said));
 }
 
-#[test]
-fn a_model_that_is_swapped_under_way_is_waited_for() {
+/// Each answers so for a while, and is waited for.
+#[track_caller]
+fn is_waited_for(mood: Mood, words: &[&str]) {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
     under_load(&mock);
-    let other = r#"{"error":{"message":"the model `tiny` does not exist"},"data":[{"id":"huge"}]}"#;
-    front.turn(Mood::says("404 Not Found", "", other));
+    front.turn(mood);
     night.until("a: waiting for up to");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
-    assert!(said.contains("HTTP 404 three times") && said.contains("does not exist"), "{said}");
+    for words in words {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     complete(&lab, (code, said));
+}
+
+#[test]
+fn a_model_that_is_swapped_under_way_is_waited_for() {
+    let other = r#"{"error":{"message":"the model `tiny` does not exist"},"data":[{"id":"huge"}]}"#;
+    is_waited_for(Mood::says("404 Not Found", "", other), &["HTTP 404 three times", "does not exist"]);
+}
+
+#[test]
+fn a_key_that_is_no_longer_taken_is_waited_for() {
+    let expired = r#"{"error":{"message":"the key has expired"}}"#;
+    is_waited_for(Mood::says("401 Unauthorized", "", expired), &["HTTP 401 three times: the key has expired"]);
+}
+
+#[test]
+fn a_server_that_is_unavailable_for_a_while_is_waited_for() {
+    is_waited_for(Mood::loading(), &["HTTP 503"]);
+}
+
+#[test]
+fn a_gateway_without_a_server_behind_it_is_waited_for() {
+    is_waited_for(Mood::says("502 Bad Gateway", "", "<html>Bad Gateway</html>"), &["HTTP 502"]);
 }
 
 #[test]
@@ -264,19 +288,6 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     front.turn(Mood::Passes);
     let (code, said) = night.end();
     assert!(said.contains("HTTP 429 three times") && said.contains("slow down"), "{said}");
-    complete(&lab, (code, said));
-}
-
-#[test]
-fn a_server_that_is_unavailable_for_a_while_is_waited_for() {
-    let (mock, front, lab) = slow("");
-    let night = Night::start(&lab, "10s");
-    under_load(&mock);
-    front.turn(Mood::loading());
-    night.until("a: waiting for up to");
-    front.turn(Mood::Passes);
-    let (code, said) = night.end();
-    assert!(said.contains("HTTP 503"), "{said}");
     complete(&lab, (code, said));
 }
 
