@@ -24,16 +24,17 @@ pub fn plan(endpoints: &[(&str, u16)], rest: &str) -> String {
     )
 }
 
-/// One run of one slot that sends at least `requests` requests, one after the other.
+/// One run of one slot that sends at least `requests` requests, one after the other. However they end, they are what is measured.
 pub fn one_by_one(port: u16, requests: usize, timeouts: &str) -> String {
-    plan(
+    let plan = plan(
         &[("a", port)],
         &format!(
             "timeouts: {{ {timeouts} }}\n\
              phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {requests}, at_most: 90s }}, drain: 10s }}\n\
              sweeps: {{ s: {{ matrix: {{ endpoint: [a], model: [m], scenario: [short], batch_size: [1] }} }} }}\n"
         ),
-    )
+    );
+    plan.replace("engine: mock }", "engine: mock, errors: measured }")
 }
 
 /// The records of a run in the order of their numbers.

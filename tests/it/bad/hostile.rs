@@ -206,5 +206,6 @@ fn a_server_that_closes_in_the_middle_of_a_request_is_a_reset() {
         assert_eq!(record.row.outcome, Outcome::Reset, "{:?}", record.row);
         assert!(!error(record).is_empty() && record.row.sent_ns.is_some());
     }
-    assert!(server.connections() <= records.len() + 2, "a request that broke is not sent again");
+    // Whether the server is idle is asked on connections of their own.
+    assert!(server.connections() <= records.len() + 9, "a request that broke is not sent again");
 }
