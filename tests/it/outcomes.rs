@@ -415,13 +415,14 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
 
 #[test]
 fn what_is_under_way_at_the_end_of_drain_is_cut() {
-    let mock = Mock::start(&["--fault", "stall:2@2-"]);
+    // A server for each run: one that has stopped answering is not ready for a second.
+    let mocks = ["a", "b", "c"].map(|name| (name, Mock::start(&["--fault", "stall:2@2-"])));
     let lab = Lab::new();
     let rest = "phases: { fill: 0s, stabilize: 0s, measure: 300ms, drain: 200ms }\n\
          sweeps:\n  keep: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [3] } }\n  \
-         stop: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [3] }, phases: { drain: { for: 100s, mode: stop } } }\n  \
-         capped: { matrix: { endpoint: [a], model: [m], scenario: [short], qps: [20], batch_size: [1] }, arrivals: constant }\n";
-    lab.write("plan.yaml", &plan(&[("a", mock.port)], rest));
+         stop: { matrix: { endpoint: [b], model: [m], scenario: [short], batch_size: [3] }, phases: { drain: { for: 100s, mode: stop } } }\n  \
+         capped: { matrix: { endpoint: [c], model: [m], scenario: [short], qps: [20], batch_size: [1] }, arrivals: constant }\n";
+    lab.write("plan.yaml", &plan(&mocks.each_ref().map(|(name, mock)| (*name, mock.port)), rest));
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
     let mut rows: BTreeMap<String, Vec<Record>> = BTreeMap::new();

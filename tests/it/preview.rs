@@ -231,7 +231,12 @@ fn servers_that_differ_are_told_and_those_that_are_away_prune_their_runs() {
     assert_eq!(away.code, Some(6), "{}", away.stderr);
     let pruned = away.json();
     assert_eq!((entries(&pruned, "pruned").len(), entries(&pruned, "cached").len()), (1, 1));
-    assert!(entries(&pruned, "pruned")[0]["reason"].as_str().unwrap().contains("its endpoint is not ready: "));
+    assert!(
+        entries(&pruned, "pruned")[0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("wait for its endpoint, which is not ready: ")
+    );
 }
 
 const SLOW: &str = "sweepline: 1

@@ -190,7 +190,10 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
         let _ = stream.write_all(&echoes[number.min(echoes.len() - 1)]);
     });
     let lab = Lab::new();
-    lab.write("plan.yaml", &plan(&[("echo", at(server.port, "api_key: { secret: env:SWEEP_KEY }"))], echoes().len()));
+    lab.write(
+        "plan.yaml",
+        &plan(&[("echo", at(server.port, "errors: measured, api_key: { secret: env:SWEEP_KEY }"))], echoes().len()),
+    );
     let with_key = |args: &[&str]| Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap());
     let ended = with_key(&["run", "plan.yaml", "-v"]);
     said_nothing(&ended);
