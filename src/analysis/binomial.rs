@@ -1,6 +1,7 @@
 //! Exact binomial probabilities: order-statistic intervals and the test behind an SLO.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
+use statrs::function::beta::beta_reg;
 
 /// P(B ≤ k) for B ~ Binomial(n, p).
 pub fn at_most(n: u64, p: f64, k: u64) -> f64 {
@@ -13,6 +14,17 @@ pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
         0 => 1.0,
         _ => distribution(n, p).sf(k - 1),
     }
+}
+
+/// P(B ≤ x) where n and x need not be whole: what a dependent sample is worth is not. By the regularized incomplete beta function,
+/// of which the binomial distribution is the case of whole numbers.
+pub fn worth_at_most(n: f64, p: f64, x: f64) -> f64 {
+    if x >= n { 1.0 } else { beta_reg(n - x, x + 1.0, 1.0 - p) }
+}
+
+/// P(B ≥ x), likewise.
+pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { beta_reg(x, n - x + 1.0, p) }
 }
 
 fn distribution(n: u64, p: f64) -> Binomial {
@@ -68,6 +80,15 @@ mod tests {
             assert!((at_most(40, 0.3, k - 1) + at_least(40, 0.3, k) - 1.0).abs() < 1e-12);
         }
         assert!((at_most(299, 0.01, 0) - 0.99f64.powi(299)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_numbers_are_a_special_case() {
+        for (n, p, k) in [(10, 0.3, 4), (299, 0.01, 2), (59, 0.05, 1), (1_000, 0.5, 510)] {
+            assert!((worth_at_most(n as f64, p, k as f64) - at_most(n, p, k)).abs() < 1e-10);
+            assert!((worth_at_least(n as f64, p, k as f64) - at_least(n, p, k)).abs() < 1e-10);
+        }
+        assert_eq!((worth_at_most(3.5, 0.1, 3.5), worth_at_least(3.5, 0.1, 0.0)), (1.0, 1.0));
     }
 
     #[rustfmt::skip]

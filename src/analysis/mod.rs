@@ -17,6 +17,7 @@ pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
 mod failures;
+pub mod flight;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
@@ -33,6 +34,8 @@ pub mod replicates;
 pub mod request;
 mod reuse;
 pub mod roofline;
+pub mod saturation;
+pub mod series;
 pub mod slo;
 pub mod stats;
 mod steady;
@@ -42,6 +45,7 @@ pub mod turns;
 pub mod verdict;
 mod waits;
 pub mod window;
+pub mod worth;
 
 #[cfg(test)]
 mod known_answers;

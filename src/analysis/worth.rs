@@ -1,0 +1,418 @@
+//! What requests that depend on each other are worth: how many independent ones would say as much about a share above a level.
+//!
+//! Requests that queue behind each other are slow together, so a thousand of them near saturation say as much as a few dozen
+//! independent ones. The worth is read from the run itself: from how much the share above the level differs between blocks of
+//! requests (batch means, and the integrated autocorrelation time, the larger of the two), at the level and at a nearby one where
+//! more are above, so that a window that happened to see no burst does not seem quiet; less what is not known of the dependence
+//! itself; and where the queue was seldom seen to fill and to drain, no more than so many requests a swing. Constants were chosen by
+//! simulation of 44 queues (`cargo bench --bench claims`, `docs/METRICS.md`, Dependence).
+//!
+//! Intervals and tests of a share take the worth as the number of trials of a binomial: Korn and Graubard, Confidence Intervals for
+//! Proportions with Small Expected Number of Positive Counts Estimated from Survey Data (1998).
+
+use super::binomial::{worth_at_least, worth_at_most};
+use super::series::{PARTS, autocorrelation_time, blocks, edges, mean, ranks, swings, variance};
+use super::student;
+
+/// How a claim is read off a sample: constants for a share that is allowed above a level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rule {
+    /// Batches whose means are compared.
+    batches: usize,
+    /// What is not known of the dependence: the variance is multiplied by 1 + this / √turnovers.
+    unsure: f64,
+    /// Swings of what is in flight from which on a window is long: its own dependence says what it is worth.
+    long: u32,
+    /// A shorter window is worth no more than so many independent requests for each swing.
+    per_swing: f64,
+}
+
+impl Rule {
+    fn of(allowed: f64) -> Rule {
+        let (batches, unsure, long) = if is_middle(allowed) { (10, 6.0, 60) } else { (15, 4.0, 40) };
+        let per_swing = match allowed {
+            share if share > 0.4 => 0.75,
+            share if share > 0.2 => 0.5,
+            share if share > 0.075 => 6.0,
+            share if share > 0.03 => 10.0,
+            _ => 16.0,
+        };
+        Rule { batches, unsure, long, per_swing }
+    }
+}
+
+/// Shares of a quarter and more are of the middle of a distribution.
+fn is_middle(allowed: f64) -> bool {
+    allowed > 0.2
+}
+
+/// The share at which dependence is looked at besides the one of which is spoken.
+fn nearby(allowed: f64) -> f64 {
+    if allowed > 0.4 { allowed / 2.5 } else { (5.0 * allowed).min(0.5) }
+}
+
+/// Swings of what is in flight, and of the latencies, for an interval of the middle of a distribution.
+const MIDDLE_FLIGHT: u32 = 44;
+const MIDDLE_VALUES: u32 = 20;
+
+/// The two-sided level of an interval, and the one whose halves are the levels of a test.
+const INTERVAL: f64 = 0.05;
+const TEST: f64 = 0.10;
+/// The chance of a wrong answer of a test.
+const WRONG: f64 = TEST / 2.0;
+
+/// How often what was in flight over the window was seen to fill and to drain. The same for all metrics of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turns {
+    /// Swings of what is in flight; none of a closed loop, where what is in flight says nothing.
+    pub swings: Option<u32>,
+    /// Parts of the window over their integrated autocorrelation time; infinite of a closed loop.
+    pub turnovers: f64,
+}
+
+impl Turns {
+    /// Of a closed loop.
+    pub const CLOSED: Turns = Turns { swings: None, turnovers: f64::INFINITY };
+
+    /// Of an open loop, by time averages of what is in flight in [`PARTS`] parts of the window.
+    pub fn of(averages: &[f64]) -> Turns {
+        if averages.is_empty() {
+            return Turns { swings: Some(0), turnovers: 1.0 };
+        }
+        let turnovers = averages.len() as f64 / autocorrelation_time(averages);
+        Turns { swings: Some(swings(averages)), turnovers }
+    }
+}
+
+/// Values of requests in the order of their schedule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// In the order of the schedule; failures are infinite.
+    values: Vec<f64>,
+    /// The same, rising.
+    rising: Vec<f64>,
+    /// First value of each block, and the end.
+    edges: Vec<usize>,
+    turns: Turns,
+    /// Swings of the ranks of blocks.
+    swings: u32,
+    /// Turnovers of the same.
+    turnovers: f64,
+}
+
+impl Sample {
+    /// Of values in the order of the schedule, failures infinite.
+    pub fn new(values: Vec<f64>, turns: Turns) -> Sample {
+        let edges = edges(values.len(), PARTS);
+        let of_ranks = block_means(&edges, ranks(&values).into_iter());
+        let mut rising = values.clone();
+        rising.sort_unstable_by(f64::total_cmp);
+        let turnovers = of_ranks.len() as f64 / autocorrelation_time(&of_ranks);
+        Sample { swings: swings(&of_ranks), turnovers, edges, rising, values, turns }
+    }
+
+    /// How many values there are.
+    pub fn n(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// The values, rising.
+    pub fn rising(&self) -> &[f64] {
+        &self.rising
+    }
+
+    /// How many values lie above a level.
+    pub fn above(&self, level: f64) -> u64 {
+        (self.rising.len() - self.rising.partition_point(|value| *value <= level)) as u64
+    }
+
+    /// The value below which about a share of all lies; the largest that is not a failure where it lies among failures.
+    fn quantile(&self, share: f64) -> f64 {
+        let at = (share * (self.rising.len().max(1) - 1) as f64) as usize;
+        let value = self.rising.get(at).copied().unwrap_or(0.0);
+        if value.is_finite() { value } else { f64::MAX }
+    }
+
+    /// How many independent values this is worth for the share above `level`, of which `allowed` is spoken, in a claim at a
+    /// two-sided level.
+    fn worth(&self, level: f64, allowed: f64, claim: f64) -> Worth {
+        let rule = Rule::of(allowed);
+        let n = self.values.len() as f64;
+        let few = few_batches(rule.batches, claim);
+        let more = 1.0 + rule.unsure / self.turnovers.min(self.turns.turnovers).sqrt();
+        let mut worth = n;
+        for level in [level, self.quantile(1.0 - nearby(allowed))] {
+            let is_above = self.values.iter().map(|value| f64::from(u8::from(*value > level)));
+            let shares = block_means(&self.edges, is_above);
+            let share = self.above(level) as f64 / n;
+            if share > 0.0 && share < 1.0 {
+                let effect = (long_run(&shares, rule.batches) * more * n / (share * (1.0 - share))).max(1.0);
+                worth = worth.min(n / effect * few);
+            }
+        }
+        let bound = self.turns.swings.filter(|swings| *swings < rule.long);
+        let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)));
+        match bound {
+            Some(bound) if bound < worth => Worth { requests: bound, is_bound: true },
+            _ => Worth { requests: worth, is_bound: false },
+        }
+    }
+
+    /// What it says of a limit that at most a share `allowed` may be above.
+    pub fn evidence(&self, limit: f64, allowed: f64) -> Evidence {
+        Evidence { n: self.n(), above: self.above(limit), worth: self.worth(limit, allowed, TEST) }
+    }
+
+    /// The 95 % interval of the quantile at `share`, by the order statistics of so many independent values: open at an end that
+    /// these cannot have. None where both are, and in the middle of a distribution (up to p75) unless both are there and the window
+    /// is long.
+    pub fn interval(&self, share: f64) -> Option<Span> {
+        let allowed = 1.0 - share;
+        let is_short = self.turns.swings.is_some_and(|swings| swings < MIDDLE_FLIGHT) || self.swings < MIDDLE_VALUES;
+        if self.values.is_empty() || is_middle(allowed) && is_short {
+            return None;
+        }
+        let worth = self.worth(self.quantile(share), allowed, INTERVAL).requests;
+        let span = self.ranks_of(share, worth);
+        let is_given = if is_middle(allowed) {
+            span.low.is_some() && span.high.is_some()
+        } else {
+            span.low.is_some() || span.high.is_some()
+        };
+        is_given.then_some(span)
+    }
+
+    /// Clopper and Pearson's ranks of so many independent values, stretched to those that are there.
+    fn ranks_of(&self, share: f64, worth: f64) -> Span {
+        const TAIL: f64 = INTERVAL / 2.0;
+        let n = self.rising.len();
+        let stretch = n as f64 / worth;
+        let at = |rank: f64| (rank.max(0.0) as usize).min(n - 1);
+        let low = (worth_at_most(worth, share, 0.0) <= TAIL).then(|| {
+            let rank = first(1.0, worth * share + 2.0, |rank| worth_at_most(worth, share, rank - 1.0) > TAIL);
+            at((rank - 1.0) * stretch)
+        });
+        let high = (worth_at_least(worth, share, worth) <= TAIL).then(|| {
+            let rank = first(worth * share - 1.0, worth, |rank| worth_at_least(worth, share, rank) <= TAIL);
+            at((rank * stretch).ceil() - 1.0)
+        });
+        Span { low: low.map(|at| at as u64), high: high.map(|at| at as u64) }
+    }
+}
+
+/// The ends of an interval as indices of the rising values; none where an end is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Index of the lower end.
+    pub low: Option<u64>,
+    /// Index of the upper end.
+    pub high: Option<u64>,
+}
+
+/// How many independent requests a sample is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worth {
+    /// So many.
+    pub requests: f64,
+    /// Whether that is what the swings of the queue allow, and not what the latencies say.
+    pub is_bound: bool,
+}
+
+/// What one run, or several, say of a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evidence {
+    /// Requests.
+    pub n: u64,
+    /// Those above the limit.
+    pub above: u64,
+    /// How many independent requests that is worth.
+    pub worth: Worth,
+}
+
+/// What a test of a share says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// No more than what is allowed are above, at 95 %.
+    Holds,
+    /// More than that are, at 95 %.
+    Misses,
+    /// Too little evidence for either.
+    Undecided,
+}
+
+impl Evidence {
+    /// The share above the limit; 0 without requests.
+    pub fn share(&self) -> f64 {
+        self.above as f64 / self.n.max(1) as f64
+    }
+
+    /// Whether at most a share `allowed` lies above.
+    pub fn verdict(&self, allowed: f64) -> Verdict {
+        let (worth, share) = (self.worth.requests, self.share());
+        if self.n == 0 {
+            Verdict::Undecided
+        } else if worth_at_most(worth, allowed, share * worth) <= WRONG {
+            Verdict::Holds
+        } else if worth_at_least(worth, allowed, share * worth) <= WRONG {
+            Verdict::Misses
+        } else {
+            Verdict::Undecided
+        }
+    }
+
+    /// How many times the requests, or the length, of this evidence would decide, were the share what it is here; none where no
+    /// hundred would: the share is too near to what is allowed.
+    pub fn would_do(&self, allowed: f64) -> Option<f64> {
+        const MOST: f64 = 100.0;
+        let (worth, share) = (self.worth.requests, self.share());
+        if self.n == 0 {
+            return None;
+        }
+        let decides = |times: f64| {
+            let worth = worth * times;
+            if share < allowed {
+                worth_at_most(worth, allowed, share * worth) <= WRONG
+            } else {
+                worth_at_least(worth, allowed, share * worth) <= WRONG
+            }
+        };
+        decides(MOST).then(|| first(1.0, MOST, decides))
+    }
+
+    /// What several runs of one load say together: their requests weigh alike, their variances add up, and where they differ by more
+    /// than these explain, what they are worth is less by as much (Pearson's χ² over its degrees of freedom, with Student's t for
+    /// few runs). Weights by worth would favour runs that happened to be quiet. None without runs.
+    pub fn together(runs: &[Evidence]) -> Option<Evidence> {
+        let runs: Vec<&Evidence> = runs.iter().filter(|run| run.n > 0).collect();
+        let n: u64 = runs.iter().map(|run| run.n).sum();
+        let above: u64 = runs.iter().map(|run| run.above).sum();
+        if runs.is_empty() {
+            return None;
+        }
+        let (all, share) = (n as f64, above as f64 / n as f64);
+        let spread: f64 = runs.iter().map(|run| (run.n as f64).powi(2) / run.worth.requests).sum();
+        let mut worth = all * all / spread;
+        let df = runs.len() as f64 - 1.0;
+        if df > 0.0 && share > 0.0 && share < 1.0 {
+            let differ: f64 = runs.iter().map(|run| run.n as f64 * (run.share() - share).powi(2)).sum();
+            let chi = worth / all * differ / (share * (1.0 - share));
+            if chi > df {
+                worth *= df / chi * few_batches(runs.len(), TEST);
+            }
+        }
+        let is_bound = runs.iter().any(|run| run.worth.is_bound);
+        Some(Evidence { n, above, worth: Worth { requests: worth, is_bound } })
+    }
+}
+
+/// What an estimate of a variance from few batches takes off the worth: (z / t)².
+fn few_batches(batches: usize, claim: f64) -> f64 {
+    (student::critical(claim, 1e6) / student::critical(claim, batches as f64 - 1.0)).powi(2)
+}
+
+/// The variance of the mean of all, from block means: by the means of `batches` of them, or by their autocorrelation, whichever is
+/// larger.
+fn long_run(means: &[f64], batches: usize) -> f64 {
+    let of_batches = variance(&blocks(means, batches)) / batches.min(means.len()) as f64;
+    let of_all = variance(means) * autocorrelation_time(means) / means.len() as f64;
+    of_batches.max(of_all)
+}
+
+fn block_means(edges: &[usize], mut values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mean = |edge: &[usize]| {
+        let size = edge[1] - edge[0];
+        values.by_ref().take(size).sum::<f64>() / size as f64
+    };
+    edges.windows(2).map(mean).collect()
+}
+
+/// The first number in `low..high` for which something holds, to one part in 10¹⁵ of the span; it must not switch back.
+fn first(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..50 {
+        let middle = low + (high - low) / 2.0;
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Values of an autoregressive series.
+    fn series(n: usize, phi: f64, seed: u64) -> Vec<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut state = 0.0;
+        let mut next = || {
+            state = phi * state + (1.0 - phi * phi).sqrt() * (0..12).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();
+            state
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn what_depends_is_worth_less() {
+        let independent = Sample::new(series(2_000, 0.0, 1), Turns::CLOSED);
+        let dependent = Sample::new(series(2_000, 0.95, 1), Turns::CLOSED);
+        let worth = |sample: &Sample| sample.evidence(sample.quantile(0.95), 0.05).worth.requests;
+        assert!(worth(&independent) > 700.0, "{}", worth(&independent));
+        assert!(worth(&dependent) < 250.0, "{}", worth(&dependent));
+        let queued = Sample::new(series(2_000, 0.0, 1), Turns { swings: Some(3), turnovers: 12.0 });
+        assert_eq!(queued.evidence(9.0, 0.05).worth, Worth { requests: 30.0, is_bound: true });
+        assert_eq!(queued.interval(0.5), None);
+    }
+
+    #[test]
+    fn a_limit_that_nothing_exceeds_is_worth_what_a_nearby_one_is() {
+        let sample = Sample::new(series(2_000, 0.95, 2), Turns::CLOSED);
+        let evidence = sample.evidence(100.0, 0.01);
+        assert_eq!(evidence.above, 0);
+        assert!(evidence.worth.requests < 500.0);
+        let equal = Sample::new(vec![1.0; 500], Turns::CLOSED);
+        assert_eq!(
+            equal.evidence(2.0, 0.01),
+            Evidence { n: 500, above: 0, worth: Worth { requests: 500.0, is_bound: false } }
+        );
+        assert_eq!(equal.evidence(2.0, 0.01).verdict(0.01), Verdict::Holds);
+    }
+
+    #[test]
+    fn what_would_do_decides() {
+        let evidence =
+            |n: u64, above: u64| Evidence { n, above, worth: Worth { requests: n as f64 / 4.0, is_bound: false } };
+        let short = evidence(400, 8);
+        assert_eq!(short.verdict(0.05), Verdict::Undecided);
+        let times = short.would_do(0.05).unwrap();
+        assert!(times > 1.0);
+        let longer = (times * 1.01 * 400.0) as u64;
+        assert_eq!(evidence(longer, longer / 50).verdict(0.05), Verdict::Holds);
+        assert_eq!(evidence(400, 20).would_do(0.05), None, "exactly what is allowed");
+        assert_eq!(evidence(0, 0).verdict(0.05), Verdict::Undecided);
+    }
+
+    #[test]
+    fn runs_that_differ_are_worth_less_together() {
+        let run = |above: u64| Evidence { n: 1_000, above, worth: Worth { requests: 500.0, is_bound: false } };
+        let alike = Evidence::together(&[run(30), run(31), run(29)]).unwrap();
+        assert!((alike.worth.requests - 1_500.0).abs() < 1e-9);
+        let apart = Evidence::together(&[run(0), run(90), run(0)]).unwrap();
+        assert_eq!((apart.n, apart.above), (alike.n, alike.above));
+        assert!(apart.worth.requests < 50.0);
+        assert_eq!((alike.verdict(0.05), apart.verdict(0.05)), (Verdict::Holds, Verdict::Undecided));
+        assert_eq!(Evidence::together(&[]), None);
+    }
+
+    #[test]
+    fn failures_lie_above_every_limit() {
+        let mut values = series(400, 0.0, 3);
+        (0..40).for_each(|at| values[at * 10] = f64::INFINITY);
+        let sample = Sample::new(values, Turns::CLOSED);
+        assert_eq!(sample.above(1e300), 40);
+        assert_eq!(sample.evidence(1e9, 0.05).verdict(0.05), Verdict::Misses);
+        let high = sample.interval(0.9).unwrap().high.unwrap();
+        assert!(sample.rising()[high as usize].is_infinite());
+    }
+}
