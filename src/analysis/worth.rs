@@ -11,7 +11,7 @@
 //! Proportions with Small Expected Number of Positive Counts Estimated from Survey Data (1998).
 
 use super::binomial::{worth_at_least, worth_at_most};
-use super::series::{PARTS, autocorrelation_time, blocks, edges, mean, ranks, swings, variance};
+use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, swings, variance};
 use super::student;
 
 /// How a claim is read off a sample: constants for a share that is allowed above a level.
