@@ -82,7 +82,8 @@ fn ready(arguments: &Arguments) -> Option<Field> {
             .missing(&said.origin, "it is no whole number of seconds: write `ready: { within: 60s }` of the endpoint");
         None
     })?;
-    Some(Field::new("ready", format!("{{ within: {seconds}s }}"), said.origin))
+    // Nobody waits for longer than a year.
+    Some(Field::new("ready", format!("{{ within: {}s }}", seconds.min(31_536_000)), said.origin))
 }
 
 /// Which engine answers. `vllm bench serve` is made for vLLM, and says `openai` of the API that it speaks.
