@@ -136,8 +136,7 @@ fn stopped(stop: Stop) -> Stopped {
     let lab = Lab::new();
     lab.write("plan.yaml", &(one(mock.port, stop.load, stop.place.window()) + DEAF));
     let running = lab.start(&["run", "plan.yaml"]);
-    // The probe's two are lines of the log too.
-    let first = mock.log(3)[2].clone();
+    let first = mock.log_of_runs(1)[0].clone();
     let arrived = first["arrival_ns"].as_u64().unwrap();
     until(arrived + stop.place.begins() * MS);
     running.signal(Signal::STOP);

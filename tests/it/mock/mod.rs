@@ -80,6 +80,15 @@ impl Mock {
         })
     }
 
+    /// The log's lines of requests of runs, as soon as there are `lines`: what a sweep asks for itself is none.
+    pub fn log_of_runs(&self, lines: usize) -> Vec<Value> {
+        wait_for(&format!("{lines} requests of runs in the log"), || {
+            let mut log = self.log_now();
+            log.retain(|line| line["request_id"] != "sweepline-probe");
+            (log.len() >= lines).then_some(log)
+        })
+    }
+
     pub fn log_now(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log_path()).unwrap();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
