@@ -18,6 +18,7 @@ pub mod export;
 pub mod graph;
 pub mod import;
 pub mod lint;
+pub mod metrics;
 pub mod mock;
 pub mod plan;
 pub mod report;

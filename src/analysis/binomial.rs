@@ -27,6 +27,25 @@ pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { beta_reg(x, n - x + 1.0, p) }
 }
 
+/// Clopper and Pearson's 95 % interval of a share of which `worth` independent trials saw `share`: never below 0 or above 1, and 0 of
+/// some has an upper end. Korn and Graubard (1998) where the trials are what dependent ones are worth.
+pub fn share_interval(worth: f64, share: f64) -> [f64; 2] {
+    const TAIL: f64 = 0.025;
+    let seen = worth * share;
+    // Both probabilities go one way along the share, so bisection finds where they pass the tail.
+    let bisect = |is_below: &dyn Fn(f64) -> bool| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if is_below(middle) { low = middle } else { high = middle }
+        }
+        high
+    };
+    let low = if share <= 0.0 { 0.0 } else { bisect(&|p| worth_at_least(worth, p, seen) < TAIL) };
+    let high = if share >= 1.0 { 1.0 } else { bisect(&|p| worth_at_most(worth, p, seen) > TAIL) };
+    [low.min(share), high.max(share)]
+}
+
 fn distribution(n: u64, p: f64) -> Binomial {
     Binomial::new(p, n).expect("shares lie between 0 and 1")
 }
@@ -80,6 +99,17 @@ mod tests {
             assert!((at_most(40, 0.3, k - 1) + at_least(40, 0.3, k) - 1.0).abs() < 1e-12);
         }
         assert!((at_most(299, 0.01, 0) - 0.99f64.powi(299)).abs() < 1e-12);
+    }
+
+    /// scipy: `binomtest(k, n).proportion_ci(method="exact")`.
+    #[test]
+    fn a_share_has_both_ends() {
+        let close = |found: [f64; 2], expected: [f64; 2]| {
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4), "{found:?} {expected:?}");
+        };
+        close(share_interval(100.0, 0.05), [0.01643, 0.11283]);
+        close(share_interval(100.0, 0.0), [0.0, 0.03622]);
+        close(share_interval(20.0, 1.0), [0.83157, 1.0]);
     }
 
     #[test]

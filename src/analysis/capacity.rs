@@ -1,7 +1,8 @@
 //! How many instances a load takes, and what they cost.
 //!
 //! The most that one instance bears is known only as a bracket: a rung of a ladder that held, and the next that did not.
-//! Instances are counted by the rung that held; how many fewer the other end of the bracket would take is said beside it.
+//! Instances are counted by what came at the rung that held; how many fewer the other end of the bracket would take is said beside it.
+//! The two are an interval of the number: each end rests on a test that is wrong in at most 5 % of cases.
 
 /// Hours of a month: a twelfth of 365 days.
 pub const HOURS_PER_MONTH: f64 = 730.0;
@@ -18,10 +19,14 @@ pub struct Target {
 /// What one instance of a configuration bears and brings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Instance {
-    /// Requests per second of the highest rung that meets the objective.
+    /// The highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// Requests per second of the lowest rung that does not; none where every rung did.
+    /// The lowest rung that does not; none where every rung did.
     pub misses: Option<f64>,
+    /// Requests per second that came at the rung that holds.
+    pub bears: f64,
+    /// Requests per second that came at the rung that misses, or were to come where none were measured; none where every rung holds.
+    pub bears_less_than: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
     /// Output tokens of a completed request there, on average; none where nobody counted them.
@@ -54,13 +59,13 @@ impl Instance {
     /// How many of it the target takes.
     pub fn fleet(&self, target: Target) -> Fleet {
         let wanted = target.qps * (1.0 + target.headroom);
-        let instances = whole(wanted / self.holds);
+        let instances = whole(wanted / self.bears);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
         // Not from the throughput over the rung's rate: arrivals by chance are more or fewer than they are on average.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
-            at_least: self.misses.map(|misses| above(wanted / misses).min(instances)),
+            at_least: self.bears_less_than.map(|misses| above(wanted / misses).min(instances)),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
             per_million_at_target: per_month
@@ -73,7 +78,7 @@ impl Instance {
     /// What decides between configurations, were the limit just below the rung that misses: money a month at a target, money per
     /// million output tokens without one. None without a price or tokens, and where no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
-        let (misses, price) = (self.misses?, self.price_per_hour?);
+        let (misses, price) = (self.bears_less_than?, self.price_per_hour?);
         match target {
             Some(target) => Some(price * HOURS_PER_MONTH * self.fleet(target).at_least? as f64),
             None => {
@@ -119,6 +124,8 @@ mod tests {
     const INSTANCE: Instance = Instance {
         holds: 10.0,
         misses: Some(15.0),
+        bears: 10.0,
+        bears_less_than: Some(15.0),
         output_throughput: 2_100.0,
         tokens_per_request: Some(200.0),
         gpus: Some(8),
@@ -148,6 +155,13 @@ mod tests {
     }
 
     #[test]
+    fn what_came_counts_and_not_what_was_asked_for() {
+        let found = Instance { bears: 9.0, bears_less_than: Some(14.0), ..INSTANCE };
+        let fleet = found.fleet(Target { qps: 100.0, headroom: 0.0 });
+        assert_eq!((fleet.instances, fleet.at_least), (12, Some(8)));
+    }
+
+    #[test]
     fn money_follows_from_the_rung_that_holds() {
         assert_eq!(INSTANCE.per_million(), Some(36.0 / 7.56));
         assert_eq!(INSTANCE.tokens_per_money(), Some(210_000.0));
@@ -155,7 +169,7 @@ mod tests {
         // 15 a second of 200 tokens at 36 an hour; 9 instances at least.
         assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
         assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));
-        let free = Instance { price_per_hour: None, watts: None, misses: None, ..INSTANCE };
+        let free = Instance { price_per_hour: None, watts: None, misses: None, bears_less_than: None, ..INSTANCE };
         assert_eq!((free.per_million(), free.tokens_per_money(), free.tokens_per_joule()), (None, None, None));
         let found = free.fleet(Target { qps: 100.0, headroom: 0.0 });
         assert_eq!((found.per_month, found.at_least, found.per_million_at_target), (None, None, None));

@@ -4,7 +4,7 @@ use crate::rows::{Facts, Only, Replay};
 
 use super::gaps::{Events, Gaps};
 use super::goodput::{GoodputMetrics, Thresholds, goodput};
-use super::measure::{RunMetrics, measure};
+use super::measure::{Queue, RunMetrics, measure_part};
 
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub fn classes<R: Replay + ?Sized>(
         let own = Only::new(run, |row| place.is_some() && row.class() == place);
         let events = Events::of(&own, &facts, &[])?;
         let gaps = Gaps::of(&own, &facts, &events)?;
-        let metrics = measure(own.rows(), (&events, &gaps), &facts);
+        let metrics = measure_part(own.rows(), (&events, &gaps), &facts, Queue::of(run.rows(), &facts));
         let goodput = goodput(own.rows(), &facts, thresholds);
         Ok(OfClass { class, metrics, goodput })
     });

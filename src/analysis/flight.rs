@@ -1,6 +1,6 @@
 //! What was in flight over the window: the queue as the client sees it.
 
-use crate::rows::{Facts, Measured};
+use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
@@ -27,6 +27,20 @@ impl Flight {
             to: seconds(facts.windows.measure_end_ns),
             spans: rows.iter().map(span).collect(),
         }
+    }
+
+    /// What would be in flight had nobody stopped waiting: the client's timeouts keep a queue short that the server does not work off. None
+    /// where few requests time out (5 % of those that were wanted in the window, or less): those few are `errors`.
+    pub fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
+        const FEW: f64 = 0.05;
+        let gave_up = |row: &Measured| matches!(row.outcome, Outcome::Timeout | Outcome::Stalled);
+        let inside = |(begin, _): &(f64, f64)| (self.from..self.to).contains(begin);
+        let lost = self.spans.iter().zip(rows).filter(|(span, row)| inside(span) && gave_up(row)).count();
+        if lost as f64 <= FEW * self.arrived() as f64 {
+            return None;
+        }
+        let ends = |(span, row): (&(f64, f64), &Measured)| if gave_up(row) { (span.0, f64::INFINITY) } else { *span };
+        Some(Flight { spans: self.spans.iter().zip(rows).map(ends).collect(), ..*self })
     }
 
     /// Length of the window in seconds.

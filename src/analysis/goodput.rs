@@ -6,8 +6,10 @@ use crate::plan::{Goodput, Percentile, Slo};
 use crate::rows::{Facts, Measured};
 use crate::units::Nanos;
 
+use super::measure::{Queue, failing};
 use super::request::{Metric, Observation, Request};
 use super::window;
+use super::worth::{Evidence, Sample};
 
 /// Limits that one request must meet; a null limit asks for nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -27,6 +29,8 @@ pub struct GoodputMetrics {
     pub share: f64,
     /// Good requests of the window per second.
     pub requests_per_s: f64,
+    /// What the requests that were not good say of their share.
+    pub missing: Evidence,
 }
 
 impl Thresholds {
@@ -77,13 +81,22 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
     if *thresholds == Thresholds::default() || unknowable || seconds <= 0.0 {
         return None;
     }
-    let (mut good, mut all) = (0u64, 0u64);
-    for row in window::members(rows, facts) {
-        all += 1;
-        good += u64::from(thresholds.met(&window::request(row, facts), facts.open_loop));
+    let members = window::in_order(rows, facts);
+    let requests = || members.iter().map(|row| window::request(row, facts));
+    let turns = Queue::of(rows, facts).turns;
+    let misses = requests().map(|request| f64::from(u8::from(!thresholds.met(&request, facts.open_loop))));
+    let misses = Sample::new(misses.collect(), turns);
+    let (missed, all) = (misses.above(0.0), misses.n());
+    if all == 0 {
+        return None;
     }
-    let (good, all) = (good as f64, all as f64);
-    (all > 0.0).then(|| GoodputMetrics { share: good / all, requests_per_s: good / seconds })
+    let good = (all - missed) as f64;
+    // Where none missed, or all did, these do not tell how much requests depend on each other; their latencies do.
+    let own = misses.evidence(0.0, missed as f64 / all as f64);
+    let of_latencies = failing(requests(), turns).map(|evidence| evidence.worth);
+    let worth = of_latencies.filter(|worth| worth.requests < own.worth.requests).unwrap_or(own.worth);
+    let missing = Evidence { worth, ..own };
+    Some(GoodputMetrics { share: good / all as f64, requests_per_s: good / seconds, missing })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::rows::{Facts, Measured, Only, Replay};
 
-use super::measure::{RunMetrics, measure};
+use super::measure::{Queue, RunMetrics, measure_part};
 use super::{Events, Gaps, window};
 
 /// What the length of a request is.
@@ -79,12 +79,13 @@ pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts
     let own = Only::new(run, |row| Bucket::of(bucket.by, row) == bucket);
     let events = Events::of(&own, &facts, &[])?;
     let gaps = Gaps::of(&own, &facts, &events)?;
-    Ok(measure(own.rows(), (&events, &gaps), &facts))
+    Ok(measure_part(own.rows(), (&events, &gaps), &facts, Queue::of(run.rows(), &facts)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::measure::measure;
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 

@@ -2,13 +2,18 @@
 
 use crate::rows::{Facts, Measured};
 
+use super::dispersion::FailureCount;
 use super::failures::Failures;
+use super::flight::Flight;
 use super::gaps::{Events, Gaps};
 use super::idle::IdleStart;
-use super::request::{Metric, summarize};
+use super::request::{Metric, Request, sample, summarize};
 use super::reuse::Reuse;
+use super::saturation;
+use super::series::PARTS;
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts, Flow};
+use super::worth::{Evidence, Turns};
 
 /// Every metric of one run that needs no plan. Times are milliseconds; METRICS defines each, `metric` documents it.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +22,8 @@ pub struct RunMetrics {
     pub counts: Counts,
     /// How those that failed ended, and what was said of them.
     pub failures: Failures,
+    /// How unevenly they lie in the window.
+    pub failure_count: FailureCount,
     /// Time to first token from sending.
     pub ttft: Summary,
     /// Time to first token from the schedule.
@@ -29,7 +36,7 @@ pub struct RunMetrics {
     pub e2e_from_schedule: Summary,
     /// Time per output token.
     pub tpot: Summary,
-    /// Gaps between token events, pooled; intervals from a bootstrap over requests.
+    /// Gaps between token events, pooled; for what they are worth by requests.
     pub itl: Summary,
     /// The generator's own delay.
     pub lateness: Summary,
@@ -43,11 +50,15 @@ pub struct RunMetrics {
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
+    /// What the failures of the window's requests say of the share that fails; none without requests.
+    pub failing: Option<Evidence>,
+    /// Whether the server kept up with what came; none of a closed loop, and where the window has no length.
+    pub saturation: Option<saturation::Evidence>,
     /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
-    /// Bootstrap interval of the jitter ratio.
+    /// Interval of the jitter ratio, from those of p99 and p50.
     pub jitter_interval: Option<Interval>,
     /// The first request after a pause.
     pub idle_start: IdleStart,
@@ -59,12 +70,45 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
 }
 
+/// What a run's queue says: the same for every part of the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Queue {
+    /// How often it was seen to fill and to drain.
+    pub turns: Turns,
+    /// Whether the server kept up; none of a closed loop, and where the window has no length.
+    pub saturation: Option<saturation::Evidence>,
+}
+
+impl Queue {
+    /// Of all requests of a run, of every phase and part. In a closed loop what is in flight says nothing.
+    pub fn of(rows: &[Measured], facts: &Facts) -> Queue {
+        if !facts.open_loop {
+            return Queue { turns: Turns::CLOSED, saturation: None };
+        }
+        let flight = Flight::of(rows, facts);
+        let unserved = flight.unserved(rows);
+        let served = unserved.as_ref().unwrap_or(&flight);
+        let saturation = match facts.window_qps {
+            Some(_) => saturation::Evidence::under_profile(served),
+            None => saturation::Evidence::of(served),
+        };
+        Queue { turns: Turns::of(&flight.averages(PARTS)), saturation }
+    }
+}
+
 /// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,
 /// and no throughput of tokens: what failures took and gave until then is none.
-pub fn measure(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Facts) -> RunMetrics {
+pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> RunMetrics {
+    measure_part(rows, through, facts, Queue::of(rows, facts))
+}
+
+/// Measures some requests of a run as if they were the run; `queue` is the whole run's.
+pub fn measure_part(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Facts, queue: Queue) -> RunMetrics {
     let counts = Counts::of(rows, facts);
     let any = counts.completed > 0;
-    let of_all = |metric| summarize(window::members(rows, facts).map(|row| window::request(row, facts)), metric);
+    let members = window::in_order(rows, facts);
+    let requests = || members.iter().map(|row| window::request(row, facts));
+    let of_all = |metric| summarize(requests(), metric, queue.turns);
     let of = |metric| if any { of_all(metric) } else { nothing() };
     let flow = Flow::of(rows, events, facts);
     let flow = if any { flow } else { Flow { output_throughput: None, prompt_throughput: None, ..flow } };
@@ -72,6 +116,7 @@ pub fn measure(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Fact
     RunMetrics {
         counts,
         failures: Failures::of(rows, facts),
+        failure_count: FailureCount::of(rows, facts),
         ttft: of(Metric::Ttft),
         ttft_from_schedule: of(Metric::TtftFromSchedule),
         ttfo: of(Metric::Ttfo),
@@ -92,7 +137,18 @@ pub fn measure(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Fact
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,
+        failing: failing(requests(), queue.turns),
+        saturation: queue.saturation,
     }
+}
+
+/// How many requests failed, and how many independent ones all are worth: by when those failed that did, and by how their latencies
+/// depend on each other, whichever is less. Errors may come in bursts, and where there was none only the latencies tell.
+pub(super) fn failing<'a>(requests: impl Iterator<Item = Request<'a>>, turns: Turns) -> Option<Evidence> {
+    /// The share of which is spoken: that of a tail.
+    const TAIL: f64 = 0.01;
+    let (latencies, _) = sample(requests, Metric::E2eFromSchedule, turns);
+    (latencies.n() > 0).then(|| latencies.evidence(f64::MAX, TAIL))
 }
 
 /// The distribution of a latency that no request has.

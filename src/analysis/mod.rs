@@ -7,15 +7,20 @@
 
 /// Version of what is computed from stored rows: metrics, verdicts and their reasons. Raised when the same rows come to other numbers or
 /// another verdict. Stamped on exports, baselines and kept tables; run ids do not contain it (`docs/METRICS.md`, Versions).
-pub const ANALYSIS: u32 = 2;
+pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;
+pub mod bunches;
 pub mod calibration;
 pub mod capacity;
+pub mod change;
 mod classes;
 pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
+pub mod dispersion;
+mod emission;
+mod facing;
 mod failures;
 pub mod flight;
 pub mod gaps;
@@ -36,6 +41,7 @@ mod reuse;
 pub mod roofline;
 pub mod saturation;
 pub mod series;
+pub mod silence;
 pub mod slo;
 pub mod stats;
 mod steady;
@@ -55,12 +61,13 @@ mod simulations;
 pub mod synthetic;
 
 pub use classes::{OfClass, classes};
+pub use dispersion::FailureCount;
 pub use failures::{Failure, Failures};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
 pub use pulse::Pulse;
-pub use stats::{Estimate, Interval, Summary, Value};
+pub use stats::{Counted, Estimate, Interval, Summary, Value};
 pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

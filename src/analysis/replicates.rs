@@ -5,7 +5,9 @@
 //! Shares, counts and waits that may be 0 are averaged as they are. The scale follows from the metric alone, never from
 //! the values.
 
-use super::metric::{Metric, Unit};
+pub use crate::metrics::Scale;
+use crate::metrics::{Metric, Unit};
+
 use super::paired::{bootstrap, moments, power};
 use super::student;
 
@@ -14,8 +16,10 @@ use super::student;
 pub enum IntervalKind {
     /// Order statistics of the requests of one run.
     OrderStatistic,
-    /// A bootstrap over the requests of one run.
-    BootstrapOverRequests,
+    /// Order statistics of the gaps of one run, for what they are worth by requests.
+    GapsByRequests,
+    /// Clopper and Pearson's interval of a share, of as many independent requests as those of one or several runs are worth.
+    ShareOfRequests,
     /// Student's t over runs.
     TOverRuns,
     /// Student's t over the logarithms of runs: the mean is geometric.
@@ -29,56 +33,11 @@ impl IntervalKind {
     pub fn name(self) -> &'static str {
         match self {
             IntervalKind::OrderStatistic => "order statistics of requests",
-            IntervalKind::BootstrapOverRequests => "bootstrap over requests",
+            IntervalKind::GapsByRequests => "order statistics of gaps by requests",
+            IntervalKind::ShareOfRequests => "binomial of what requests are worth",
             IntervalKind::TOverRuns => "t over runs",
             IntervalKind::LogTOverRuns => "t over runs, log scale",
             IntervalKind::BootstrapOverRuns => "bootstrap over runs",
-        }
-    }
-}
-
-/// How values of a metric are averaged and compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// As they are: means and differences.
-    Plain,
-    /// By their logarithms: geometric means and ratios.
-    Log,
-}
-
-/// Times that are 0 where all is well.
-const WAITS: [&str; 3] = ["lateness", "connecting", "cap_wait"];
-
-impl Scale {
-    /// The scale of a metric.
-    pub fn of(metric: &Metric) -> Scale {
-        match metric.unit {
-            Unit::Share | Unit::Requests => Scale::Plain,
-            _ if WAITS.contains(&metric.key) => Scale::Plain,
-            _ => Scale::Log,
-        }
-    }
-
-    /// A value on the scale; none for what has no logarithm.
-    pub fn enter(self, value: f64) -> Option<f64> {
-        match self {
-            Scale::Plain => value.is_finite().then_some(value),
-            Scale::Log => (value > 0.0 && value.is_finite()).then(|| value.ln()),
-        }
-    }
-
-    /// A value of the scale as the metric's own.
-    pub fn leave(self, value: f64) -> f64 {
-        match self {
-            Scale::Plain => value,
-            Scale::Log => value.exp(),
-        }
-    }
-
-    fn kind(self) -> IntervalKind {
-        match self {
-            Scale::Plain => IntervalKind::TOverRuns,
-            Scale::Log => IntervalKind::LogTOverRuns,
         }
     }
 }
@@ -114,9 +73,31 @@ pub fn over_runs(values: &[f64], scale: Scale) -> OverRuns {
     let mean = (n > 0).then(|| entered.iter().sum::<f64>() / n as f64);
     let ends = moments(&entered).map(|(mean, sd)| {
         let half = student::critical(power::LEVEL, (n - 1) as f64) * sd / (n as f64).sqrt();
-        Ends { low: scale.leave(mean - half), high: scale.leave(mean + half), kind: scale.kind() }
+        Ends { low: scale.leave(mean - half), high: scale.leave(mean + half), kind: kind_of(scale) }
     });
     OverRuns { n, mean: mean.map(|mean| scale.leave(mean)), ends }
+}
+
+/// What the interval of a mean on a scale rests on.
+fn kind_of(scale: Scale) -> IntervalKind {
+    match scale {
+        Scale::Plain => IntervalKind::TOverRuns,
+        Scale::Log => IntervalKind::LogTOverRuns,
+    }
+}
+
+impl OverRuns {
+    /// The mean of a metric over runs, one value of each. A share never leaves 0 to 1, and where it is 0 or 1 in every run these
+    /// say nothing of how far it may be from there: there is no interval.
+    pub fn of(metric: &Metric, values: &[f64]) -> OverRuns {
+        let over = over_runs(values, metric.scale);
+        if metric.unit != Unit::Share {
+            return over;
+        }
+        let is_known = |ends: &Ends| ends.low < ends.high || (0.0 < ends.low && ends.low < 1.0);
+        let within = |ends: Ends| Ends { low: ends.low.clamp(0.0, 1.0), high: ends.high.clamp(0.0, 1.0), ..ends };
+        OverRuns { ends: over.ends.filter(is_known).map(within), ..over }
+    }
 }
 
 /// The interval of the same mean by a studentized bootstrap, which takes no distribution for granted; none below eight
@@ -125,4 +106,20 @@ pub fn bootstrapped(values: &[f64], scale: Scale) -> Option<Ends> {
     let entered = values.iter().map(|value| scale.enter(*value)).collect::<Option<Vec<f64>>>()?;
     let (low, high) = bootstrap::interval(&entered)?;
     Some(Ends { low: scale.leave(low), high: scale.leave(high), kind: IntervalKind::BootstrapOverRuns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::metric;
+
+    #[test]
+    fn a_share_stays_a_share() {
+        let of = |values: &[f64]| OverRuns::of(metric::find("error_share").unwrap(), values);
+        let ends = of(&[0.0, 0.0, 0.02]).ends.unwrap();
+        assert!(ends.low == 0.0 && (0.02..0.05).contains(&ends.high), "{ends:?}");
+        assert_eq!(of(&[1.0, 0.9]).ends.unwrap().high, 1.0);
+        assert_eq!([of(&[0.0; 3]).ends, of(&[1.0; 3]).ends], [None, None]);
+        assert!(of(&[0.5; 3]).ends.is_some());
+    }
 }

@@ -3,9 +3,11 @@
 //! A metric is a value, undefined, or failed: a failed or cut request belongs above all others in the percentiles of
 //! its latencies and is never left out, while a metric that is null by definition says nothing about speed.
 
+use crate::metrics;
 use crate::rows::{Measured, Outcome, Windows};
 
 use super::stats::Summary;
+use super::worth::{Sample, Turns};
 
 /// A metric that every request has at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +32,47 @@ pub enum Metric {
     CapWait,
     /// Output tokens / E2E latency, tokens per second.
     UserThroughput,
-    /// Output tokens / (E2E latency − TTFT), tokens per second.
+    /// (Output tokens − 1) / (last_token − first_token), tokens per second.
     GenerationThroughput,
+}
+
+impl Metric {
+    /// All of them, in the order of the table of metrics.
+    pub const ALL: [Metric; 11] = [
+        Metric::Ttft,
+        Metric::TtftFromSchedule,
+        Metric::Ttfo,
+        Metric::E2e,
+        Metric::E2eFromSchedule,
+        Metric::Tpot,
+        Metric::Lateness,
+        Metric::Connecting,
+        Metric::CapWait,
+        Metric::UserThroughput,
+        Metric::GenerationThroughput,
+    ];
+
+    /// Its key in the table of metrics.
+    pub fn key(self) -> &'static str {
+        match self {
+            Metric::Ttft => "ttft",
+            Metric::TtftFromSchedule => "ttft_from_schedule",
+            Metric::Ttfo => "ttfo",
+            Metric::E2e => "e2e",
+            Metric::E2eFromSchedule => "e2e_from_schedule",
+            Metric::Tpot => "tpot",
+            Metric::Lateness => "lateness",
+            Metric::Connecting => "connecting",
+            Metric::CapWait => "cap_wait",
+            Metric::UserThroughput => "user_throughput",
+            Metric::GenerationThroughput => "generation_throughput",
+        }
+    }
+
+    /// Its entry in the table of metrics.
+    pub fn entry(self) -> &'static metrics::Metric {
+        metrics::find(self.key()).expect("the table has every metric of a request")
+    }
 }
 
 /// What one request says about one metric.
@@ -39,7 +80,7 @@ pub enum Metric {
 pub enum Observation {
     /// The metric's value.
     Value(f64),
-    /// The request failed or was cut: above every value. The bound is how long it is known to have taken, in ms.
+    /// The request failed or was cut: worse than every value. The bound is how long it is known to have taken, in ms; none of a rate.
     Failed(Option<f64>),
     /// Null by the metric's definition.
     Undefined,
@@ -81,10 +122,11 @@ impl Request<'_> {
             E2e => self.since_sent(self.answered_ns()),
             E2eFromSchedule => self.since_scheduled(self.answered_ns()),
             Tpot => self.tpot(),
+            UserThroughput | GenerationThroughput if !self.row.outcome.is_ok() => return self.failed(metric),
             Lateness => self.lateness(),
             Connecting => self.connecting(),
             CapWait => self.row.released_ns().map(|released| millis(released, self.row.scheduled_ns)),
-            UserThroughput => self.tokens_per_second(self.since_sent(self.answered_ns())),
+            UserThroughput => self.user_throughput(),
             GenerationThroughput => self.generation_throughput(),
         };
         value.map_or(Observation::Undefined, Observation::Value)
@@ -94,8 +136,11 @@ impl Request<'_> {
     fn failed(&self, metric: Metric) -> Observation {
         let end = Some(self.end_ns());
         let (start, end) = match metric {
-            // A request that asked for one token would have had no TPOT had it succeeded.
+            // A request that asked for one token would have had no time between tokens had it succeeded.
             Metric::Tpot if self.row.requested_tokens < 2 => return Observation::Undefined,
+            Metric::GenerationThroughput if !self.stream || self.row.requested_tokens < 2 => {
+                return Observation::Undefined;
+            }
             Metric::Ttft => (self.row.sent_ns(), self.row.first_token_ns().or(end)),
             Metric::TtftFromSchedule => (Some(self.row.scheduled_ns), self.row.first_token_ns().or(end)),
             Metric::Ttfo => (self.row.sent_ns(), self.row.first_output_ns().or(end)),
@@ -146,15 +191,16 @@ impl Request<'_> {
         self.row.connecting_ns().map(|nanos| nanos as f64 / 1e6)
     }
 
-    fn tokens_per_second(&self, millis: Option<f64>) -> Option<f64> {
-        let (tokens, millis) = (self.row.output_tokens()?, millis.filter(|millis| *millis > 0.0)?);
-        self.row.outcome.is_ok().then(|| f64::from(tokens) / millis * 1e3)
+    fn user_throughput(&self) -> Option<f64> {
+        let waited = self.since_sent(self.answered_ns()).filter(|millis| *millis > 0.0)?;
+        Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
+    /// The inverse of TPOT: the first token comes before the time that is divided. Null where that is, and where it is 0: all tokens
+    /// came in one read.
     fn generation_throughput(&self) -> Option<f64> {
-        let several = self.stream && self.row.events >= 2;
-        let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
-        self.tokens_per_second(Some(decode).filter(|_| several))
+        let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
+        Some(1e3 / each)
     }
 }
 
@@ -163,20 +209,45 @@ fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }
 
-/// The distribution of one metric over some requests.
-pub fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric) -> Summary {
-    let (mut values, mut failures, mut bound) = (Vec::new(), 0, None::<f64>);
+impl Metric {
+    /// How a run's queue bears on the metric: not at all where it is the generator's own.
+    fn turns(self, turns: Turns) -> Turns {
+        match self {
+            Metric::Lateness | Metric::Connecting => Turns::CLOSED,
+            _ => turns,
+        }
+    }
+}
+
+/// What some requests, in the order of their schedule, say of one metric, and the largest bound known of a failure. Of a rate
+/// these are the negatives, so that what is worse lies above there too.
+pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> (Sample, Option<f64>) {
+    let sign = if metric.entry().is_rate() { -1.0 } else { 1.0 };
+    let (mut values, mut bound) = (Vec::new(), None::<f64>);
     for request in requests {
         match request.observe(metric) {
-            Observation::Value(value) => values.push(value),
+            Observation::Value(value) => values.push(sign * value),
             Observation::Failed(known) => {
-                failures += 1;
+                values.push(f64::INFINITY);
                 bound = bound.into_iter().chain(known).reduce(f64::max);
             }
             Observation::Undefined => {}
         }
     }
-    Summary::of(values, failures, bound)
+    (Sample::new(values, metric.turns(turns)), bound)
+}
+
+/// The distribution of one metric over some requests, in the order of their schedule.
+pub fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> Summary {
+    let (sample, bound) = sample(requests, metric, turns);
+    if !metric.entry().is_rate() {
+        return Summary::of_sample(&sample, bound);
+    }
+    // Where no answer has the rate (nobody counted tokens), failures do not have it either.
+    match sample.rising().first().filter(|negative| negative.is_finite()) {
+        Some(negative) => Summary::of_sample(&sample, bound).turned(Some(-negative)),
+        None => Summary::of(Vec::new(), 0, None),
+    }
 }
 
 /// Token events of one request: instant and tokens. An event counts output tokens / events, or 1 where nobody counted

@@ -35,7 +35,7 @@ fn each_metric_is_its_definition() {
         (Metric::Connecting, 1.5),
         (Metric::CapWait, 2.0),
         (Metric::UserThroughput, 4.0 / 0.140),
-        (Metric::GenerationThroughput, 4.0 / 0.040),
+        (Metric::GenerationThroughput, 3.0 / 0.040),
     ];
     for (metric, expected) in expected {
         let value = observe(&row, metric).value().unwrap();
@@ -60,6 +60,19 @@ fn null_is_null() {
 }
 
 #[test]
+fn generation_throughput_is_the_inverse_of_tpot() {
+    let rate = |row: &RequestRow| observe(row, Metric::GenerationThroughput);
+    let two = record(0, MS, 50 * MS, vec![5 * MS], windows()).row;
+    assert_eq!((rate(&two), observe(&two, Metric::Tpot)), (Observation::Value(200.0), Observation::Value(5.0)));
+    // Both tokens in one read: a time of 0 is a TPOT, and no rate.
+    let at_once = record(0, MS, 50 * MS, vec![0], windows()).row;
+    assert_eq!((rate(&at_once), observe(&at_once, Metric::Tpot)), (Observation::Undefined, Observation::Value(0.0)));
+    let mut uncounted = two;
+    uncounted.output_tokens = None;
+    assert_eq!(rate(&uncounted), Observation::Undefined);
+}
+
+#[test]
 fn without_streaming_latency_ends_with_the_body() {
     let mut row = example().row;
     row.done_ns = Some(165 * MS);
@@ -79,7 +92,8 @@ fn failures_are_above_all_with_what_is_known() {
     assert_eq!(observe(&timeout.row, Metric::E2e), Observation::Failed(Some(600.0)));
     assert_eq!(observe(&timeout.row, Metric::TtftFromSchedule), Observation::Failed(Some(605.0)));
     assert_eq!(observe(&timeout.row, Metric::Tpot), Observation::Failed(None));
-    assert_eq!(observe(&timeout.row, Metric::UserThroughput), Observation::Undefined);
+    assert_eq!(observe(&timeout.row, Metric::UserThroughput), Observation::Failed(None));
+    assert_eq!(observe(&timeout.row, Metric::GenerationThroughput), Observation::Failed(None));
     let mut cut = example();
     fail(&mut cut, Outcome::CutAtDrain, 0);
     assert_eq!(observe(&cut.row, Metric::E2e), Observation::Failed(Some(1985.0)));
@@ -89,6 +103,7 @@ fn failures_are_above_all_with_what_is_known() {
     assert_eq!(observe(&queued, Metric::E2eFromSchedule), Observation::Failed(Some(1990.0)));
     queued.requested_tokens = 1;
     assert_eq!(observe(&queued, Metric::Tpot), Observation::Undefined);
+    assert_eq!(observe(&queued, Metric::GenerationThroughput), Observation::Undefined);
 }
 
 #[test]

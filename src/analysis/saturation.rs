@@ -4,6 +4,9 @@
 //! upwards. The growth over the window is tested by the increments of its twentieths: of a random walk they are independent, so
 //! Student's t is exact there, and of a queue that comes back they cancel out, so the test alarms less often than its level.
 //! "Kept up" takes more than no growth shown: what is in flight must have been seen to come back ([`super::series::swings`]).
+//!
+//! A profile changes what is in flight as it changes the rate (Little's law), and latency rises with the load. Of the growth only
+//! what is more than half again as much as the rate explains counts.
 
 use super::flight::Flight;
 use super::series::{PARTS, mean, swings, variance};
@@ -54,6 +57,8 @@ pub struct Evidence {
     pub growth: f64,
     /// Standard error of the growth.
     pub error: f64,
+    /// Growth that a profile of arrivals explains; 0 where the rate is steady.
+    pub explained: f64,
 }
 
 impl Evidence {
@@ -67,13 +72,53 @@ impl Evidence {
             swings: swings(&flight.averages(PARTS)),
             growth: mean(&steps) * STEPS as f64,
             error: (variance(&steps) * STEPS as f64).sqrt(),
+            explained: 0.0,
         })
     }
 
-    /// The growth in units of its standard error.
+    /// Of a window whose rate a profile changes; none where it has no length.
+    pub fn under_profile(flight: &Flight) -> Option<Evidence> {
+        /// What latency may rise by.
+        const LATENCY: f64 = 1.5;
+        let quarter = flight.seconds() / 4.0;
+        // And one more, so that a quarter without any can be divided by.
+        let wanted = |from: f64| {
+            let inside = |(begin, _): &&(f64, f64)| (from..from + quarter).contains(begin);
+            1.0 + flight.spans.iter().filter(inside).count() as f64
+        };
+        let rise = (wanted(flight.to - quarter) / wanted(flight.from)).max(1.0);
+        let first = flight.averages(4).first().copied().unwrap_or(0.0);
+        Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::of(flight)? })
+    }
+
+    /// What several runs of one load say together, as one run of their means: growths add up and so do their variances, and at least
+    /// half of the runs must have been seen to come back. None without runs.
+    ///
+    /// Model: repeats are independent and of one server. Of one that is slower in some repeats this tells whether it kept up on
+    /// average.
+    pub fn together(runs: &[Evidence]) -> Option<Evidence> {
+        if runs.is_empty() {
+            return None;
+        }
+        let count = runs.len() as f64;
+        let mean_of = |of: fn(&Evidence) -> f64| runs.iter().map(of).sum::<f64>() / count;
+        let mut swings: Vec<u32> = runs.iter().map(|run| run.swings).collect();
+        swings.sort_unstable();
+        Some(Evidence {
+            arrived: mean_of(|run| run.arrived as f64) as u64,
+            seconds: mean_of(|run| run.seconds),
+            swings: swings[(swings.len() - 1) / 2],
+            growth: mean_of(|run| run.growth),
+            error: (mean_of(|run| run.error * run.error) / count).sqrt(),
+            explained: mean_of(|run| run.explained),
+        })
+    }
+
+    /// The growth that no profile explains, in units of its standard error.
     fn t(&self) -> f64 {
-        match (self.error > 0.0, self.growth > 0.0) {
-            (true, _) => self.growth / self.error,
+        let growth = self.growth - self.explained;
+        match (self.error > 0.0, growth > 0.0) {
+            (true, _) => growth / self.error,
             (false, true) => f64::INFINITY,
             (false, false) => 0.0,
         }
@@ -85,8 +130,8 @@ impl Evidence {
             State::NotShown
         } else if self.t() > RUNS_AWAY {
             State::Saturated
-        } else if self.error == 0.0 || (self.swings >= SWINGS && self.t() < GROWS) {
-            // What never changes has been seen to stay where it is.
+        } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
+            // What never changes has been seen to stay where it is. A rise that a profile explains shows neither.
             State::KeptUp
         } else {
             State::NotShown
@@ -112,17 +157,23 @@ impl Evidence {
         (rate, [(rate - half).max(0.0), rate + half])
     }
 
-    /// Seconds of a window that would do to tell, as far as can be known: until so many requests came, and until what is in
-    /// flight has swung often enough at the pace of this one.
+    /// Seconds of a window that would do to tell, as far as can be known: until so many requests came, until what is in flight
+    /// has swung often enough at the pace of this one, and where it has, until growth like this one's would be shown.
     pub fn would_do(&self) -> f64 {
         let arrivals = FEWEST as f64 / self.arrived.max(1) as f64;
         let swings = f64::from(SWINGS) / f64::from(self.swings.max(1));
-        self.seconds * arrivals.max(swings).max(1.0)
+        let is_between = self.state() == State::NotShown && self.t() >= GROWS;
+        // The growth of a random walk rises with its length, its standard error with the root.
+        let growth = if is_between { (RUNS_AWAY / self.t()).powi(2) } else { 1.0 };
+        self.seconds * arrivals.max(swings).max(growth).max(1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
 
     /// Requests that come every 10 ms and take so many seconds, the k-th.
@@ -143,5 +194,54 @@ mod tests {
         assert_eq!(short.state(), State::NotShown);
         assert!(short.would_do() > 0.4);
         assert_eq!(Evidence::of(&Flight::default()), None);
+    }
+
+    /// A queue of four servers and services of one second, empty at first, under Poisson arrivals; the window is the last 60 s of 66.
+    fn queue(load: f64, rng: &mut ChaCha8Rng) -> Evidence {
+        let (mut free, mut at, mut spans) = ([0.0f64; 4], 0.0, Vec::new());
+        while at < 66.0 {
+            at -= (1.0 - rng.random::<f64>()).ln() / (4.0 * load);
+            let first = (0..4).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
+            free[first] = free[first].max(at) + 1.0;
+            spans.push((at, free[first]));
+        }
+        Evidence::of(&Flight { from: 6.0, to: 66.0, spans }).unwrap()
+    }
+
+    #[test]
+    fn repeats_show_an_overload_that_one_run_does_not() {
+        const CASES: usize = 200;
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut counts = |load: f64, state: State| {
+            let (mut alone, mut together) = (0, 0);
+            for _ in 0..CASES {
+                let runs = [0; 3].map(|_| queue(load, &mut rng));
+                alone += usize::from(runs[0].state() == state);
+                together += usize::from(Evidence::together(&runs).unwrap().state() == state);
+            }
+            (alone, together)
+        };
+        let (alone, together) = counts(1.1, State::Saturated);
+        assert!(together > 2 * alone, "{alone} alone, {together} together");
+        assert!(counts(1.1, State::KeptUp).1 * 50 <= CASES && counts(0.9, State::Saturated).1 * 50 <= CASES);
+        assert!(counts(0.7, State::KeptUp).1 * 3 > 2 * CASES);
+        let one = queue(0.7, &mut rng);
+        let same = Evidence::together(&[one]).unwrap();
+        assert_eq!((same.state(), same.swings, same.arrived), (one.state(), one.swings, one.arrived));
+        assert_eq!(Evidence::together(&[]), None);
+    }
+
+    #[test]
+    fn growth_that_a_profile_asks_for_shows_nothing() {
+        // The rate rises evenly to ten times as many.
+        let begins = || (0..1_000).map(|k| 10.0 * ((0.01 + 0.99 * f64::from(k) / 1_000.0).sqrt() - 0.1) / 0.9);
+        let of = |takes: fn(f64) -> f64| {
+            let spans = begins().map(|at| (at, at + takes(at))).collect();
+            Flight { from: 0.0, to: 10.0, spans }
+        };
+        let served = of(|_| 0.2);
+        assert_eq!(Evidence::of(&served).unwrap().state(), State::Saturated);
+        assert_eq!(Evidence::under_profile(&served).unwrap().state(), State::NotShown);
+        assert_eq!(Evidence::under_profile(&of(|at| 0.1 + at / 2.0)).unwrap().state(), State::Saturated);
     }
 }

@@ -10,9 +10,16 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::paired::bootstrap;
 use super::replicates::{Ends, Scale, over_runs};
-use super::stats::{Summary, Value};
+use super::request::{Metric, sample};
+use super::saturation::State;
+use super::slo::{self, Answer};
+use super::stats::Summary;
 use super::synthetic::{Run, measured};
-use crate::plan::Percentile;
+use super::window;
+use super::worth::Turns;
+use crate::plan::{Percentile, Slo};
+use crate::rows::{Facts, Measured, Record};
+use crate::units::Nanos;
 
 fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
@@ -39,7 +46,7 @@ fn coverage(seed: u64, count: usize, truth: f64, mut interval: impl FnMut(&mut C
 
 fn within(value: Option<super::Interval>) -> (f64, f64) {
     let interval = value.expect("an interval");
-    (interval.low.or_infinity(), interval.high.or_infinity())
+    (interval.low_number().expect("an end"), interval.high_number().expect("an end"))
 }
 
 #[test]
@@ -100,36 +107,59 @@ fn order_statistic_intervals_hold_the_truth() {
     }
 }
 
+/// A queue of four servers at 86 % of what they serve: requests wait for each other, and a thousand say as much as a few dozen.
+fn queue(seed: u64, seconds: f64) -> (Vec<Record>, Facts) {
+    Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(172.0) }.make()
+}
+
+fn rows(records: &[Record]) -> Vec<Measured> {
+    records.iter().map(|record| Measured::from(&record.row)).collect()
+}
+
+/// E2E from the schedule that a share of all requests exceed in the long run, and the median.
+fn long_run(share: f64) -> [f64; 2] {
+    let (records, facts) = queue(1, 1_200.0);
+    let rows = rows(&records);
+    let requests = window::in_order(&rows, &facts).into_iter().map(|row| window::request(row, &facts));
+    let (sample, _) = sample(requests, Metric::E2eFromSchedule, Turns::CLOSED);
+    let rising = sample.rising();
+    [share, 0.5].map(|above| rising[((1.0 - above) * rising.len() as f64) as usize])
+}
+
 #[test]
-fn bootstrap_intervals_over_requests_hold_the_truth() {
-    // Every request has a pace of its own, so its gaps are alike; what is looked for is the median and p90 over all.
-    let make = |seed: u64, seconds: f64| {
-        let (mut records, facts) = Run { seconds, seed, ..Run::default() }.make();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        for record in &mut records {
-            let pace = 0.3 * normal(&mut rng);
-            record.gaps_ns.iter_mut().for_each(|gap| *gap = (4e6 * (pace + 0.1 * normal(&mut rng)).exp()) as u64);
+fn a_queue_seldom_holds_what_it_misses() {
+    let count = times() as u64 / 20;
+    let [limit, median] = long_run(0.06);
+    let (mut holds, mut held, mut given) = (0, 0, 0);
+    for seed in 0..count {
+        let (records, facts) = queue(seed + 2, 10.0);
+        let rows = rows(&records);
+        let limit = Nanos((limit * 1e6) as u64);
+        let slo = Slo { e2e: [(Percentile::P95, limit)].into_iter().collect(), ..Slo::default() };
+        let [.., e2e] = slo::of_requests(&rows, &facts, &slo);
+        holds += u64::from(e2e[0].answer == Answer::Holds);
+        if let Some(interval) = measured(&records, &facts).e2e_from_schedule.percentile(Percentile::P50).interval() {
+            given += 1;
+            held += u64::from(interval.low_number() <= Some(median) && Some(median) <= interval.high_number());
         }
-        measured(&records, &facts).itl
-    };
-    let count = times() / 32;
-    // A lognormal whose deviations add up in squares: e^0 is its median, and p90 lies 1.2816 deviations above.
-    let deviation = (0.3f64 * 0.3 + 0.1 * 0.1).sqrt();
-    let truth = [(Percentile::P50, 4.0), (Percentile::P90, 4.0 * (1.281_551_565_5 * deviation).exp())];
-    let made: Vec<Summary> = (0..count as u64).map(|seed| make(seed, 1.0)).collect();
-    for (percentile, truth) in truth {
-        let holds = |summary: &&Summary| {
-            let interval = summary.percentile(percentile).interval().expect("an interval");
-            let end = |value: Value| value.exact().expect("a value");
-            end(interval.low) <= truth && truth <= end(interval.high)
-        };
-        let covered = made.iter().filter(holds).count() as f64 / count as f64;
-        println!(
-            "coverage of the bootstrap over {} requests, {percentile:?}: {:.1} %",
-            made[0].n / 15,
-            100.0 * covered
-        );
-        let chance = chance(count);
-        assert!(covered + chance >= 0.93 && covered - chance <= 0.97, "{percentile:?}: {covered}");
     }
+    println!("p95 exceeded by 6 %: {holds} of {count} hold; p50: {held} of {given} intervals cover");
+    assert!(holds as f64 <= (0.05 + chance(count as usize)) * count as f64, "{holds} of {count}");
+    assert!(held as f64 >= (0.92 - chance(given.max(1) as usize)) * given as f64, "{held} of {given}");
+}
+
+#[test]
+fn ten_percent_too_much_is_never_kept_up() {
+    let of = |qps: f64, seconds: f64, seed: u64| {
+        let server = Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(qps) };
+        let (records, facts) = server.make();
+        measured(&records, &facts).saturation.expect("an open loop").state()
+    };
+    let count = times() as u64 / 40;
+    let share = |qps, state| (0..count).filter(|seed| of(qps, 20.0, *seed) == state).count() as f64 / count as f64;
+    let (over, under) = (share(220.0, State::KeptUp), share(120.0, State::KeptUp));
+    let false_alarm = share(180.0, State::Saturated);
+    println!("kept up: {over} at 110 %, {under} at 60 %; saturated: {false_alarm} at 90 %");
+    assert!(over <= 0.02 && false_alarm <= 0.02 + 1.0 / count as f64, "{over} {false_alarm}");
+    assert!(under >= 0.95, "{under}");
 }

@@ -1,7 +1,8 @@
 //! Whether an SLO "p99 ≤ x" holds: a test on the share of requests above x, not a look at the percentile.
 //!
 //! Holds: were the share above x as large as 1 − p, so few exceedances would come in at most 5 % of runs. Misses: so
-//! many would. Everything else is undecided, and undecided is never held.
+//! many would. Everything else is undecided, and undecided is never held. Requests that wait for each other exceed together,
+//! so the test takes them for as many as they are worth ([`super::worth`]).
 
 use indexmap::IndexMap;
 
@@ -11,11 +12,10 @@ use crate::units::Nanos;
 
 use super::gaps::{Events, Gaps};
 use super::goodput::latencies;
-use super::request::{Metric, Observation};
-use super::{binomial, quantile, window};
-
-/// Chance of a wrong `holds`, and of a wrong `misses`.
-const LEVEL: f64 = 0.05;
+use super::measure::Queue;
+use super::request::{Metric, sample};
+use super::worth::{Evidence, Verdict};
+use super::{quantile, window};
 
 /// What a test says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,16 @@ pub enum Answer {
     Misses,
     /// Too little evidence for either.
     Undecided,
+}
+
+impl From<Verdict> for Answer {
+    fn from(verdict: Verdict) -> Answer {
+        match verdict {
+            Verdict::Holds => Answer::Holds,
+            Verdict::Misses => Answer::Misses,
+            Verdict::Undecided => Answer::Undecided,
+        }
+    }
 }
 
 impl Answer {
@@ -50,12 +60,29 @@ pub struct SloTest {
     pub limit: Nanos,
     /// Requests above the limit, failures counted; for ITL, gaps above it.
     pub above: u64,
-    /// Requests that have the metric, failures counted.
+    /// Requests that have the metric, failures counted; for ITL, gaps.
     pub n: u64,
-    /// Requests it takes at least to show that the limit holds.
+    /// Requests, worth as much as these, without one above it that show that the limit holds.
     pub need: u64,
+    /// How many independent requests the run is worth here, and how many of all were above.
+    pub evidence: Evidence,
     /// What the test says.
     pub answer: Answer,
+    /// Seconds of a window that would decide, were the share above the limit what it is here; none where it is decided, and where
+    /// a hundred such windows would not do.
+    pub would_do: Option<f64>,
+}
+
+impl SloTest {
+    /// The share of requests that may be above the limit.
+    pub fn allowed(&self) -> f64 {
+        1.0 - quantile::share(self.percentile)
+    }
+
+    /// Whether the run is worth too little to show that the limit holds, whatever its requests had taken.
+    pub fn is_short(&self) -> bool {
+        self.answer == Answer::Undecided && self.n < self.need
+    }
 }
 
 /// The limits on single gaps: what `Events` must have counted for [`test()`].
@@ -65,17 +92,30 @@ pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
 
 /// Tests every latency limit of `slo` on one run, whose events were gone through with [`gap_limits`].
 pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
+    let [ttft, tpot, e2e] = of_requests(rows, facts, slo);
+    let itl = slo.itl.iter().map(|(percentile, limit)| of_gaps(through, facts, *percentile, *limit));
+    ttft.into_iter().chain(itl).chain(tpot).chain(e2e).collect()
+}
+
+/// Tests the limits of `slo` on latencies that each request has once: of TTFT, TPOT and E2E.
+pub fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<SloTest>; 3] {
     let (ttft, e2e) = latencies(facts.open_loop);
     let names = if facts.open_loop { ["ttft_from_schedule", "e2e_from_schedule"] } else { ["ttft", "e2e"] };
-    let by_request = |limits: &IndexMap<Percentile, Nanos>, name, metric| -> Vec<SloTest> {
-        let observed = |limit| exceedances(rows, facts, metric, limit);
-        limits.iter().map(|(percentile, limit)| decide((name, *percentile, *limit), observed(*limit))).collect()
+    let members = window::in_order(rows, facts);
+    let turns = Queue::of(rows, facts).turns;
+    let tests = |limits: &IndexMap<Percentile, Nanos>, name, metric| -> Vec<SloTest> {
+        if limits.is_empty() {
+            return Vec::new();
+        }
+        let (sample, _) = sample(members.iter().map(|row| window::request(row, facts)), metric, turns);
+        let evidence = |percentile, limit: Nanos| sample.evidence(limit.millis(), 1.0 - quantile::share(percentile));
+        let decide = |(percentile, limit): (&Percentile, &Nanos)| {
+            let asked = Asked { metric: name, percentile: *percentile, limit: *limit };
+            asked.decide(evidence(*percentile, *limit), facts)
+        };
+        limits.iter().map(decide).collect()
     };
-    let mut tests = by_request(&slo.ttft, names[0], ttft);
-    tests.extend(slo.itl.iter().map(|(percentile, limit)| decide_itl(through, *percentile, *limit)));
-    tests.extend(by_request(&slo.tpot, "tpot", Metric::Tpot));
-    tests.extend(by_request(&slo.e2e, names[1], e2e));
-    tests
+    [tests(&slo.ttft, names[0], ttft), tests(&slo.tpot, "tpot", Metric::Tpot), tests(&slo.e2e, names[1], e2e)]
 }
 
 /// The answer of an SLO of several limits: it misses where one misses, and holds only where all hold.
@@ -89,45 +129,39 @@ pub fn answer(tests: &[SloTest]) -> Answer {
     }
 }
 
-/// Requests above the limit, and requests that have the metric.
-fn exceedances(rows: &[Measured], facts: &Facts, metric: Metric, limit: Nanos) -> (u64, u64) {
-    let (mut above, mut n) = (0, 0);
-    for row in window::members(rows, facts) {
-        let exceeds = match window::request(row, facts).observe(metric) {
-            Observation::Value(value) => value > limit.millis(),
-            Observation::Failed(_) => true,
-            Observation::Undefined => continue,
-        };
-        n += 1;
-        above += u64::from(exceeds);
+/// One limit.
+struct Asked {
+    metric: &'static str,
+    percentile: Percentile,
+    limit: Nanos,
+}
+
+impl Asked {
+    fn decide(self, evidence: Evidence, facts: &Facts) -> SloTest {
+        let Asked { metric, percentile, limit } = self;
+        let allowed = 1.0 - quantile::share(percentile);
+        let answer = Answer::from(evidence.verdict(allowed));
+        let times = if answer == Answer::Undecided { evidence.would_do(allowed) } else { None };
+        let least = quantile::need_to_decide(percentile);
+        let each = if evidence.worth.requests > 0.0 { evidence.n as f64 / evidence.worth.requests } else { 1.0 };
+        SloTest {
+            metric,
+            percentile,
+            limit,
+            above: evidence.above,
+            n: evidence.n,
+            need: least.max((least as f64 * each).ceil() as u64),
+            evidence,
+            answer,
+            would_do: times.map(|times| times * facts.windows.measure_secs()),
+        }
     }
-    (above, n)
 }
 
-fn decide((metric, percentile, limit): (&'static str, Percentile, Nanos), (above, n): (u64, u64)) -> SloTest {
-    let allowed = 1.0 - quantile::share(percentile);
-    let answer = if n > 0 && binomial::at_most(n, allowed, above) <= LEVEL {
-        Answer::Holds
-    } else if n > 0 && binomial::at_least(n, allowed, above) <= LEVEL {
-        Answer::Misses
-    } else {
-        Answer::Undecided
-    };
-    SloTest { metric, percentile, limit, above, n, need: quantile::need_to_decide(percentile), answer }
-}
-
-/// Gaps of one request are not independent, so ITL is decided by the bootstrap interval of its percentile; `holds`
-/// takes as many requests as any other latency, because a bootstrap cannot see what never happened.
-fn decide_itl((events, gaps): (&Events, &Gaps), percentile: Percentile, limit: Nanos) -> SloTest {
-    let (n, above) = (events.requests, events.above(limit));
-    let need = quantile::need_to_decide(percentile);
-    let interval = gaps.itl.percentile(percentile).interval();
-    let answer = match interval {
-        Some(interval) if interval.low.or_infinity() > limit.millis() => Answer::Misses,
-        Some(interval) if n >= need && interval.high.or_infinity() <= limit.millis() => Answer::Holds,
-        _ => Answer::Undecided,
-    };
-    SloTest { metric: "itl", percentile, limit, above, n, need, answer }
+/// Gaps of one request are not independent: they count for what they are worth, by requests.
+fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
+    let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
+    Asked { metric: "itl", percentile, limit }.decide(evidence, facts)
 }
 
 /// Whether a million output tokens cost at most `limit`; undecided where the cost is not known. Not a test: cost follows

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::plan::Percentile;
 
+use super::worth::{Sample, Span};
 use super::{binomial, quantile};
 
 /// A number that may lie among the failures.
@@ -16,6 +17,8 @@ pub enum Value {
     Exact(f64),
     /// The rank falls among failures: larger than this, the largest value or bound that was observed.
     AtLeast(f64),
+    /// Of rates: the rank falls among failures, which are below this, the smallest rate that was observed.
+    AtMost(f64),
     /// The rank falls among failures, and nothing was ever observed.
     Failed,
 }
@@ -25,11 +28,11 @@ impl Value {
     pub fn exact(self) -> Option<f64> {
         match self {
             Value::Exact(value) => Some(value),
-            Value::AtLeast(_) | Value::Failed => None,
+            Value::AtLeast(_) | Value::AtMost(_) | Value::Failed => None,
         }
     }
 
-    /// For comparisons: failures are above every number.
+    /// For comparisons of times: failures are above every number.
     pub fn or_infinity(self) -> f64 {
         self.exact().unwrap_or(f64::INFINITY)
     }
@@ -42,24 +45,36 @@ impl fmt::Display for Value {
             (Value::Exact(value), None) => write!(f, "{value}"),
             (Value::AtLeast(value), Some(digits)) => write!(f, "> {value:.digits$}"),
             (Value::AtLeast(value), None) => write!(f, "> {value}"),
+            (Value::AtMost(value), Some(digits)) => write!(f, "< {value:.digits$}"),
+            (Value::AtMost(value), None) => write!(f, "< {value}"),
             (Value::Failed, _) => f.write_str("failed"),
         }
     }
 }
 
-/// A two-sided 95 % interval within one run.
+/// A 95 % interval within one run, at most 2.5 % on either side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
-    pub low: Value,
-    /// Upper end.
-    pub high: Value,
+    /// Lower end; none where the run is worth too little for one.
+    pub low: Option<Value>,
+    /// Upper end; none where the run is worth too little for one.
+    pub high: Option<Value>,
 }
 
 impl Interval {
-    /// Whether the two have no value in common.
-    pub fn disjoint(&self, other: &Interval) -> bool {
-        self.high.or_infinity() < other.low.or_infinity() || other.high.or_infinity() < self.low.or_infinity()
+    /// With both ends.
+    pub fn between(low: Value, high: Value) -> Interval {
+        Interval { low: Some(low), high: Some(high) }
+    }
+
+    /// The lower end as a number; none where it is open or lies among failures.
+    pub fn low_number(&self) -> Option<f64> {
+        self.low?.exact()
+    }
+
+    /// The upper end as a number; none where it is open or lies among failures.
+    pub fn high_number(&self) -> Option<f64> {
+        self.high?.exact()
     }
 }
 
@@ -70,9 +85,9 @@ pub enum Estimate {
     Is {
         /// Its value.
         value: Value,
-        /// Its interval; none for ITL from fewer than 30 requests.
+        /// Its interval; none where the run is too short for one.
         interval: Option<Interval>,
-        /// Whether n is below METRICS' mark for this percentile.
+        /// Whether it carries METRICS' mark: n is small for this percentile, or the run is worth no upper end of a p99.
         few_samples: bool,
     },
     /// Too few values for the percentile to have an interval.
@@ -81,7 +96,31 @@ pub enum Estimate {
         n: u64,
         /// How many it takes.
         need: u64,
+        /// What is counted.
+        of: Counted,
     },
+}
+
+/// What a percentile has too few of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// Values, one of each request.
+    Values,
+    /// Requests that have gaps.
+    Requests,
+    /// Gaps, for what they are worth.
+    Gaps,
+}
+
+impl Counted {
+    /// `n=212 < 368`, with what is counted where it is not values.
+    pub fn short_of(self, n: u64, need: u64) -> String {
+        match self {
+            Counted::Values => format!("n={n} < {need}"),
+            Counted::Requests => format!("requests={n} < {need}"),
+            Counted::Gaps => format!("worth={n} < {need}"),
+        }
+    }
 }
 
 impl Estimate {
@@ -117,7 +156,7 @@ impl fmt::Display for Estimate {
         match self {
             Estimate::Is { value, .. } => value.fmt(f),
             Estimate::NotEnough { n: 0, .. } => f.write_str("n/a"),
-            Estimate::NotEnough { n, need } => write!(f, "n/a (n={n} < {need})"),
+            Estimate::NotEnough { n, need, of } => write!(f, "n/a ({})", of.short_of(*n, *need)),
         }
     }
 }
@@ -162,21 +201,38 @@ impl Ordered<'_> {
         }
     }
 
+    /// Of independent values.
     fn interval(&self, percentile: Percentile) -> Option<Interval> {
         let (low, high) = binomial::interval_ranks(self.n(), quantile::share(percentile))?;
-        Some(Interval { low: self.statistic(low - 1), high: self.statistic(high - 1) })
+        Some(Interval::between(self.statistic(low - 1), self.statistic(high - 1)))
+    }
+
+    /// Between the order statistics of these indices.
+    fn spanned(&self, span: Span) -> Interval {
+        Interval {
+            low: span.low.map(|index| self.statistic(index)),
+            high: span.high.map(|index| self.statistic(index)),
+        }
     }
 
     /// The percentile, with the interval that `interval` gives; `None` there means none.
     pub fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
         let (n, need) = (self.n(), quantile::need(percentile));
         if n < need {
-            return Estimate::NotEnough { n, need };
+            return Estimate::NotEnough { n, need, of: Counted::Values };
         }
+        self.known(percentile, interval(), n as f64)
+    }
+
+    /// The percentile of values that are worth so many independent ones, with its interval.
+    pub fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
+        // A tail whose upper end nobody can tell says as little as one of few values.
+        let is_open = interval.is_none_or(|interval| interval.high.is_none());
+        let mark = quantile::unmarked_from(percentile) as f64;
         Estimate::Is {
             value: self.quantile(quantile::permille(percentile)),
-            interval: interval(),
-            few_samples: n < quantile::unmarked_from(percentile),
+            interval,
+            few_samples: worth < mark || mark > 0.0 && is_open,
         }
     }
 }
@@ -198,7 +254,8 @@ fn lerp(a: f64, b: f64, share: f64) -> f64 {
 pub struct Summary {
     /// Number of values, failures counted.
     pub n: u64,
-    /// How many of them are failures: above every other value in the percentiles, absent from mean and deviation.
+    /// How many of them are failures: in the percentiles worse than every other value (of times above, of rates below), absent from
+    /// mean and deviation.
     pub failures: u64,
     /// Mean of the completed; null without any.
     pub mean: Option<f64>,
@@ -211,16 +268,43 @@ pub struct Summary {
     /// What percentiles among failures lie above: the largest observed value or bound. Null without failures, or when
     /// nothing was observed.
     pub above: Option<f64>,
+    /// The same of rates, whose failures lie below: the smallest observed.
+    pub below: Option<f64>,
+    /// Of gaps: what they are worth; none where every request has one value at most.
+    pub clusters: Option<Clustered>,
+}
+
+/// What gaps are worth, which come in clusters: those of a request are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clustered {
+    /// Requests that have gaps.
+    pub requests: u64,
+    /// For each percentile, in the order of [`quantile::ALL`], how many independent gaps would say as much: gaps / design effect.
+    pub effective: [u64; 6],
 }
 
 impl Summary {
-    /// Of `values`, in any order, with `failures` above them; `bound` is the largest bound known of a failure.
+    /// Of independent `values`, in any order, with `failures` above them; `bound` is the largest bound known of a failure.
     pub fn of(mut values: Vec<f64>, failures: u64, bound: Option<f64>) -> Summary {
         values.sort_unstable_by(f64::total_cmp);
         let largest = values.last().copied().into_iter().chain(bound).reduce(f64::max);
         let at = |index: u64| values[index as usize];
         let ordered = Ordered { observed: values.len() as u64, at: &at, failures, largest };
         let estimate = |percentile| ordered.estimate(percentile, || ordered.interval(percentile));
+        Summary::assemble(&ordered, quantile::ALL.map(estimate))
+    }
+
+    /// Of the requests of a run, which depend on each other: intervals are those of what they are worth. `bound` is the largest
+    /// bound known of a failure.
+    pub fn of_sample(sample: &Sample, bound: Option<f64>) -> Summary {
+        let rising = sample.rising();
+        let observed = rising.partition_point(|value| value.is_finite());
+        let largest = rising[..observed].last().copied().into_iter().chain(bound).reduce(f64::max);
+        let at = |index: u64| rising[index as usize];
+        let failures = (rising.len() - observed) as u64;
+        let ordered = Ordered { observed: observed as u64, at: &at, failures, largest };
+        let interval = |percentile| Some(ordered.spanned(sample.interval(quantile::share(percentile))?));
+        let estimate = |percentile| ordered.estimate(percentile, || interval(percentile));
         Summary::assemble(&ordered, quantile::ALL.map(estimate))
     }
 
@@ -237,6 +321,8 @@ impl Summary {
             percentiles,
             max: (n > 0).then(|| ordered.statistic(n - 1)),
             above: ordered.largest.filter(|_| ordered.failures > 0),
+            below: None,
+            clusters: None,
         }
     }
 

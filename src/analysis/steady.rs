@@ -1,317 +1,362 @@
-//! Whether the two halves of the window tell the same story.
+//! Whether a run is the same all through its window: TTFT, TPOT, E2E, and the rate at which tokens come out ([`super::change`]), and
+//! the share of failures ([`super::bunches`]).
 //!
-//! Each half is cut into up to ten blocks, none shorter than a typical request: what happens to one request then stays
-//! mostly inside one block, so block means vary as much as the halves could by chance. Slots of a closed loop that run
-//! in step answer in waves, and blocks of a whole number of waves do not see them: whether a half holds one wave more is
-//! chance too, so a closed loop's halves may always differ by one. Where users think, a wave comes once a round, and a
-//! round is taken for the length of a request. With fewer blocks the factor of METRICS, 3 standard errors, grows
-//! as Student's t asks, so that a false alarm stays as rare as with ten.
+//! Latencies are compared as logarithms of the requests' own, in the order of their schedule. In an open loop they follow what is in
+//! flight, so that is their companion: only what the load does not explain counts. But a server that turns slow has more in flight for
+//! that, and a queue may be long in one part and short in another by chance. So TTFT and E2E of an open loop, which hold the wait in
+//! the queue, are looked at with their companion only where what is in flight has swung [`SWINGS`] times, and [`EXCURSION`] times on
+//! each side of a step; and without it a step counts where what is in flight has swung on both sides of it ([`SIDES`]): it came and
+//! went as before, at another level.
 //!
-//! A server that is slow for a while may be slow for longer than a block. Blocks next to each other are then alike, and a
-//! mean of ten says less than ten: the variance of each mean is multiplied by 1 + 2 r, where r is the correlation of
-//! neighbours (as of a moving average of the first order; never by less than 1). A slope that both halves share is taken out
-//! before: a server that gets slower all the time is what is looked for, not noise.
+//! Rates are of parts of the window ([`super::emission`]). Slots of a closed loop that run in step answer in waves; whether a stretch
+//! holds one wave more is chance, so it may always differ by one. Where users think, a wave comes once a round, and a round is
+//! taken for the length of a request.
 
-use crate::plan::Percentile;
-use crate::rows::{Facts, Measured};
+use std::collections::BTreeMap;
 
-use super::binomial;
+use crate::plan::{Limits, Validity};
+use crate::rows::{Facts, Measured, Outcome};
+
+use super::bunches::{self, Stretch};
+use super::change::{self, Change, Form};
+use super::emission::{self, Emitted, Series};
+use super::flight::Flight;
 use super::gaps::Events;
-use super::quantile;
 use super::request::Metric;
-use super::stats::{Interval, Ordered, Value};
+use super::series::{PARTS, swings};
+use super::verdict::{State, exceeded};
 use super::window;
 
-const MOST_BLOCKS: usize = 10;
-const FEWEST_BLOCKS: usize = 3;
+/// Requests below which a latency is not looked at.
+const FEWEST_REQUESTS: usize = 40;
+/// Swings of what is in flight from which on the wait in a queue may be compared.
+const SWINGS: u32 = 16;
+/// Swings on each side of a step without which it may be one time that the queue was long.
+const EXCURSION: u32 = 5;
+/// Swings on each side of a step that show what is in flight to be at home at both levels: of TPOT, and of what holds a wait.
+const SIDES: [u32; 2] = [3, 8];
+/// Such a step leaves this share of the window on both sides.
+const EDGE: f64 = 0.15;
+/// A change of less, in all of a request's latency, may be the generator's (`client_late`), in ms.
+const LEAST_MS: f64 = 1.0;
+/// A latency may move by so many times the limit of a rate.
+const LATENCY: f64 = 2.0;
+/// A level that is left within this share of the window, for a better one that lasts, is a warm-up.
+const WARM_UP: f64 = 1.0 / 3.0;
 
-/// Standard errors that two halves of 3, 4, … 10 blocks may differ by: the t quantile at the level that 3 has with
-/// 2 × (10 − 1) degrees of freedom. scipy: `t.isf(t.sf(3, 18), 2 * (blocks - 1))`.
-const ERRORS: [f64; MOST_BLOCKS - FEWEST_BLOCKS + 1] = [4.964, 3.933, 3.534, 3.325, 3.196, 3.110, 3.047, 3.0];
+/// Why latencies of a saturated run are not looked at.
+const SATURATED: &str = "the run is saturated";
 
-/// How far the halves differ in one respect.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Difference {
-    /// First half and second half.
-    pub halves: [f64; 2],
-    /// Their difference as a share of the whole.
-    pub share: f64,
-    /// The share that chance alone explains.
-    pub noise: f64,
+/// What a reason is found to be; an error says why nobody could look.
+type Finding = Result<Option<(State, String)>, String>;
+
+/// What changed in a run.
+pub(super) struct Steadiness {
+    found: Result<Vec<Moved>, String>,
+    stretch: Option<(Stretch, [f64; 2])>,
+    unchecked: Option<String>,
 }
 
-impl Difference {
-    /// Whether it is above both a limit and chance.
-    pub fn exceeds(&self, limit: f64) -> bool {
-        self.share > limit && self.share > self.noise
+/// A change of one respect.
+struct Moved {
+    what: &'static str,
+    change: Change,
+    /// Where a step is, in seconds of the window.
+    seconds: f64,
+    /// The level before and after; of a trend, in the first half and in the second.
+    levels: [f64; 2],
+    /// By how much it moved, as a share of the mean of both levels.
+    share: f64,
+    /// How many times the plan's limit it may move by.
+    times: f64,
+    /// Whether it got better early and then stayed.
+    is_warm_up: bool,
+}
+
+impl Steadiness {
+    /// Of a run with requests in its window that is not saturated.
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Steadiness {
+        let mut unchecked = None;
+        let found = rates(rows, &events.emitted, facts).map(|rate| {
+            // Under another load another latency is right.
+            let latencies = if facts.window_qps.is_some() { vec![] } else { latencies(rows, facts, &mut unchecked) };
+            rate.into_iter().chain(latencies).collect()
+        });
+        Steadiness { found, stretch: stretch(rows, facts), unchecked }
+    }
+
+    /// Of a run that is saturated. What waits makes latencies grow, and what comes is no measure of what is done; but a server that is
+    /// never idle does as much at the end as at the begin, so a rate that falls is the server's own. One that rises may be a queue that
+    /// was empty at first.
+    pub fn of_saturated(rows: &[Measured], facts: &Facts) -> Steadiness {
+        if facts.window_qps.is_some() {
+            return Steadiness { found: Err(SATURATED.to_owned()), stretch: None, unchecked: None };
+        }
+        let series = emission::done(rows, facts);
+        let residuals = series.residuals();
+        let is_known = residuals.iter().all(|residual| residual.is_finite());
+        let change = is_known.then(|| change::find(&residuals, None)).flatten().filter(Change::is_shown);
+        let moved = change.map(|change| Moved::of_rate(change, &series, "completed tokens/s"));
+        let falls = moved.filter(|moved| moved.levels[1] < moved.levels[0]);
+        Steadiness { found: Ok(falls.into_iter().collect()), stretch: None, unchecked: Some(SATURATED.to_owned()) }
+    }
+
+    /// Part of what could not be looked at, and why.
+    pub fn unchecked(&self) -> Option<&str> {
+        self.unchecked.as_deref().filter(|_| self.found.is_ok())
+    }
+
+    /// Whether levels, or the share of failures, moved.
+    pub fn unsteady(&self, limits: Limits) -> Finding {
+        let failures = self.stretch.filter(|(stretch, _)| !stretch.is_bunch()).and_then(|(stretch, seconds)| {
+            let [inside, outside] = stretch.shares();
+            let state = exceeded(limits, Validity::UNSTEADY, |limit| inside - outside > limit)?;
+            let percent = |share: f64| format!("{:.1}%", share * 100.0);
+            let ([from, to], inside, outside) = (seconds, percent(inside), percent(outside));
+            Some((state, format!("{inside} of requests failed from {from:.1} s to {to:.1} s, {outside} else")))
+        });
+        let moved = self.judge(limits, false);
+        match failures {
+            Some((state, text)) => {
+                let before = moved.unwrap_or_default();
+                Ok(Some(before.map_or((state, text.clone()), |(worst, told)| (worst.max(state), told + "; " + &text))))
+            }
+            None => moved,
+        }
+    }
+
+    /// Whether the window began before the server was warm.
+    pub fn warming_up(&self, limits: Limits) -> Finding {
+        Ok(self.judge(limits, true).unwrap_or_default())
+    }
+
+    /// Whether failures came together.
+    pub fn errors_bunched(&self) -> Finding {
+        let bunch = self.stretch.filter(|(stretch, _)| stretch.is_bunch());
+        Ok(bunch.map(|(Stretch { from, to, failed, of, requests }, [begin, end])| {
+            let (inside, outside) = (to - from, requests - (to - from));
+            let others = of - failed;
+            let text = format!(
+                "{failed} of {of} failures came between {begin:.1} s and {end:.1} s of the window: \
+                 {failed} of {inside} requests that ended there, {others} of {outside} others"
+            );
+            (State::Suspect, text)
+        }))
+    }
+
+    fn judge(&self, limits: Limits, is_warm_up: bool) -> Finding {
+        let moved = self.found.as_ref().map_err(String::clone)?.iter().filter(|moved| moved.is_warm_up == is_warm_up);
+        let judged = moved.filter_map(|moved| {
+            let state = exceeded(limits, Validity::UNSTEADY, |limit| moved.share > limit * moved.times)?;
+            Some((state, moved.text()))
+        });
+        Ok(judged.reduce(|(a, first), (b, second)| (a.max(b), format!("{first}; {second}"))))
     }
 }
 
-/// What the halves say. `ttft` is null where either half has no median with an interval, or nothing was streamed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Halves {
-    /// Output tokens per second; open loop: completed over offered tokens.
-    pub throughput: Option<Difference>,
-    /// Median TTFT in ms; its noise is 0 where the intervals are disjoint, else infinite.
-    pub ttft: Option<Difference>,
+impl Moved {
+    /// A rate that changed, and is taken for no warm-up.
+    fn of_rate(change: Change, series: &Series, what: &'static str) -> Moved {
+        let parts = series.parts;
+        let at = place(&change, parts.count);
+        let levels = [series.ratio(0, at), series.ratio(at, parts.count)];
+        let seconds = at as f64 * parts.part_ns / 1e9;
+        Moved { what, change, seconds, levels, share: change.by.abs(), times: 1.0, is_warm_up: false }
+    }
+
+    fn text(&self) -> String {
+        let Moved { what, share, levels: [a, b], seconds, .. } = self;
+        let percent = share * 100.0;
+        match self.change.form {
+            Form::Step if *a > 0.0 => {
+                let percent = (b / a - 1.0).abs() * 100.0;
+                format!("{what} moved by {percent:.0}% after {seconds:.1} s: {a:.2}, then {b:.2}")
+            }
+            Form::Step => format!("{what} moved by {percent:.0}% after {seconds:.1} s: {a:.2}, then {b:.2}"),
+            Form::Trend => {
+                format!("{what} moved by {percent:.0}% all through the window: {a:.2}, then {b:.2} in its halves")
+            }
+        }
+    }
 }
 
-/// One half of the window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Half {
+/// How the rate of tokens moved; an error says why it cannot be compared.
+fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<Moved>, String> {
+    let series = emitted.series(rows, facts)?;
+    let parts = series.parts;
+    let what = if facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
+    let residuals = series.residuals();
+    if residuals.iter().any(|residual| !residual.is_finite()) {
+        return Ok(None);
+    }
+    let of_rest = |at: usize| change::find(&residuals[at..], None);
+    Ok(change::find(&residuals, None).filter(Change::is_shown).and_then(|change| {
+        let moved = Moved::of_rate(change, &series, what);
+        let at = place(&change, parts.count);
+        // Either side may hold a wave more or less.
+        let wave = |count: usize| parts.typical / (count as f64 * parts.part_ns);
+        let wave = if facts.open_loop { 0.0 } else { wave(at) + wave(parts.count - at) };
+        let [before, behind] = moved.levels;
+        let is_warm_up = is_early(&change) && behind > before && !of_rest(at).is_some_and(|rest| rest.is_shown());
+        (moved.share > wave).then_some(Moved { is_warm_up, ..moved })
+    }))
+}
+
+/// The first of `n` values behind a step; of a trend, the middle.
+fn place(change: &Change, n: usize) -> usize {
+    match change.form {
+        Form::Step => (change.at * n as f64).round() as usize,
+        Form::Trend => n / 2,
+    }
+    .clamp(1, n - 1)
+}
+
+fn is_early(change: &Change) -> bool {
+    change.form == Form::Step && change.at <= WARM_UP
+}
+
+/// How TTFT, TPOT and E2E moved; failures are left to the reasons that speak of errors.
+fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -> Vec<Moved> {
+    let mut members: Vec<&Measured> = window::members(rows, facts).filter(|row| row.outcome.is_ok()).collect();
+    members.sort_by_key(|row| row.scheduled_ns);
+    let carried = facts.open_loop.then(|| Carried::new(Flight::of(rows, facts).averages(PARTS), facts));
+    if let Some(swings) = carried.as_ref().map(|carried| carried.swings).filter(|swings| *swings < SWINGS) {
+        let text = format!("what is in flight rose and fell {swings} times; to compare TTFT and E2E it takes {SWINGS}");
+        *unchecked = Some(text);
+    }
+    let all = [(Metric::Ttft, "TTFT (ms)"), (Metric::Tpot, "TPOT (ms)"), (Metric::E2eFromSchedule, "E2E (ms)")];
+    all.into_iter().filter_map(|of| moved(&members, facts, of, carried.as_ref())).collect()
+}
+
+/// What is in flight on average between two instants.
+struct Carried {
+    averages: Vec<f64>,
+    /// Swings of it over the window.
+    swings: u32,
+    /// Areas under it from the window's begin to each border of its parts.
+    areas: Vec<f64>,
     from: u64,
-    block_ns: f64,
-    blocks: usize,
-    /// Length of a typical request as a share of the half: what one wave of slots in step contributes.
-    wave: f64,
+    part_ns: f64,
 }
 
-impl Half {
-    fn block(&self, instant: u64) -> Option<usize> {
-        let block = (instant.checked_sub(self.from)? as f64 / self.block_ns) as usize;
-        (block < self.blocks).then_some(block)
+impl Carried {
+    fn new(averages: Vec<f64>, facts: &Facts) -> Carried {
+        let mut areas = vec![0.0];
+        averages.iter().for_each(|average| areas.push(areas[areas.len() - 1] + average));
+        let windows = &facts.windows;
+        let part_ns = (windows.measure_end_ns - windows.measure_start_ns) as f64 / averages.len().max(1) as f64;
+        Carried { areas, from: windows.measure_start_ns, part_ns, swings: swings(&averages), averages }
+    }
+
+    /// Swings before an instant or behind it, whichever are fewer.
+    fn sides(&self, at: u64) -> u32 {
+        let (before, behind) = self.averages.split_at(self.place(at) as usize);
+        swings(before).min(swings(behind))
+    }
+
+    fn place(&self, at: u64) -> f64 {
+        (at.saturating_sub(self.from) as f64 / self.part_ns).min(self.areas.len() as f64 - 1.0)
+    }
+
+    fn area(&self, place: f64) -> f64 {
+        let part = (place as usize).min(self.areas.len().saturating_sub(2));
+        self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
+    }
+
+    /// While a request was under way in the window.
+    fn of(&self, row: &Measured, facts: &Facts) -> f64 {
+        let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
+        // A request that is over within the part in which it began.
+        let to = if to - from < 1.0 { (from + 1.0).min(self.areas.len() as f64 - 1.0) } else { to };
+        let from = from.min(to - 1.0).max(0.0);
+        (self.area(to) - self.area(from)) / (to - from)
     }
 }
 
-/// Compares the halves; an error says why they cannot be compared.
-pub(super) fn compare(rows: &[Measured], events: &Events, facts: &Facts) -> Result<Halves, String> {
-    let [first, second] = events.emitted.halves.clone()?;
-    let series = match facts.open_loop {
-        true => [first, second].map(|half| completed(rows, facts, half, lag(rows, facts, half))),
-        false => [(first, &events.emitted.tokens[0]), (second, &events.emitted.tokens[1])]
-            .map(|(half, out)| Series { out: out.clone(), expected: vec![half.block_ns / 1e9; half.blocks] }),
+fn moved(
+    members: &[&Measured],
+    facts: &Facts,
+    (metric, what): (Metric, &'static str),
+    carried: Option<&Carried>,
+) -> Option<Moved> {
+    let value = |row: &&&Measured| window::request(row, facts).observe(metric).value().filter(|value| *value > 0.0);
+    let of: Vec<&&Measured> = members.iter().filter(|row| value(row).is_some()).collect();
+    if of.len() < FEWEST_REQUESTS {
+        return None;
+    }
+    let raw: Vec<f64> = of.iter().filter_map(value).collect();
+    let mut logs: Vec<f64> = raw.iter().map(|value| value.ln()).collect();
+    by_turn(&of, &mut logs);
+    let companion: Option<Vec<f64>> =
+        carried.map(|carried| of.iter().map(|row| carried.of(row, facts)).map(scale(metric)).collect());
+    let (explained, plain) = (change::find(&logs, companion.as_deref()), carried.and(change::find(&logs, None)));
+    let waits = metric != Metric::Tpot;
+    let sides = |change: &Change| {
+        let at = of[place(change, of.len())].scheduled_ns;
+        carried.map_or(u32::MAX, |carried| carried.sides(at))
     };
-    Ok(Halves {
-        throughput: throughput(series, facts, first),
-        ttft: medians(ttft(rows, facts, first), ttft(rows, facts, second), first),
-    })
-}
-
-/// Tokens by the block of the window's halves that their events fell into: of a closed loop.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Emitted {
-    /// The halves; an error says why they cannot be compared.
-    halves: Result<[Half; 2], String>,
-    /// Tokens of each block of each half.
-    tokens: [Vec<f64>; 2],
-}
-
-impl Emitted {
-    /// Nothing yet, of a run with these requests.
-    pub fn new(rows: &[Measured], facts: &Facts) -> Emitted {
-        let halves = halves(rows, facts);
-        let blocks = |at: usize| halves.as_ref().map_or(0, |halves| halves[at].blocks);
-        Emitted { tokens: [0, 1].map(|at| vec![0.0; blocks(at)]), halves }
-    }
-
-    /// Adds the tokens of one event.
-    pub fn add(&mut self, at: u64, tokens: f64) {
-        let Ok(halves) = &self.halves else { return };
-        for (half, out) in halves.iter().zip(&mut self.tokens) {
-            if let Some(block) = half.block(at) {
-                out[block] += tokens;
-            }
-        }
-    }
-}
-
-fn halves(rows: &[Measured], facts: &Facts) -> Result<[Half; 2], String> {
-    let windows = &facts.windows;
-    let mut latencies: Vec<f64> = window::members(rows, facts)
-        .filter_map(|row| window::request(row, facts).observe(Metric::E2eFromSchedule).value())
-        .collect();
-    latencies.sort_unstable_by(f64::total_cmp);
-    let typical = *latencies.get(latencies.len() / 2).ok_or("no request of the window completed")?;
-    let typical = typical.max(cycle(rows, facts).unwrap_or(0.0));
-    let half_ns = (windows.measure_end_ns - windows.measure_start_ns) / 2;
-    let blocks = ((half_ns as f64 / (typical * 1e6)) as usize).min(MOST_BLOCKS);
-    if blocks < FEWEST_BLOCKS {
-        return Err(format!(
-            "half of the window ({:.3} s) is shorter than {FEWEST_BLOCKS} typical requests ({:.3} s each)",
-            half_ns as f64 / 1e9,
-            typical / 1e3
-        ));
-    }
-    let wave = typical * 1e6 / half_ns as f64;
-    let half = |from| Half { from, block_ns: half_ns as f64 / blocks as f64, blocks, wave };
-    Ok([half(windows.measure_start_ns), half(windows.measure_start_ns + half_ns)])
-}
-
-/// How long a slot of a closed loop takes for a request and the thinking after it, on average, in ms; none where nobody
-/// thinks. By Little's law: the number in a loop is its rate times the length of a round.
-fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
-    let slots = facts.batch_size.filter(|_| facts.thinks && !facts.open_loop)?;
-    let requests = window::members(rows, facts).count();
-    (requests > 0).then(|| f64::from(slots) * facts.windows.measure_secs() * 1e3 / requests as f64)
-}
-
-/// Tokens that came out of each block, and what is expected to be proportional to them.
-struct Series {
-    out: Vec<f64>,
-    expected: Vec<f64>,
-}
-
-impl Series {
-    fn ratio(&self) -> f64 {
-        self.out.iter().sum::<f64>() / self.expected.iter().sum::<f64>()
-    }
-
-    /// How far each block is from the ratio.
-    fn residuals(&self) -> Vec<f64> {
-        let ratio = self.ratio();
-        self.out.iter().zip(&self.expected).map(|(out, expected)| out - ratio * expected).collect()
-    }
-
-    fn mean_expected(&self) -> f64 {
-        self.expected.iter().sum::<f64>() / self.expected.len() as f64
-    }
-}
-
-/// What blocks vary by in each half, without the slope that both share.
-struct Residuals([Vec<f64>; 2]);
-
-impl Residuals {
-    fn new(mut halves: [Vec<f64>; 2]) -> Residuals {
-        let place = |at: usize, blocks: usize| at as f64 - (blocks as f64 - 1.0) / 2.0;
-        let (mut along, mut places) = (0.0, 0.0);
-        for half in &halves {
-            for (at, residual) in half.iter().enumerate() {
-                along += place(at, half.len()) * residual;
-                places += place(at, half.len()).powi(2);
-            }
-        }
-        let slope = if places > 0.0 { along / places } else { 0.0 };
-        for half in &mut halves {
-            let blocks = half.len();
-            half.iter_mut().enumerate().for_each(|(at, residual)| *residual -= slope * place(at, blocks));
-        }
-        Residuals(halves)
-    }
-
-    /// Variance of a block of each half, were they independent: of the degrees of freedom, both means and the slope take one.
-    fn variances(&self) -> [f64; 2] {
-        [0, 1].map(|at| self.squares(at) / (self.0[at].len() as f64 - 1.5).max(1.0))
-    }
-
-    fn squares(&self, half: usize) -> f64 {
-        self.0[half].iter().map(|residual| residual.powi(2)).sum()
-    }
-
-    /// What the variance of a mean of blocks is multiplied by because neighbours are alike. Residuals of independent blocks
-    /// correlate by −1.5 / blocks (to 0.03), for they add up to nothing and have no slope.
-    fn inflation(&self) -> f64 {
-        let all = self.squares(0) + self.squares(1);
-        let blocks = (self.0[0].len() + self.0[1].len()) as f64 / 2.0;
-        let neighbours: f64 = self.0.iter().flat_map(|half| half.windows(2)).map(|two| two[0] * two[1]).sum();
-        if all > 0.0 { (1.0 + 2.0 * (neighbours / all + 1.5 / blocks)).max(1.0) } else { 1.0 }
-    }
-}
-
-fn throughput([first, second]: [Series; 2], facts: &Facts, half: Half) -> Option<Difference> {
-    let whole = (first.out.iter().chain(&second.out).sum::<f64>())
-        / (first.expected.iter().chain(&second.expected).sum::<f64>());
-    let (a, b) = (first.ratio(), second.ratio());
-    let factor = ERRORS[half.blocks - FEWEST_BLOCKS];
-    let wave = if facts.open_loop { 0.0 } else { half.wave };
-    let residuals = Residuals::new([first.residuals(), second.residuals()]);
-    let [one, two] = residuals.variances();
-    let means = one / first.mean_expected().powi(2) + two / second.mean_expected().powi(2);
-    let variance = means / half.blocks as f64 * residuals.inflation();
-    let noise = (factor * variance.sqrt() / whole).max(wave);
-    let share = (a - b).abs() / whole;
-    (whole > 0.0 && share.is_finite()).then_some(Difference { halves: [a, b], share, noise })
-}
-
-/// How long after its arrival a request of a half is expected to complete, in nanoseconds. Under a steady load it does not
-/// matter: as many arrive in a block as before it. Where a profile changes the rate, what completes in a block was offered
-/// a typical request earlier, and each half has a typical request of its own, for latency follows the load.
-fn lag(rows: &[Measured], facts: &Facts, half: Half) -> u64 {
-    if facts.window_qps.is_none() {
-        return 0;
-    }
-    let latency = |row: &Measured| {
-        half.block(row.scheduled_ns)?;
-        window::request(row, facts).observe(Metric::E2eFromSchedule).value()
+    let is_seen = |change: &Change| {
+        let swings = carried.map_or(u32::MAX, |carried| carried.swings);
+        !waits || swings >= SWINGS && (change.form == Form::Trend || sides(change) >= EXCURSION)
     };
-    let mut latencies: Vec<f64> = rows.iter().filter_map(latency).collect();
-    latencies.sort_unstable_by(f64::total_cmp);
-    latencies.get(latencies.len() / 2).map_or(0, |typical| (typical * 1e6) as u64)
+    let is_at_home = |change: &Change| {
+        let is_inside = (EDGE..=1.0 - EDGE).contains(&change.at);
+        change.form == Form::Step && is_inside && sides(change) >= SIDES[usize::from(waits)]
+    };
+    let (explained, plain) = (explained.filter(is_seen), plain.filter(is_at_home));
+    let shown = [explained, plain].into_iter().flatten().filter(Change::is_shown);
+    let change = shown.max_by(|a, b| a.errors.total_cmp(&b.errors))?;
+    let at = place(&change, raw.len());
+    let level = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
+    let levels = [level(&raw[..at]), level(&raw[at..])];
+    // Of two levels whose logarithms differ by that much, the difference over the mean.
+    let share = 2.0 * (change.by.abs() / 2.0).tanh();
+    let gaps = match metric {
+        Metric::Tpot => {
+            of.iter().filter_map(|row| row.output_tokens()).map(|tokens| f64::from(tokens) - 1.0).sum::<f64>()
+                / of.len() as f64
+        }
+        _ => 1.0,
+    };
+    let rest = || change::find(&logs[at..], companion.as_ref().map(|companion| &companion[at..]));
+    let is_warm_up = is_early(&change) && levels[1] < levels[0] && !rest().is_some_and(|rest| rest.is_shown());
+    let seconds = (of[at].scheduled_ns - facts.windows.measure_start_ns) as f64 / 1e9;
+    let is_told = share * (levels[0] + levels[1]) / 2.0 * gaps > LEAST_MS;
+    is_told.then_some(Moved { what, change, seconds, levels, share, times: LATENCY, is_warm_up })
 }
 
-/// Open loop: tokens of requests that completed in a block, over the tokens asked for by those that arrived in it, or
-/// `lag` before it.
-fn completed(rows: &[Measured], facts: &Facts, half: Half, lag: u64) -> Series {
-    let (mut out, mut expected) = (vec![0.0; half.blocks], vec![0.0; half.blocks]);
-    for row in rows {
-        if let Some(block) = half.block(row.scheduled_ns.saturating_add(lag)) {
-            expected[block] += f64::from(row.requested_tokens);
-        }
-        let answered = window::request(row, facts).answered_ns().filter(|_| row.outcome.is_ok());
-        if let (Some(block), Some(tokens)) = (answered.and_then(|at| half.block(at)), row.output_tokens()) {
-            out[block] += f64::from(tokens);
+/// How a latency follows what is in flight: each token takes so much longer for each request that is served beside it; who waits
+/// in a queue waits in proportion to it.
+fn scale(metric: Metric) -> fn(f64) -> f64 {
+    if metric == Metric::Tpot { |carried| carried } else { f64::ln_1p }
+}
+
+/// Takes out what the turns of conversations differ by: later ones have longer prompts.
+fn by_turn(of: &[&&Measured], logs: &mut [f64]) {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for (row, log) in of.iter().zip(logs.iter()) {
+        let sum = sums.entry(row.turn().unwrap_or_default()).or_default();
+        *sum = (sum.0 + log, sum.1 + 1.0);
+    }
+    if sums.len() > 1 {
+        for (row, log) in of.iter().zip(logs) {
+            let (sum, count) = sums[&row.turn().unwrap_or_default()];
+            *log -= sum / count;
         }
     }
-    Series { out, expected }
 }
 
-/// TTFT of the requests scheduled in a half, with the block of each; failures are left to the reason `errors`.
-fn ttft(rows: &[Measured], facts: &Facts, half: Half) -> Vec<(f64, usize)> {
-    let observe = |row: &Measured| {
-        let block = half.block(row.scheduled_ns)?;
-        Some((window::request(row, facts).observe(Metric::Ttft).value()?, block))
-    };
-    let mut values: Vec<(f64, usize)> = rows.iter().filter_map(observe).collect();
-    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    values
-}
-
-fn medians(first: Vec<(f64, usize)>, second: Vec<(f64, usize)>, half: Half) -> Option<Difference> {
-    let (a, b) = (middle(&first)?, middle(&second)?);
-    let effect = design_effect([(&first, a), (&second, b)], half.blocks);
-    let (ia, ib) = (interval(&first, effect)?, interval(&second, effect)?);
-    let share = (a - b).abs() / ((a + b) / 2.0);
-    let noise = if ia.disjoint(&ib) { 0.0 } else { f64::INFINITY };
-    share.is_finite().then_some(Difference { halves: [a, b], share, noise })
-}
-
-/// The median of one half, where there are enough for an interval.
-fn middle(values: &[(f64, usize)]) -> Option<f64> {
-    let n = values.len() as u64;
-    let at = |index: u64| values[index as usize].0;
-    let enough = n >= quantile::need(Percentile::P50);
-    enough.then(|| Ordered { observed: n, at: &at, failures: 0, largest: None }.quantile(500).exact()).flatten()
-}
-
-/// An interval of the median for as many values as would be independent.
-fn interval(values: &[(f64, usize)], effect: f64) -> Option<Interval> {
-    let n = values.len() as u64;
-    let at = |index: u64| values[index as usize].0;
-    let independent = n as f64 / effect;
-    let (low, high) = binomial::interval_ranks(independent as u64, 0.5)?;
-    let stretch = n as f64 / independent.floor();
-    let low = ((low as f64 - 1.0) * stretch) as u64;
-    let high = ((high as f64 * stretch).ceil() as u64).min(n) - 1;
-    Some(Interval { low: Value::Exact(at(low)), high: Value::Exact(at(high)) })
-}
-
-/// By how much the share of values below the median of their half varies more between blocks, and from one block to those
-/// beside it, than independent values would: 1 for none. Requests that queue behind one another come early or late
-/// together, and n of them say less than n.
-fn design_effect(halves: [(&[(f64, usize)], f64); 2], blocks: usize) -> f64 {
-    let residuals = halves.map(|(values, median)| {
-        let mut counts = vec![(0.0f64, 0.0f64); blocks];
-        for (value, block) in values {
-            counts[*block].0 += 1.0;
-            counts[*block].1 += if *value < median { 1.0 } else { 0.0 } + if *value == median { 0.5 } else { 0.0 };
-        }
-        // In standard deviations of as many independent values.
-        let seen = counts.into_iter().filter(|(n, _)| *n > 0.0);
-        seen.map(|(n, below)| (below - n / 2.0) / (n / 4.0).sqrt()).collect::<Vec<f64>>()
-    });
-    let residuals = Residuals::new(residuals);
-    let [one, two] = residuals.variances();
-    let few = (ERRORS[blocks - FEWEST_BLOCKS] / ERRORS[MOST_BLOCKS - FEWEST_BLOCKS]).powi(2);
-    ((one + two) / 2.0 * residuals.inflation() * few).max(1.0)
+/// The stretch in which more failed than elsewhere, and when its first request and its last one ended, in seconds of the window. What
+/// was cut ended with the run, and not by itself.
+fn stretch(rows: &[Measured], facts: &Facts) -> Option<(Stretch, [f64; 2])> {
+    let of = window::members(rows, facts).filter(|row| row.outcome != Outcome::CutAtDrain);
+    let mut ended: Vec<(u64, bool)> =
+        of.map(|row| (window::request(row, facts).end_ns(), !row.outcome.is_ok())).collect();
+    ended.sort_unstable();
+    let failed: Vec<bool> = ended.iter().map(|(_, failed)| *failed).collect();
+    let stretch = bunches::find(&failed)?;
+    let seconds = |at: usize| ended[at].0.saturating_sub(facts.windows.measure_start_ns) as f64 / 1e9;
+    Some((stretch, [seconds(stretch.from), seconds(stretch.to - 1)]))
 }
 
 #[cfg(test)]

@@ -37,8 +37,25 @@ pub struct Run {
     pub profile: Option<fn(f64) -> f64>,
     /// Length of the window in seconds; a quarter of it comes before and after.
     pub seconds: f64,
+    /// What befalls the server, and at which share of the window.
+    pub fault: Option<(Fault, f64)>,
     /// Seed of arrivals and jitter.
     pub seed: u64,
+}
+
+/// What may befall a server under way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fault {
+    /// From then on every time is multiplied by this.
+    Slow(f64),
+    /// It stands still for so many seconds.
+    Pause(f64),
+    /// What comes in so many seconds is refused (503).
+    Errors(f64),
+    /// From then on it has so many slots fewer.
+    Slots(usize),
+    /// Until then first tokens take so many times as long.
+    Cold(f64),
 }
 
 /// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms. By default neither.
@@ -75,6 +92,7 @@ impl Default for Run {
             think: 0,
             profile: None,
             seconds: 10.0,
+            fault: None,
             seed: 1,
         }
     }
@@ -129,7 +147,7 @@ impl Run {
             }
             let record = self.serve(&mut server, ready[next], windows);
             let think = if self.think > 0 { -(1.0 - server.rng.random::<f64>()).ln() * self.think as f64 } else { 0.0 };
-            ready[next] = record.row.done_ns.expect("served") + think as u64;
+            ready[next] = record.row.ended_ns.expect("served") + think as u64;
             records.push(record);
         }
     }
@@ -137,15 +155,38 @@ impl Run {
     fn serve(&self, server: &mut Server, at: u64, windows: Windows) -> Record {
         let pace = self.pace_at(server, at);
         let Server { free, rng, .. } = server;
-        let mut around =
-            |nanos: u64| (pace * nanos as f64 * (1.0 + self.jitter * (2.0 * rng.random::<f64>() - 1.0))) as u64;
-        let slot = (0..free.len()).min_by_key(|slot| free[*slot]).expect("a slot");
         let sent = at + 20_000;
-        let first = sent.max(free[slot]) + around(self.ttft);
-        let gaps: Vec<u64> = (1..self.tokens).map(|_| around(self.itl)).collect();
-        let last = first + gaps.iter().sum::<u64>();
-        free[slot] = last;
-        record(at, sent, first, gaps, windows)
+        let fault =
+            self.fault.map(|(fault, share)| (fault, windows.measure_start_ns + (share * self.seconds * 1e9) as u64));
+        let (mut slots, mut paused) = (free.len(), (u64::MAX, 0));
+        match fault {
+            Some((Fault::Slots(fewer), from)) if at >= from => slots -= fewer,
+            Some((Fault::Pause(seconds), from)) => paused = (from, (seconds * 1e9) as u64),
+            Some((Fault::Errors(seconds), from)) if (from..from + (seconds * 1e9) as u64).contains(&at) => {
+                let mut refused = record(at, sent, sent, vec![], windows);
+                fail(&mut refused, Outcome::Http(503), 5_000_000);
+                return refused;
+            }
+            _ => {}
+        }
+        // The server's own time, which stands still in a pause.
+        let own = |at: u64| if at < paused.0 { at } else { at.saturating_sub(paused.1).max(paused.0) };
+        let real = |own: u64| if own <= paused.0 { own } else { own + paused.1 };
+        let slot = (0..slots).min_by_key(|slot| free[*slot]).expect("a slot");
+        let begin = own(sent).max(free[slot]);
+        let (slow, cold) = match fault {
+            Some((Fault::Slow(factor), from)) if begin >= from => (factor, 1.0),
+            Some((Fault::Cold(factor), until)) if begin < until => (1.0, factor),
+            _ => (1.0, 1.0),
+        };
+        let mut around =
+            |nanos: u64| (pace * slow * nanos as f64 * (1.0 + self.jitter * (2.0 * rng.random::<f64>() - 1.0))) as u64;
+        let first = begin + (cold * around(self.ttft) as f64) as u64;
+        let mut tokens = vec![first];
+        (1..self.tokens).for_each(|_| tokens.push(tokens[tokens.len() - 1] + around(self.itl)));
+        free[slot] = tokens[tokens.len() - 1];
+        let gaps = tokens.windows(2).map(|two| real(two[1]) - real(two[0])).collect();
+        record(at, sent, real(first), gaps, windows)
     }
 
     /// What the next request's times are multiplied by.

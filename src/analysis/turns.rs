@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::rows::{Facts, Measured, Only, Replay};
 
-use super::measure::{RunMetrics, measure};
+use super::measure::{Queue, RunMetrics, measure_part};
 use super::{Events, Gaps, window};
 
 /// The turns that a run's window has, from 0, in order; none where there are no conversations.
@@ -20,12 +20,13 @@ pub fn measure_turn<R: Replay + ?Sized>(run: &R, turn: u32, facts: &Facts) -> Re
     let own = Only::new(run, |row| row.turn() == Some(turn));
     let events = Events::of(&own, &facts, &[])?;
     let gaps = Gaps::of(&own, &facts, &events)?;
-    Ok(measure(own.rows(), (&events, &gaps), &facts))
+    Ok(measure_part(own.rows(), (&events, &gaps), &facts, Queue::of(run.rows(), &facts)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::measure::measure;
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 

@@ -11,12 +11,14 @@ use crate::units::{Nanos, Share};
 use super::failures::Failures;
 use super::gaps::Events;
 use super::generator::Generator;
+use super::measure::Queue;
 use super::prompts::Differ;
 use super::request::Metric;
 use super::reuse::Reuse;
 use super::stats::Ordered;
+use super::steady::Steadiness;
 use super::window::{self, Counts};
-use super::{pauses, quantile, steady, waits};
+use super::{pauses, quantile, saturation, silence, waits};
 
 /// How far a run may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +60,7 @@ pub struct Verdict {
     pub state: State,
     /// What speaks against the run.
     pub reasons: Vec<Reason>,
-    /// What describes a valid run: `saturated`.
+    /// What describes a valid run: `saturated`, `not_shown`.
     pub labels: Vec<Reason>,
     /// Reasons that could not be looked at, and why.
     pub not_checked: Vec<(&'static str, String)>,
@@ -85,14 +87,17 @@ struct Evidence<'a> {
     facts: &'a Facts,
     counts: Counts,
     generator: Generator<'a>,
-    saturated: Option<String>,
+    saturation: Option<saturation::Evidence>,
 }
 
 /// Judges one run under the plan's thresholds.
 pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
     let counts = Counts::of(rows, facts);
     let generator = Generator::new(facts, read_delays(rows, facts));
-    let evidence = Evidence { rows, events, facts, counts, generator, saturated: saturated(rows, facts) };
+    let saturation = Queue::of(rows, facts).saturation;
+    let evidence = Evidence { rows, events, facts, counts, generator, saturation };
+    let steadiness = evidence.steadiness();
+    let steady = |look: &dyn Fn(&Steadiness) -> Finding| steadiness.as_ref().map_err(String::clone).and_then(look);
     let findings = [
         ("empty_window", evidence.empty_window()),
         ("not_idle", evidence.not_idle()),
@@ -105,7 +110,10 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("prompt_length", evidence.prompt_length(validity.prompt_length)),
         ("warm_cache", evidence.warm_cache(validity.warm_cache)),
         ("impossible_usage", evidence.impossible_usage()),
-        ("unsteady", evidence.unsteady(validity.unsteady)),
+        ("unsteady", steady(&|found| found.unsteady(validity.unsteady))),
+        ("warming_up", Ok(steady(&|found| found.warming_up(validity.unsteady)).unwrap_or_default())),
+        ("errors_bunched", steady(&Steadiness::errors_bunched)),
+        ("paused", silence::judge(&events.signs, rows, facts, validity.paused)),
         ("few_samples", evidence.few_samples(slo)),
         ("clock", evidence.clock()),
     ];
@@ -118,15 +126,19 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         }
     }
     let found = |name| verdict.reasons.iter().any(|reason: &Reason| reason.name == name);
-    let partly: Vec<_> = evidence.partly_checked().filter(|(name, _)| !found(*name)).collect();
+    let queue = steadiness.as_ref().ok().and_then(Steadiness::unchecked).map(|why| ("unsteady", why.to_owned()));
+    let partly: Vec<_> = evidence.partly_checked().chain(queue).filter(|(name, _)| !found(*name)).collect();
     verdict.not_checked.extend(partly);
-    let label = |text| Reason { name: "saturated", state: State::Valid, text };
-    verdict.labels.extend(evidence.saturated.map(label));
+    verdict.labels.extend(saturation.and_then(label));
     verdict.state = verdict.reasons.iter().map(|reason| reason.state).max().unwrap_or(State::Valid);
     verdict
 }
 
 impl Evidence<'_> {
+    fn is_saturated(&self) -> bool {
+        self.saturation.is_some_and(|saturation| saturation.state() == saturation::State::Saturated)
+    }
+
     fn members(&self) -> impl Iterator<Item = &Measured> {
         window::members(self.rows, self.facts)
     }
@@ -194,7 +206,7 @@ impl Evidence<'_> {
             return Ok(Some((State::Invalid, format!("none of {requests} requests completed ({kinds})"))));
         }
         let patient = |outcome| matches!(outcome, Outcome::CutAtDrain | Outcome::Timeout | Outcome::Stalled);
-        let excused = |row: &&Measured| self.saturated.is_some() && patient(row.outcome);
+        let excused = |row: &&Measured| self.is_saturated() && patient(row.outcome);
         let failed = self.members().filter(|row| !row.outcome.is_ok() && !excused(row));
         let mut outcomes = std::collections::BTreeMap::new();
         failed.for_each(|row| *outcomes.entry(row.outcome.to_string()).or_insert(0usize) += 1);
@@ -258,25 +270,14 @@ impl Evidence<'_> {
         Ok(doubts.first().map(|first| (State::Suspect, text(first))))
     }
 
-    fn unsteady(&self, limits: Limits) -> Finding {
-        if self.saturated.is_some() {
-            return Err("the run is saturated".into());
-        }
+    fn steadiness(&self) -> Result<Steadiness, String> {
         if self.counts.requests == 0 {
             return Err("no request lies in the window".into());
         }
-        let halves = steady::compare(self.rows, self.events, self.facts)?;
-        let what = if self.facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
-        // Under another load another latency is right.
-        let ttft = halves.ttft.filter(|_| self.facts.window_qps.is_none());
-        let parts = [(halves.throughput, what, 1.0), (ttft, "median TTFT (ms)", 2.0)];
-        let found = parts.into_iter().filter_map(|(difference, what, scale)| {
-            let difference = difference?;
-            let state = exceeded(limits, Validity::UNSTEADY, |limit| difference.exceeds(limit * scale))?;
-            let [a, b] = difference.halves;
-            Some((state, format!("{what} moved by {:.0}%: {a:.2}, then {b:.2}", difference.share * 100.0)))
-        });
-        Ok(found.reduce(|(a, first), (b, second)| (a.max(b), format!("{first}; {second}"))))
+        if self.is_saturated() {
+            return Ok(Steadiness::of_saturated(self.rows, self.facts));
+        }
+        Ok(Steadiness::of(self.rows, self.events, self.facts))
     }
 
     fn few_samples(&self, slo: Option<&Slo>) -> Finding {
@@ -287,8 +288,8 @@ impl Evidence<'_> {
         let short = highest.filter(|percentile| n < quantile::need_to_decide(*percentile));
         Ok(short.map(|percentile| {
             let need = quantile::need_to_decide(percentile);
-            let text = format!("{n} requests cannot decide an SLO on {}: it takes {need}", quantile::name(percentile));
-            (State::Suspect, text)
+            let name = quantile::name(percentile);
+            (State::Suspect, format!("{n} requests cannot decide an SLO on {name}: it takes {need}, and more where they depend on each other"))
         }))
     }
 
@@ -307,40 +308,23 @@ impl Evidence<'_> {
     }
 }
 
-/// Open loop: the figures where arrivals run away from completions and the backlog grows. What waits for an in-flight cap
-/// is in the backlog, so that a cap cannot hide that the server is too slow.
-fn saturated(rows: &[Measured], facts: &Facts) -> Option<String> {
-    let windows = &facts.windows;
-    let arrivals = window::members(rows, facts).count() as f64;
-    let answered = |row: &&Measured| {
-        let at = window::request(row, facts).answered_ns();
-        row.outcome.is_ok() && at.is_some_and(|at| window::contains(windows, at))
+/// What describes an open loop whose server was not seen to keep up.
+fn label(saturation: saturation::Evidence) -> Option<Reason> {
+    let saturation::Evidence { arrived, seconds, growth, .. } = saturation;
+    let (rate, [low, high]) = saturation.completion_rate();
+    let came = format!("{arrived} requests came, {:.1} per second", saturation.rate());
+    let text = match saturation.state() {
+        saturation::State::KeptUp => return None,
+        saturation::State::Saturated => format!(
+            "{came}, and {rate:.1} ({low:.1} to {high:.1}) per second were done; in flight or waiting rose by {growth:.0}"
+        ),
+        saturation::State::NotShown => format!(
+            "{came} in {seconds:.3} s, too few or too like each other to show whether the server kept up; a window of {:.0} s \
+             would do",
+            saturation.would_do().ceil()
+        ),
     };
-    let completions = rows.iter().filter(answered).count() as f64;
-    let quarter = windows.measure_end_ns.saturating_sub(windows.measure_start_ns) / 4;
-    let backlog = |from| window::in_flight(rows, facts, (from, from + quarter), |row| Some(row.scheduled_ns));
-    let first = backlog(windows.measure_start_ns)?;
-    let last = backlog(windows.measure_end_ns - quarter)?;
-    // A declared profile changes what is in flight as it changes the rate (Little's law): only what is more than that
-    // has run away.
-    let declared = match facts.window_qps {
-        Some(_) => {
-            offered(rows, windows.measure_end_ns - quarter, quarter) / offered(rows, windows.measure_start_ns, quarter)
-        }
-        None => 1.0,
-    };
-    let runs_away = arrivals - completions > 3.0 * arrivals.sqrt() && last > 1.5 * declared.max(1.0) * first;
-    (facts.open_loop && runs_away).then(|| {
-        format!(
-            "{arrivals} requests arrived and {completions} completed; in flight or waiting rose from {first:.1} to {last:.1}"
-        )
-    })
-}
-
-/// Requests that were wanted in a time, and one more, so that a time without any can be divided by.
-fn offered(rows: &[Measured], from: u64, length: u64) -> f64 {
-    let inside = |row: &&Measured| (from..from + length).contains(&row.scheduled_ns);
-    1.0 + rows.iter().filter(inside).count() as f64
+    Some(Reason { name: saturation.state().name(), state: State::Valid, text })
 }
 
 /// The state of `count` of `all`, where it is above the plan's limits or METRICS' (`defaults`, in percent).
@@ -355,7 +339,8 @@ fn judge_share(
     Some((state, text(format!("{:.1}%", share * 100.0))))
 }
 
-fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
+/// The state that a plan's limits, or METRICS' (`defaults`), give to what is above them.
+pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
     let Limits { suspect, invalid } = limits.or(defaults);
     let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);
     if is_above(invalid) { Some(State::Invalid) } else { is_above(suspect).then_some(State::Suspect) }
@@ -393,3 +378,7 @@ mod false_alarms;
 #[cfg(test)]
 #[path = "clean_run_tests.rs"]
 mod clean_runs;
+
+#[cfg(test)]
+#[path = "grid_tests.rs"]
+mod grid;

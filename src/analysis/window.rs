@@ -16,6 +16,13 @@ pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = 
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
+/// The same in the order of the schedule.
+pub fn in_order<'a>(rows: &'a [Measured], facts: &Facts) -> Vec<&'a Measured> {
+    let mut members: Vec<&Measured> = members(rows, facts).collect();
+    members.sort_by_key(|row| row.scheduled_ns);
+    members
+}
+
 /// A row with what it takes to read its metrics.
 pub fn request<'a>(row: &'a Measured, facts: &'a Facts) -> Request<'a> {
     Request { row, windows: &facts.windows, stream: facts.stream }
@@ -56,6 +63,8 @@ impl Counts {
 /// Rates over the window, whichever request what they count belongs to. All null where the window has no length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
+    /// Length of the window in seconds.
+    pub seconds: Option<f64>,
     /// Tokens of events inside the window per second.
     pub output_throughput: Option<f64>,
     /// Prompt tokens of requests whose first token fell inside the window (not streaming: whose answer did), per second.
@@ -63,6 +72,8 @@ pub struct Flow {
     pub prompt_throughput: Option<f64>,
     /// Completed requests whose last token fell inside the window, per second.
     pub request_throughput: Option<f64>,
+    /// Requests scheduled inside the window, per second; null of a closed loop, where what comes is what was done.
+    pub arrived_rate: Option<f64>,
     /// Requests sent inside the window, per second.
     pub achieved_rate: Option<f64>,
     /// Time average of requests in flight.
@@ -82,9 +93,11 @@ impl Flow {
         let sent = rows.iter().filter(|row| inside(row.sent_ns())).count();
         let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         Flow {
+            seconds: Some(seconds),
             output_throughput: (!is_uncounted(rows, facts)).then_some(events.tokens_inside / seconds),
             prompt_throughput: prompt_tokens_inside(rows, facts).map(|tokens| tokens as f64 / seconds),
             request_throughput: Some(rows.iter().filter(completed).filter(answered).count() as f64 / seconds),
+            arrived_rate: facts.open_loop.then(|| members(rows, facts).count() as f64 / seconds),
             achieved_rate: Some(sent as f64 / seconds),
             achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns()),
         }

@@ -16,19 +16,20 @@ use super::student;
 
 /// How a claim is read off a sample: constants for a share that is allowed above a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Rule {
+pub(super) struct Rule {
     /// Batches whose means are compared.
-    batches: usize,
+    pub batches: usize,
     /// What is not known of the dependence: the variance is multiplied by 1 + this / √turnovers.
-    unsure: f64,
+    pub unsure: f64,
     /// Swings of what is in flight from which on a window is long: its own dependence says what it is worth.
-    long: u32,
+    pub long: u32,
     /// A shorter window is worth no more than so many independent requests for each swing.
-    per_swing: f64,
+    pub per_swing: f64,
 }
 
 impl Rule {
-    fn of(allowed: f64) -> Rule {
+    /// For a share that is allowed above a level.
+    pub fn of(allowed: f64) -> Rule {
         let (batches, unsure, long) = if is_middle(allowed) { (10, 6.0, 60) } else { (15, 4.0, 40) };
         let per_swing = match allowed {
             share if share > 0.4 => 0.75,
@@ -47,7 +48,7 @@ fn is_middle(allowed: f64) -> bool {
 }
 
 /// The share at which dependence is looked at besides the one of which is spoken.
-fn nearby(allowed: f64) -> f64 {
+pub(super) fn nearby(allowed: f64) -> f64 {
     if allowed > 0.4 { allowed / 2.5 } else { (5.0 * allowed).min(0.5) }
 }
 
@@ -56,8 +57,8 @@ const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
 /// The two-sided level of an interval, and the one whose halves are the levels of a test.
-const INTERVAL: f64 = 0.05;
-const TEST: f64 = 0.10;
+pub(super) const INTERVAL: f64 = 0.05;
+pub(super) const TEST: f64 = 0.10;
 /// The chance of a wrong answer of a test.
 const WRONG: f64 = TEST / 2.0;
 
@@ -168,36 +169,47 @@ impl Sample {
     /// is long.
     pub fn interval(&self, share: f64) -> Option<Span> {
         let allowed = 1.0 - share;
-        let is_short = self.turns.swings.is_some_and(|swings| swings < MIDDLE_FLIGHT) || self.swings < MIDDLE_VALUES;
-        if self.values.is_empty() || is_middle(allowed) && is_short {
+        // Values that never change cannot swing.
+        let is_constant = self.rising.first() == self.rising.last();
+        let swings = if is_constant { u32::MAX } else { self.swings };
+        if self.values.is_empty() || !is_long_enough(allowed, self.turns, swings) {
             return None;
         }
         let worth = self.worth(self.quantile(share), allowed, INTERVAL).requests;
-        let span = self.ranks_of(share, worth);
-        let is_given = if is_middle(allowed) {
-            span.low.is_some() && span.high.is_some()
-        } else {
-            span.low.is_some() || span.high.is_some()
-        };
-        is_given.then_some(span)
+        given(ranks_of(self.n(), share, worth), allowed)
     }
+}
 
-    /// Clopper and Pearson's ranks of so many independent values, stretched to those that are there.
-    fn ranks_of(&self, share: f64, worth: f64) -> Span {
-        const TAIL: f64 = INTERVAL / 2.0;
-        let n = self.rising.len();
-        let stretch = n as f64 / worth;
-        let at = |rank: f64| (rank.max(0.0) as usize).min(n - 1);
-        let low = (worth_at_most(worth, share, 0.0) <= TAIL).then(|| {
-            let rank = first(1.0, worth * share + 2.0, |rank| worth_at_most(worth, share, rank - 1.0) > TAIL);
-            at((rank - 1.0) * stretch)
-        });
-        let high = (worth_at_least(worth, share, worth) <= TAIL).then(|| {
-            let rank = first(worth * share - 1.0, worth, |rank| worth_at_least(worth, share, rank) <= TAIL);
-            at((rank * stretch).ceil() - 1.0)
-        });
-        Span { low: low.map(|at| at as u64), high: high.map(|at| at as u64) }
-    }
+/// Whether a window is long enough for an interval: in the middle of a distribution both the queue and the values must have swung often.
+pub(super) fn is_long_enough(allowed: f64, turns: Turns, swings: u32) -> bool {
+    let is_short = turns.swings.is_some_and(|swings| swings < MIDDLE_FLIGHT) || swings < MIDDLE_VALUES;
+    !(is_middle(allowed) && is_short)
+}
+
+/// An interval that may be given: in the middle of a distribution one with both ends, elsewhere one with an end.
+pub(super) fn given(span: Span, allowed: f64) -> Option<Span> {
+    let is_given = if is_middle(allowed) {
+        span.low.is_some() && span.high.is_some()
+    } else {
+        span.low.is_some() || span.high.is_some()
+    };
+    is_given.then_some(span)
+}
+
+/// Clopper and Pearson's ranks of so many independent values, stretched to those that are there.
+pub(super) fn ranks_of(n: u64, share: f64, worth: f64) -> Span {
+    const TAIL: f64 = INTERVAL / 2.0;
+    let stretch = n as f64 / worth;
+    let at = |rank: f64| (rank.max(0.0) as u64).min(n - 1);
+    let low = (worth_at_most(worth, share, 0.0) <= TAIL).then(|| {
+        let rank = first(1.0, worth * share + 2.0, |rank| worth_at_most(worth, share, rank - 1.0) > TAIL);
+        at((rank - 1.0) * stretch)
+    });
+    let high = (worth_at_least(worth, share, worth) <= TAIL).then(|| {
+        let rank = first(worth * share - 1.0, worth, |rank| worth_at_least(worth, share, rank) <= TAIL);
+        at((rank * stretch).ceil() - 1.0)
+    });
+    Span { low, high }
 }
 
 /// The ends of an interval as indices of the rising values; none where an end is open.
@@ -280,8 +292,11 @@ impl Evidence {
     }
 
     /// What several runs of one load say together: their requests weigh alike, their variances add up, and where they differ by more
-    /// than these explain, what they are worth is less by as much (Pearson's χ² over its degrees of freedom, with Student's t for
-    /// few runs). Weights by worth would favour runs that happened to be quiet. None without runs.
+    /// than these explain, what they are worth is less by as much, and by Student's t for few runs. Weights by worth would favour
+    /// runs that happened to be quiet. None without runs.
+    ///
+    /// Model: shares of runs scatter about one share, with the variance that their worth gives them or a larger one. Few runs cannot
+    /// show how much larger: of two or three that all happen to lie low nothing tells that others lie high.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         let runs: Vec<&Evidence> = runs.iter().filter(|run| run.n > 0).collect();
         let n: u64 = runs.iter().map(|run| run.n).sum();
@@ -289,30 +304,54 @@ impl Evidence {
         if runs.is_empty() {
             return None;
         }
-        let (all, share) = (n as f64, above as f64 / n as f64);
-        let spread: f64 = runs.iter().map(|run| (run.n as f64).powi(2) / run.worth.requests).sum();
-        let mut worth = all * all / spread;
-        let df = runs.len() as f64 - 1.0;
-        if df > 0.0 && share > 0.0 && share < 1.0 {
-            let differ: f64 = runs.iter().map(|run| run.n as f64 * (run.share() - share).powi(2)).sum();
-            let chi = worth / all * differ / (share * (1.0 - share));
-            if chi > df {
-                worth *= df / chi * few_batches(runs.len(), TEST);
-            }
+        let variance: f64 = runs.iter().map(|run| (run.n as f64 / n as f64).powi(2) / run.worth.requests).sum();
+        let mut worth = 1.0 / variance;
+        if let Some((excess, df)) = excess(&runs, above as f64 / n as f64)
+            && excess > 1.0
+        {
+            worth *= few_degrees(df, TEST) / excess;
         }
         let is_bound = runs.iter().any(|run| run.worth.is_bound);
         Some(Evidence { n, above, worth: Worth { requests: worth, is_bound } })
     }
 }
 
+/// By how many times the shares of runs scatter more about the share of all than what they are worth explains (1: as much), and the
+/// degrees of freedom of that ratio: n − 1 for runs of equal worth, fewer where some are worth far less than others (Satterthwaite,
+/// An Approximate Distribution of Estimates of Variance Components, 1946). None where nothing can scatter.
+fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
+    if runs.len() < 2 || share <= 0.0 || share >= 1.0 {
+        return None;
+    }
+    let all: f64 = runs.iter().map(|run| run.n as f64).sum();
+    let (mut scatter, mut expected, mut own, mut mixed, mut mixed_own) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for run in runs {
+        let weight = run.n as f64 / all;
+        let variance = 1.0 / run.worth.requests;
+        let part = weight * (1.0 - weight) * variance;
+        scatter += weight * (run.share() - share).powi(2) / (share * (1.0 - share));
+        expected += part;
+        own += part * part;
+        mixed += weight * weight * variance;
+        mixed_own += (weight * weight * variance).powi(2);
+    }
+    // The trace of the squared matrix of the quadratic form and the runs' variances.
+    let squares = own + mixed * mixed - mixed_own;
+    Some((scatter / expected, (expected * expected / squares).max(1.0)))
+}
+
 /// What an estimate of a variance from few batches takes off the worth: (z / t)².
-fn few_batches(batches: usize, claim: f64) -> f64 {
-    (student::critical(claim, 1e6) / student::critical(claim, batches as f64 - 1.0)).powi(2)
+pub(super) fn few_batches(batches: usize, claim: f64) -> f64 {
+    few_degrees(batches as f64 - 1.0, claim)
+}
+
+fn few_degrees(df: f64, claim: f64) -> f64 {
+    (student::critical(claim, 1e6) / student::critical(claim, df)).powi(2)
 }
 
 /// The variance of the mean of all, from block means: by the means of `batches` of them, or by their autocorrelation, whichever is
 /// larger.
-fn long_run(means: &[f64], batches: usize) -> f64 {
+pub(super) fn long_run(means: &[f64], batches: usize) -> f64 {
     let of_batches = variance(&blocks(means, batches)) / batches.min(means.len()) as f64;
     let of_all = variance(means) * autocorrelation_time(means) / means.len() as f64;
     of_batches.max(of_all)
@@ -326,9 +365,9 @@ fn block_means(edges: &[usize], mut values: impl Iterator<Item = f64>) -> Vec<f6
     edges.windows(2).map(mean).collect()
 }
 
-/// The first number in `low..high` for which something holds, to one part in 10¹⁵ of the span; it must not switch back.
+/// The first number in `low..high` for which something holds, to one part in 10⁹ of the span; it must not switch back.
 fn first(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..50 {
+    for _ in 0..30 {
         let middle = low + (high - low) / 2.0;
         if holds(middle) { high = middle } else { low = middle }
     }
@@ -403,6 +442,41 @@ mod tests {
         assert!(apart.worth.requests < 50.0);
         assert_eq!((alike.verdict(0.05), apart.verdict(0.05)), (Verdict::Holds, Verdict::Undecided));
         assert_eq!(Evidence::together(&[]), None);
+    }
+
+    #[test]
+    fn runs_of_unequal_worth_have_fewer_degrees_of_freedom() {
+        let run = |worth: f64| Evidence { n: 1_000, above: 50, worth: Worth { requests: worth, is_bound: false } };
+        let df = |runs: &[Evidence]| excess(&runs.iter().collect::<Vec<_>>(), 0.05).unwrap().1;
+        assert!((df(&[run(200.0); 5]) - 4.0).abs() < 1e-9);
+        let unequal = df(&[run(400.0), run(400.0), run(20.0), run(400.0), run(400.0)]);
+        assert!((1.0..2.0).contains(&unequal), "{unequal}");
+        assert_eq!(excess(&[&run(9.0)], 0.05), None);
+    }
+
+    /// Shares of runs that scatter about one share, binomial within runs: between runs as much as within, or not at all.
+    #[test]
+    fn repeats_hold_together_in_few_cases_where_they_miss() {
+        const ALLOWED: f64 = 0.05;
+        let cases: u32 = std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+        for (count, worths, between) in [(3, [200, 200], 0.0), (3, [200, 200], 1.0), (5, [200, 40], 1.0)] {
+            let mut rng = ChaCha8Rng::seed_from_u64(count);
+            let mut holds = |share: f64| {
+                let runs: Vec<Evidence> = (0..count as usize)
+                    .map(|at| {
+                        let worth = worths[at % 2];
+                        let deviation = (between * share * (1.0 - share) / f64::from(worth)).sqrt();
+                        let own = share + deviation * 12f64.sqrt() * (rng.random::<f64>() - 0.5);
+                        let above = (0..worth).filter(|_| rng.random::<f64>() < own).count() as f64;
+                        let above = (above / f64::from(worth) * 1_000.0) as u64;
+                        Evidence { n: 1_000, above, worth: Worth { requests: worth.into(), is_bound: false } }
+                    })
+                    .collect();
+                Evidence::together(&runs).unwrap().verdict(ALLOWED) == Verdict::Holds
+            };
+            let wrong = (0..cases).filter(|_| holds(1.2 * ALLOWED)).count();
+            assert!(wrong as f64 <= 0.05 * f64::from(cases), "{count} runs worth {worths:?}: {wrong} of {cases}");
+        }
     }
 
     #[test]

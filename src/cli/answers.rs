@@ -6,6 +6,7 @@ use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::calibration::Pressure;
+use crate::analysis::curve;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, Answer, SloTest};
@@ -51,6 +52,21 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// The run as curves take it.
+    pub fn on_curve<'a>(&'a self, sweep: &'a str) -> curve::Run<'a> {
+        curve::Run {
+            sweep,
+            labels: &self.labels,
+            metrics: &self.metrics,
+            plan_metrics: &self.plan_metrics,
+            verdict: &self.verdict,
+            saturation: self.metrics.saturation,
+            slo: &self.slo,
+            cost: self.cost,
+            tokens: self.tokens,
+        }
+    }
+
     /// Its lines in a table: the run's, and one for each class of a mix.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
@@ -143,7 +159,29 @@ pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
         parts.push(format!("{throughput:.0} tok/s"));
     }
     parts.push(answered.verdict.to_string());
+    // Of a queue that runs away no window tells more.
+    let is_saturated = answered.verdict.labels.iter().any(|label| label.name == "saturated");
+    parts.extend(undecided(&answered.slo).filter(|_| !is_saturated));
     parts.join(" · ")
+}
+
+/// That a run does not decide the objective, and the window that would: the longest that a limit asks for.
+fn undecided(tests: &[SloTest]) -> Option<String> {
+    let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
+    if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
+        return None;
+    }
+    let windows: Option<Vec<f64>> = open().map(|test| test.would_do).collect();
+    let longest = windows.and_then(|windows| windows.into_iter().reduce(f64::max));
+    Some(match longest {
+        Some(seconds) => format!("objective undecided: {}", would_do(seconds)),
+        None => "objective undecided".to_owned(),
+    })
+}
+
+/// The window that would do.
+pub fn would_do(seconds: f64) -> String {
+    format!("a window of {} would do", curve::decision::window(seconds))
 }
 
 /// Most characters of what a server said, in the line of a run.

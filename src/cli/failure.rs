@@ -51,10 +51,10 @@ impl Exit {
             Exit::Done => "Done; no run failed or is invalid.",
             Exit::Unexpected => "Something unexpected.",
             Exit::Usage => {
-                "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot test."
+                "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot tell."
             }
             Exit::Runs => "Results are there and some are invalid or given up: look at them.",
-            Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression.",
+            Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression or more errors.",
             Exit::Store => "The results folder is locked, full or unreadable, or a result is damaged or missing.",
             Exit::Missing => {
                 "Something is missing that running again may bring: an endpoint was not ready in time, or a run failed."

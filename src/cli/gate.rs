@@ -2,18 +2,21 @@
 
 use std::collections::HashSet;
 
-use crate::analysis::comparison::{Comparison, Outcome};
-use crate::analysis::slo::{self, Answer};
-use crate::analysis::verdict::State;
+use indexmap::IndexMap;
+
+use crate::analysis::comparison::{self, Missed};
+use crate::analysis::curve::{GivenUpRun, Point, Rung, decision};
+use crate::analysis::saturation::State as Saturation;
+use crate::analysis::slo::Answer;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
-use crate::report::format::plain;
-use crate::rows::GivenUp;
+use crate::report::format::{digits, plain};
+use crate::rows::{GivenUp, RunLabels};
 use crate::store::Store;
-use crate::sweep::event::planned_name;
+use crate::sweep::event::planned_cell;
 
 use super::answers::{self, Answered};
-use super::given_up::GivenUpRuns;
+use super::given_up::{self, GivenUpRuns};
 use super::left_out::LeftOut;
 use super::workspace::Workspace;
 use super::{Failure, compare};
@@ -23,9 +26,11 @@ use super::{Failure, compare};
 pub struct Gate {
     /// What misses, a line each.
     pub missed: Vec<String>,
-    /// Limits of the SLO that too few requests decide.
-    pub undecided: usize,
-    /// Why nothing of what the plan compares could be tested; none where something was, and where it compares nothing.
+    /// What of the SLO too few requests decide, and what would, a line each.
+    pub undecided: Vec<String>,
+    /// Repeats that do not count, a line for each cell.
+    pub excluded: Vec<String>,
+    /// Why what the plan compares has no answer: nothing could be tested, or a margin is not shown to be kept.
     pub untested: Option<String>,
 }
 
@@ -39,78 +44,156 @@ pub fn is_one(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::Usage(text.to_owned()))
 }
 
-/// Holds the committed ones of `runs` against the plan's SLO, and the plan's arms against their baselines. Invalid runs say
-/// nothing: of those the exit code tells already. A run that was given up because the server does not meet its load misses.
+/// Holds the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and the plan's arms against
+/// their baselines. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
+/// up because the server does not meet its load misses.
 pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
     let plan = workspace.plan();
-    let (mut gate, mut seen) = (Gate::default(), HashSet::new());
+    let mut gate = Gate::default();
     if plan.slo.is_some() {
-        let given_up = GivenUpRuns::of(store, Some(plan), left_out);
-        for run in runs.iter().filter(|run| seen.insert(run.id)) {
-            match left_out.take(answers::answer(store, run, plan)).flatten() {
-                Some((_, answered)) if answered.verdict.state != State::Invalid => {
-                    promised(&mut gate, plan, run, &answered)
-                }
-                Some(_) => {}
-                None => gate.missed.extend(given_up.get(run).and_then(|found| missed_by(run, &found.given_up))),
-            }
+        for cell in Cell::all(workspace, store, runs, left_out) {
+            promised(&mut gate, plan, &cell);
         }
     }
     let compared = compare::declared(plan, &workspace.expansion, store, left_out);
-    gate.untested = compared.as_ref().and_then(Comparison::untested);
-    for family in compared.iter().flat_map(|all| &all.families) {
-        for cell in &family.cells {
-            let worse = cell.tests.iter().filter(|test| test.outcome == Outcome::Worse);
-            gate.missed.extend(worse.map(|test| {
-                let (sweep, name, arm) = (plain(&cell.sweep), plain(&cell.name), plain(&cell.arm));
-                format!("{sweep}: {name}: {arm} against {}: {} {}", plain(&family.baseline), test.metric, test.words)
-            }));
-        }
+    match compared.map(|compared| compared.gate) {
+        Some(comparison::Gate::Fails { missed }) => gate.missed.extend(missed.iter().map(worse)),
+        Some(comparison::Gate::Unanswered { why }) => gate.untested = Some(why),
+        Some(comparison::Gate::Passes) | None => {}
     }
     gate
 }
 
-/// What a run that was given up misses; none where that says nothing of its load.
-fn missed_by(run: &PlannedRun, given_up: &GivenUp) -> Option<String> {
-    let name = plain(&planned_name(run));
-    given_up.is_a_miss().then(|| format!("{name}: {given_up}: the server does not meet the load"))
+/// `load: llama · chat · 5 qps: sglang against vllm: ttft_p50 slower by 3.1 %`.
+fn worse(Missed { sweep, cell, arm, baseline, what }: &Missed) -> String {
+    let [sweep, cell, arm, baseline] = [sweep, cell, arm, baseline].map(|name| plain(name));
+    format!("{sweep}: {cell}: {arm} against {baseline}: {what}")
 }
 
-/// One run against the SLO.
-fn promised(gate: &mut Gate, plan: &Plan, run: &PlannedRun, answered: &Answered) {
-    let name = plain(&planned_name(run));
-    for test in &answered.slo {
-        match test.answer {
-            Answer::Misses => {
-                let (metric, percentile) = (test.metric, test.percentile.name());
-                let count = format!("{} of {} are above it", test.above, test.n);
-                gate.missed.push(format!("{name}: {metric} {percentile} ≤ {} is missed: {count}", test.limit));
+/// The runs of a cell that have an outcome.
+struct Cell<'a> {
+    sweep: &'a str,
+    name: String,
+    measured: Vec<Answered>,
+    given_up: Vec<(RunLabels, GivenUp)>,
+}
+
+impl<'a> Cell<'a> {
+    /// Of all `runs`, each once: one that sweeps share is of the first.
+    fn all(workspace: &Workspace, store: &Store, runs: &[&'a PlannedRun], left_out: &LeftOut) -> Vec<Cell<'a>> {
+        let plan = workspace.plan();
+        let known = GivenUpRuns::of(store, Some(plan), left_out);
+        let (mut cells, mut seen) = (IndexMap::new(), HashSet::new());
+        for run in answers::in_plan_order(plan, runs).into_iter().filter(|run| seen.insert(run.id)) {
+            let cell: &mut Cell = cells.entry((&*run.sweep, run.cell.rank().to_vec())).or_insert_with(|| Cell {
+                sweep: &run.sweep,
+                name: plain(&planned_cell(run)),
+                measured: Vec::new(),
+                given_up: Vec::new(),
+            });
+            match left_out.take(answers::answer(store, run, plan)).flatten() {
+                Some((_, answered)) => cell.measured.push(answered),
+                None => cell
+                    .given_up
+                    .extend(known.get(run).map(|found| (given_up::labels(found, run), found.given_up.clone()))),
             }
-            Answer::Undecided => gate.undecided += 1,
+        }
+        cells.into_values().collect()
+    }
+
+    /// Its runs as the rung of a ladder, which they need not be of.
+    fn rung(&self) -> Rung<'_> {
+        let measured = self.measured.iter().map(|answered| Point::Measured(answered.on_curve(self.sweep)));
+        let given_up = self.given_up.iter().map(|(labels, given_up)| {
+            Point::GivenUp(GivenUpRun { sweep: self.sweep, labels, given_up, objective: true })
+        });
+        Rung::of(0.0, measured.chain(given_up))
+    }
+}
+
+/// One cell against the SLO: the decision of curves and capacity, over its repeats.
+fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
+    let (rung, name) = (cell.rung(), &cell.name);
+    let misses = |given_up: &GivenUp| format!("{name}: {given_up}: the server does not meet the load");
+    let is_a_miss = |(_, given_up): &&(RunLabels, GivenUp)| given_up.is_a_miss();
+    gate.missed.extend(cell.given_up.iter().filter(is_a_miss).map(|(_, given_up)| misses(given_up)));
+    if rung.has_failed() {
+        gate.missed.push(format!("{name}: the server failed so many requests that a run is invalid"));
+    }
+    for limit in rung.limits() {
+        match limit.answer {
+            Answer::Misses => {
+                let count = format!("{} of {} are above it", limit.evidence.above, limit.evidence.n);
+                gate.missed.push(format!("{name}: {} is missed: {count}", limit.name()));
+            }
+            // Of a queue that runs away no window tells more.
+            Answer::Undecided if rung.is_saturated() => {}
+            Answer::Undecided => gate.undecided.push(format!("{name}: {}: {}", limit.name(), limit.why_undecided())),
             Answer::Holds => {}
         }
     }
-    let limit = plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64());
-    let cost = answered.plan_metrics.cost_per_million_output_tokens;
-    if let (Some(limit), Some(cost)) = (limit, cost)
-        && slo::cost(Some(cost), limit) == Answer::Misses
-    {
-        gate.missed.push(format!("{name}: a million output tokens cost {cost:.2}, above {limit}"));
+    match (rung.state(), rung.saturation()) {
+        (Some(Saturation::Saturated), Some(evidence)) => {
+            let (completed, [low, high]) = evidence.completion_rate();
+            let came = digits(evidence.rate());
+            let [completed, low, high] = [completed, low, high].map(digits);
+            gate.missed.push(format!(
+                "{name}: saturated: {came} requests/s came, {completed} were completed (95 %: {low} to {high})"
+            ));
+        }
+        (Some(Saturation::NotShown), Some(evidence)) => {
+            let would_do = decision::window(evidence.would_do());
+            gate.undecided.push(format!("{name}: whether the server keeps up: a window of {would_do} would do"));
+        }
+        _ => {}
+    }
+    if rung.runs.is_empty() && !rung.excluded.is_empty() {
+        gate.undecided.push(format!("{name}: no repeat counts"));
+    }
+    gate.excluded.extend(rung.why_excluded().map(|why| format!("{name}: {why}")));
+    priced(gate, plan, &rung, name);
+}
+
+/// The price of a cell's tokens against the SLO.
+fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
+    let Some(limit) = plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64()) else {
+        return;
+    };
+    let costs: Vec<f64> = rung.runs.iter().filter_map(|run| run.plan_metrics.cost_per_million_output_tokens).collect();
+    let highest = costs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match rung.judged().and_then(|judged| judged.cost) {
+        Some(Answer::Misses) => {
+            gate.missed.push(format!("{name}: a million output tokens cost {highest:.2}, above {limit}"));
+        }
+        Some(Answer::Undecided) => {
+            gate.undecided.push(format!("{name}: cost_per_million ≤ {limit}: not known, or repeats lie on both sides"));
+        }
+        Some(Answer::Holds) | None => {}
     }
 }
 
 impl Gate {
     /// What it says, for people.
     pub fn told(&self) -> String {
-        let undecided = match self.undecided {
+        let undecided = match self.undecided.len() {
             0 => String::new(),
-            1 => "; 1 limit of the SLO is undecided".to_owned(),
-            count => format!("; {count} limits of the SLO are undecided"),
+            1 => "; 1 answer about the SLO is open".to_owned(),
+            count => format!("; {count} answers about the SLO are open"),
         };
-        match (self.missed.len(), &self.untested) {
+        let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
+        let head = match (self.missed.len(), &self.untested) {
             (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
             (0, None) => format!("gate: nothing is missed{undecided}"),
-            (count, _) => format!("gate: {count} missed{undecided}\n  {}", self.missed.join("\n  ")),
-        }
+            (count, _) => format!("gate: {count} missed{undecided}"),
+        };
+        let parts = [("undecided", &self.undecided), ("excluded", &self.excluded)].into_iter();
+        let parts = parts.filter(|(_, lines)| !lines.is_empty());
+        let parts: String = parts.map(|(what, lines)| format!("\n{what}{}", listed(lines))).collect();
+        format!("{head}{}{parts}", listed(&self.missed))
+    }
+
+    /// Whether something that was to be decided is not.
+    pub fn is_undecided(&self) -> bool {
+        self.untested.is_some() || !self.undecided.is_empty()
     }
 }

@@ -34,7 +34,7 @@ pub struct MockArgs {
     /// What goes wrong and when, may be given several times, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or
     /// empty@all. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers, truncate, close,
     /// invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long, usage:TOKENS, huge-line:BYTES,
-    /// slow:FACTOR, exit; a number after the others says after or with how many tokens
+    /// slow:FACTOR, pause:MS, exit; a number after the others says after or with how many tokens
     #[arg(long = "fault", value_name = "KIND[:N]@WHEN", help_heading = "Faults")]
     faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones

@@ -250,14 +250,5 @@ impl Readings {
 /// A run as a point of a curve.
 fn point(reading: &Reading) -> Run<'_> {
     let Reading { sweep, record: _, answered } = reading;
-    Run {
-        sweep: sweep.as_str(),
-        labels: &answered.labels,
-        metrics: &answered.metrics,
-        plan_metrics: &answered.plan_metrics,
-        verdict: &answered.verdict,
-        slo: &answered.slo,
-        cost: answered.cost,
-        tokens: answered.tokens,
-    }
+    answered.on_curve(sweep)
 }

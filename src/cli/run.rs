@@ -52,7 +52,7 @@ pub struct RunArgs {
     /// Stop at the first run that fails
     #[arg(long)]
     fail_fast: bool,
-    /// Exit with 4 where a run misses the plan's `slo`, or what its `compare` declares shows a regression
+    /// Exit with 4 where a cell misses the plan's `slo` or its `compare` shows a regression, with 2 where that is undecided
     #[arg(long)]
     gate: bool,
     /// Only show what would be done, like `preview`
@@ -324,7 +324,7 @@ fn conclude(
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {
         Exit::Gate
-    } else if gate.is_some_and(|gate| gate.untested.is_some()) {
+    } else if gate.is_some_and(|gate| gate.is_undecided()) {
         Exit::Usage
     } else {
         Exit::Done

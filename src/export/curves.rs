@@ -2,7 +2,6 @@
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Reading, Rung, on_fronts};
-use crate::analysis::metric::Get;
 use crate::analysis::quantile;
 
 use super::runs::axis_column;
@@ -41,27 +40,41 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     let mut others = vec![
         text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
         Column::new("load", Kind::Float, "The load.").label(),
+        Column::new(
+            "arrived_rate_requests_per_s",
+            Kind::Float,
+            "Requests per second that really came, on average over the runs. Null: a closed loop, or no run counts.",
+        ),
         Column::new("runs", Kind::Int, "Runs that the figures are of."),
         Column::new("left_out", Kind::Int, "Invalid runs of the load: left out, not counted in any figure."),
+        text(
+            "excluded",
+            "Repeats that do not count because something happened to them that most did not see, like repeat 1: paused. Null: none.",
+        ),
         Column::new("given_up", Kind::Int, "Runs of the load that were given up: they have no figures."),
         text("given_up_reason", "Why they were given up, like 429 (3 of 3). Null: none was."),
-        Column::new("saturated", Kind::Bool, "Whether arrivals outran the server in more than half of the runs."),
+        Column::new("saturated", Kind::Bool, "Whether arrivals outran the server, over the runs."),
+        text(
+            "saturation",
+            "Whether the server kept up with what came, over the runs: kept_up, saturated or not_shown. Null: a closed loop, or no run \
+             counts.",
+        ),
         text(
             "objective",
-            "Whether the plan's objective holds in all runs: holds, misses or undecided. A load at which a run was given up misses, but \
+            "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at which a run was given up misses, but \
              for 404. Null: no objective.",
         ),
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator. Null: \
-             the load lacks one of the two, is saturated or was given up.",
+             the load lacks one of the two, was given up, or the server was not shown to keep up with it.",
         ),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E. Null: \
-             the load lacks one of the two, is saturated or was given up.",
+             the load lacks one of the two, was given up, or the server was not shown to keep up with it.",
         ),
         text(
             "few_samples",
@@ -100,10 +113,10 @@ fn of_figure(reading: &Reading) -> [Column; 4] {
 /// send.
 fn meaning(reading: &Reading) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
-    let of = match (reading.percentile, open.get) {
-        (Some(percentile), _) => format!("{} of {}: ", quantile::name(percentile), closed.title),
-        (None, Get::Summary(_)) => format!("Mean {} of completed requests: ", closed.title),
-        (None, _) => return open.definition.to_owned(),
+    let of = match reading.percentile {
+        Some(percentile) => format!("{} of {}: ", quantile::name(percentile), closed.title),
+        None if open.kind.is_distribution() => format!("Mean {} of completed requests: ", closed.title),
+        None => return open.definition.to_owned(),
     };
     match closed.key {
         key if key != open.key => format!(
@@ -148,11 +161,14 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
     cells.extend([
         Cell::from(curve.axis.name()),
         Cell::from(rung.load),
+        Cell::from(rung.arrived_rate()),
         Cell::from(rung.runs.len() as u64),
         Cell::from(rung.left_out.len() as u64),
+        rung.why_excluded().into(),
         Cell::from(rung.given_up.len() as u64),
         rung.why_given_up().into(),
         Cell::Bool(rung.is_saturated()),
+        rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
         // What lacks a figure is neither on a front nor off it.
         FRONTS[0].values(rung).map_or(Cell::Null, |_| Cell::Bool(on[0])),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::quantile;
+use crate::metrics::{self, Of};
 use crate::plan::Percentile;
 
 use super::{Cell, Column, Format, Kind, Sheet};
@@ -40,30 +41,73 @@ impl Format for Markdown {
 /// Behind a percentile of few samples. A space or the end follows, so it begins no emphasis.
 const MARK: char = '*';
 /// What the mark means, below the table.
-pub(super) const LEGEND: &str = r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)";
+pub(super) const LEGEND: &str =
+    r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)";
 
-/// The table with what its columns `…_n` say of its percentiles: a mark where samples are few, n where there are too few.
+/// Where a percentile stands in a row, and what says how many values it is of.
+struct Counts {
+    at: usize,
+    n: usize,
+    /// The end of its interval on the side of what is worse: the upper one, of rates the lower.
+    worse: usize,
+    failures: usize,
+    /// Of gaps: how many requests have some.
+    streams: Option<usize>,
+    percentile: Percentile,
+    fewest_requests: u64,
+}
+
+impl Counts {
+    /// The mark behind the percentile where its values are few, or why there is none.
+    fn mark(&self, row: &[Cell]) -> Option<Cell> {
+        let Cell::Int(n) = row[self.n] else { return None };
+        let need = quantile::need(self.percentile) as i64;
+        let streams = self.streams.and_then(|at| match row[at] {
+            Cell::Int(streams) if streams < self.fewest_requests as i64 => Some(streams),
+            _ => None,
+        });
+        let unmarked_from = quantile::unmarked_from(self.percentile) as i64;
+        // An end among failures is no open one.
+        let is_open = matches!((&row[self.worse], &row[self.failures]), (Cell::Null, Cell::Int(0)));
+        match (&row[self.at], streams) {
+            (Cell::Float(value), _) if n < unmarked_from || unmarked_from > 0 && is_open => {
+                Some(Cell::from(format!("{}{MARK}", rounded(*value))))
+            }
+            (Cell::Null, Some(streams)) if streams > 0 => {
+                Some(Cell::from(format!("n/a ({streams} of {} requests)", self.fewest_requests)))
+            }
+            (Cell::Null, _) if 0 < n && n < need => Some(Cell::from(format!("n/a (n={n} of {need})"))),
+            _ => None,
+        }
+    }
+}
+
+/// The table with what its columns `…_n` say of its percentiles: a mark where samples are few, n where there are too few. Gaps count
+/// for what they are worth.
 pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {
     let place = |name: &str| sheet.columns.iter().position(|column| column.name == name);
-    let of_metrics = metric::columns(Scope::Plan);
-    let percentiles: Vec<(usize, usize, Percentile)> = of_metrics
-        .iter()
-        .filter_map(|column| {
-            let (key, percentile) = column.percentile()?;
-            Some((place(&column.name)?, place(&format!("{key}_n"))?, percentile))
-        })
-        .collect();
+    let counts = |column: &metric::Column| {
+        let (key, percentile) = column.percentile()?;
+        let metric = metric::find(key)?;
+        let (of, fewest_requests) = match metric.kind {
+            metrics::Kind::Distribution { of, fewest_requests, .. } => (of, fewest_requests),
+            _ => return None,
+        };
+        let stem = format!("{key}_{}", quantile::column(percentile));
+        let effective = format!("{stem}_effective_n");
+        let n = if of == Of::Gaps { effective } else { format!("{key}_n") };
+        let streams = place(&format!("{key}_streams"));
+        let end = if metric.is_rate() { "low" } else { "high" };
+        let worse = place(&format!("{stem}_{end}{}", metric.unit.suffix()))?;
+        let [at, n, failures] = [place(&column.name)?, place(&n)?, place(&format!("{key}_failures"))?];
+        Some(Counts { at, n, worse, failures, streams, percentile, fewest_requests })
+    };
+    let percentiles: Vec<Counts> = metric::columns(Scope::Plan).iter().filter_map(counts).collect();
     let mark = move |mut row: Vec<Cell>| {
-        for (at, n, percentile) in &percentiles {
-            let Cell::Int(n) = row[*n] else { continue };
-            let need = quantile::need(*percentile) as i64;
-            row[*at] = match &row[*at] {
-                Cell::Float(value) if n < quantile::unmarked_from(*percentile) as i64 => {
-                    Cell::from(format!("{}{MARK}", rounded(*value)))
-                }
-                Cell::Null if 0 < n && n < need => Cell::from(format!("n/a (n={n} of {need})")),
-                other => other.clone(),
-            };
+        for counts in &percentiles {
+            if let Some(marked) = counts.mark(&row) {
+                row[counts.at] = marked;
+            }
         }
         row
     };

@@ -3,31 +3,13 @@
 use crate::analysis::ANALYSIS;
 use crate::analysis::request::{Metric, Observation};
 use crate::analysis::window;
+use crate::metrics;
 use crate::rows::{Facts, Measured, RequestRow};
 
 use super::Kind::{Bool, Float, Int, Text};
 use super::parts::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
-
-/// The metrics of one request with their column names and METRICS' definitions.
-const METRICS: [(Metric, &str, &str); 11] = [
-    (Metric::Ttft, "ttft_ms", "first_token − sent. Null: no token, failed, or not streaming."),
-    (Metric::TtftFromSchedule, "ttft_from_schedule_ms", "first_token − scheduled. Null: as ttft_ms."),
-    (Metric::Ttfo, "ttfo_ms", "first_output − sent. Null: no output token, failed, or not streaming."),
-    (Metric::E2e, "e2e_ms", "last_token − sent (not streaming: done − sent). Null: failed."),
-    (Metric::E2eFromSchedule, "e2e_from_schedule_ms", "last_token − scheduled. Null: failed."),
-    (Metric::Tpot, "tpot_ms", "(last_token − first_token) / (output tokens − 1). Null: fewer than 2 tokens or events."),
-    (Metric::Lateness, "lateness_ms", "sent − released − connecting: the generator's own delay. Null: never sent."),
-    (Metric::Connecting, "connecting_ms", "DNS, TCP and TLS time of this request's connection. Null: reused."),
-    (Metric::CapWait, "cap_wait_ms", "released − scheduled. Null: never released."),
-    (Metric::UserThroughput, "user_throughput_tokens_per_s", "output tokens / E2E latency. Null: failed."),
-    (
-        Metric::GenerationThroughput,
-        "generation_throughput_tokens_per_s",
-        "output tokens / (E2E latency − TTFT). Null: failed, or one event.",
-    ),
-];
 
 /// A column of the row itself: name, kind, meaning, value.
 type RowColumn = (&'static str, Kind, &'static str, fn(&RequestRow) -> Cell);
@@ -78,12 +60,22 @@ const ROW: [RowColumn; 38] = [
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let mut others: Vec<Column> = ROW.iter().map(|(name, kind, doc, _)| Column::new(*name, *kind, *doc)).collect();
-    others.extend(METRICS.iter().map(|(_, name, doc)| Column::new(*name, Float, *doc)));
+    others.extend(Metric::ALL.into_iter().map(of_metric));
     others.push(analysis_column());
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
+}
+
+/// The column of a metric of one request, by the table of metrics.
+fn of_metric(metric: Metric) -> Column {
+    let entry = metric.entry();
+    let null = match entry.kind {
+        metrics::Kind::Distribution { null_of_request, .. } => null_of_request,
+        _ => entry.null_when,
+    };
+    Column::new(entry.column(), Float, format!("{}. Null: {null}.", entry.definition))
 }
 
 /// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
@@ -110,12 +102,12 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
     let row = believed.as_ref().unwrap_or(row);
     let measured = Measured::from(row);
     let request = window::request(&measured, facts);
-    let metric = |(metric, _, _): &(Metric, &str, &str)| match request.observe(*metric) {
+    let metric = |metric: Metric| match request.observe(metric) {
         Observation::Value(value) => Cell::from(value),
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
     let own = ROW.iter().map(|(_, _, _, get)| get(row));
-    labels.iter().cloned().chain(own).chain(METRICS.iter().map(metric)).chain([ANALYSIS.into()]).collect()
+    labels.iter().cloned().chain(own).chain(Metric::ALL.into_iter().map(metric)).chain([ANALYSIS.into()]).collect()
 }
 
 #[cfg(test)]
@@ -137,7 +129,7 @@ mod tests {
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
         insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,266.6666666666667,2"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,0,1000,,false,,,,,,,0.02,,0,,,2"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,250,3"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,0,1000,,false,,,,,,,0.02,,0,,,3"#);
     }
 }

@@ -308,7 +308,7 @@ pub(super) mod tests {
         | load  | mock     | m     | B1       |          8 | n/a |      0 |      999 |       20.08 |             20.96* |       4.001 |      80.06 |                           1600 |           n/a | valid   |
         | load  | mock     | m     | B1       |        n/a |  20 |      0 |      215 |       20.04 | n/a (n=215 of 368) |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
 
-        \* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000)
+        \* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)
         "#);
     }
 

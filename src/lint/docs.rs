@@ -40,7 +40,7 @@ A rule that does not hold for a plan is left out there, with the reason for thos
 in the plan for all of it, or in a sweep for that sweep. Rules about endpoints and models can only be left out in the plan.
 
 Endpoints with `engine: mock` have nothing to disclose and are no servers of their own: M008, M011 to M017
-and M023 are silent about them. What a rule needs to know of a server's speed (closed loops only) is an assumption, and its message says so: 20 ms per
+and M023 are silent about them. What a rule needs to know of a server's speed (closed loops, and M024) is an assumption, and its message says so: 20 ms per
 output token. Rules look at the values of the axes, not at the cells, so `exclude` does not silence them; M008 looks at what the
 axes allow on each side, without `exclude` and `add`.
 

@@ -10,7 +10,7 @@ use crate::workload::lengths::expected;
 use super::view::{Rung, SweepView};
 
 /// What an output token is assumed to take on a server that nothing is known of, in seconds: 50 tokens a second and
-/// stream, faster than anyone reads. Only closed loops need it, and every message that rests on it says so.
+/// stream, faster than anyone reads. Only closed loops and M024 need it, and every message that rests on it says so.
 const TOKEN_SECS: f64 = 0.02;
 
 /// The words for it.
@@ -60,6 +60,12 @@ impl Expect {
             }
         }
         slowest
+    }
+
+    /// How long a request takes, in seconds, and ` (assuming …)` where that rests on it.
+    pub fn request(&self) -> (f64, String) {
+        let assumption = if self.assumed { format!(" ({ASSUMPTION})") } else { String::new() };
+        (self.request_secs, assumption)
     }
 
     /// Requests per second of a rung in its window.

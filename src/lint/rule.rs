@@ -105,6 +105,8 @@ pub static RULES: [Rule; LintCode::ALL.len()] = [
         table::ESTIMATED_LENGTHS,
         rules::lengths::estimated_lengths,
     ),
+    note(LintCode::UnshownQueue, "unshown-queue", table::UNSHOWN_QUEUE, rules::ladder::unshown_queue),
+    warning(LintCode::NarrowMargin, "narrow-margin", table::NARROW_MARGIN, rules::compare::narrow_margin),
 ];
 
 /// The rule of a code.

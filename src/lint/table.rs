@@ -89,8 +89,9 @@ pub const FEW_REQUESTS: Words = Words {
            Open loops: rate × window. Closed loops: batch size × window / (output tokens × 20 ms), an estimate. Where an SLO \
            cannot even be decided, M019 speaks.",
     reason: "Of 120 requests the 99th percentile lies between the third and the second largest, and its interval has no upper \
-             end: the result prints `n/a`, after the hours have been spent.",
-    source: "docs/METRICS.md, Metrics of one run (order statistics, binomial interval). MLPerf Inference asks for far more: \
+             end: the result prints `n/a`, after the hours have been spent. These are independent requests. Where they wait for \
+             each other a run takes more, which shows in its intervals.",
+    source: "docs/METRICS.md, Metrics of one run, and Dependence. MLPerf Inference asks for far more: \
              270 336 queries for a p99 (mlperf.conf, Server.min_query_count).",
     wrong: "\
 phases: { measure: 120s }
@@ -386,8 +387,9 @@ pub const UNDECIDABLE_SLO: Words = Words {
     when: "A load expects fewer requests in its window than it takes to decide the highest percentile of `slo` at 95 %: 29 for \
            p90, 59 for p95, 299 for p99, 2 995 for p99.9. Expected as in M005.",
     reason: "Whether a limit on p99 holds is a test: with fewer than 299 requests not even a run without any request above the \
-             limit shows it. The answer will be `undecided`, and undecided is never counted as held.",
-    source: "docs/METRICS.md, The verdict of a run (few_samples).",
+             limit shows it. The answer will be `undecided`, and undecided is never counted as held. These are independent \
+             requests. Where they wait for each other a run takes more, and says which window would do.",
+    source: "docs/METRICS.md, Dependence.",
     wrong: "\
 slo: { ttft: { p99: 500ms } }
 phases: { measure: 120s }
@@ -476,4 +478,53 @@ endpoints: { vllm: { url: \"http://node-a:8000/v1\", engine: vllm } }
 models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct, tokenizer: server } }
 ",
     related: "M004, M013, M022",
+};
+
+pub const UNSHOWN_QUEUE: Words = Words {
+    title: "windows too short to show whether the server keeps up",
+    when: "The plan has an `slo`, a sweep has several rates, and a window is shorter than 60 requests one after another. How long a \
+           request takes is an estimate: output tokens × 20 ms, or what a mock is told.",
+    reason: "A server keeps up with a rate where its queue comes back after it has risen, and that must be seen: the number in flight has \
+             to swing 16 times. In a shorter window a rise may be the beginning of an overload. Such a load is `not_shown`: it counts for no \
+             knee, no front and no capacity.",
+    source: "docs/METRICS.md, Whether a server kept up: of 200 relaxation times of a queue there are some 55 swings, whatever the queue; \
+             under a light load the relaxation time is that of a request.",
+    wrong: "\
+slo: { ttft: { p90: 2s } }
+phases: { measure: 60s }
+sweeps:
+  load: { matrix: { scenario: [B1, B2], qps: [5, 10] } }
+",
+    right: "\
+slo: { ttft: { p90: 2s } }
+phases: { measure: 310s }
+sweeps:
+  load: { matrix: { scenario: [B1, B2], qps: [5, 10] } }
+",
+    related: "M005, M006, M019",
+};
+
+pub const NARROW_MARGIN: Words = Words {
+    title: "a margin that the repeats seldom show",
+    when: "`compare` has a `margin`, and as many rounds as the sweep has `repeats` show it in 80 % of cases only where rounds of arms \
+           that are alike differ by less than 1 % (one standard deviation). Below 3 repeats M007 speaks.",
+    reason: "That an arm is not worse is shown by an interval that lies within the margin, and an interval is as wide as rounds \
+             differ. A gate on a margin that is too narrow says neither yes nor no, night after night.",
+    source: "docs/METRICS.md, Comparison: margin, repeats for a margin. CONSORT extension for noninferiority trials, JAMA 2012, on the \
+             size of a trial.",
+    wrong: "\
+sweeps:
+  load:
+    matrix: { qps: [5, 10] }
+    compare: { by: qps, baseline: 5, margin: 1% }
+    repeats: 3
+",
+    right: "\
+sweeps:
+  load:
+    matrix: { qps: [5, 10] }
+    compare: { by: qps, baseline: 5, margin: 3% }
+    repeats: 5
+",
+    related: "M005, M007",
 };

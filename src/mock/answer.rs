@@ -218,6 +218,9 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
         return reject(conn, entry, keep, (404, &message)).await;
     }
     entry.line.fault = fault.map(|kind| kind.to_string());
+    if let Some(Kind::Pause(millis)) = fault {
+        shared.pause(millis);
+    }
     if let Some(end) = instead(conn, entry, keep, fault).await? {
         return Ok(end);
     }

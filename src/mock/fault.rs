@@ -54,6 +54,9 @@ pub enum Kind {
     HugeLine(u32),
     /// Every time of the answer is multiplied by this factor.
     Slow(u32),
+    /// From this request on nothing is written on any stream for so many milliseconds; then all go on. The request itself is
+    /// answered.
+    Pause(u32),
     /// The whole server ends as if it had crashed.
     Exit,
 }
@@ -104,8 +107,8 @@ enum Form {
 }
 
 /// Every kind by name. 16 MiB is beyond any line a server sends; a factor of 10 is beyond any jitter; two thousand million
-/// tokens are beyond any answer.
-const NAMES: [(&str, Form); 18] = [
+/// tokens are beyond any answer; a second is beyond any gap.
+const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),
     ("reset", Form::Tokens(Kind::Reset)),
@@ -123,6 +126,7 @@ const NAMES: [(&str, Form); 18] = [
     ("usage", Form::Number(Kind::Usage, 2_000_000_000)),
     ("huge-line", Form::Number(Kind::HugeLine, 16 << 20)),
     ("slow", Form::Number(Kind::Slow, 10)),
+    ("pause", Form::Number(Kind::Pause, 1_000)),
     ("exit", Form::Bare(Kind::Exit)),
 ];
 
@@ -250,6 +254,7 @@ mod tests {
         assert_eq!(fault("reset:5@all").kind, Kind::Reset(Some(5)));
         assert_eq!(fault("slow@all").kind, Kind::Slow(10));
         assert_eq!(fault("slow:3@all").kind.to_string(), "slow");
+        assert_eq!(fault("pause:300@7").kind, Kind::Pause(300));
     }
 
     #[test]

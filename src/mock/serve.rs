@@ -43,6 +43,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) exit: Notify,
     requests: Cell<u64>,
+    /// Begin and end of the pause of all streams, the latest.
+    pause: Cell<(u64, u64)>,
     /// Requests that wait for a slot.
     waiting: Cell<u64>,
 }
@@ -57,6 +59,7 @@ impl Shared {
             log,
             exit: Notify::new(),
             requests: Cell::new(0),
+            pause: Cell::new((0, 0)),
             waiting: Cell::new(0),
             config,
         })
@@ -66,6 +69,18 @@ impl Shared {
     pub(super) fn next_request(&self) -> u64 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()
+    }
+
+    /// Pauses all streams from now on for so many milliseconds.
+    pub(super) fn pause(&self, millis: u32) {
+        let from = now();
+        self.pause.set((from, from + u64::from(millis) * 1_000_000));
+    }
+
+    /// When what was planned for an instant may be done: at the end of a pause, where one has begun before.
+    pub(super) fn after_pause(&self, planned: u64) -> u64 {
+        let (from, to) = self.pause.get();
+        if planned >= from { planned.max(to) } else { planned }
     }
 
     /// Requests that wait for a slot.

@@ -71,7 +71,7 @@ impl<'a> Stream<'a> {
     pub(super) async fn run(mut self) -> Result<End, Gone> {
         self.entry.line.status = Some(200);
         let mut planned = self.pace.first(self.job.slot_at, self.job.computed());
-        self.open(planned).await?;
+        planned = self.open(planned).await?;
         while self.sent < self.job.tokens {
             if let Some(end) = self.strike().await? {
                 return Ok(end);
@@ -81,7 +81,7 @@ impl<'a> Stream<'a> {
                 for _ in 0..group {
                     planned = self.pace.next(planned, self.shared.busy());
                 }
-                self.wait(planned).await?;
+                planned = self.due(planned).await?;
             }
             self.tokens(group);
             if !self.eager || self.wire.full() {
@@ -94,8 +94,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Head, opening chunk and comments, and the wait for the first token.
-    async fn open(&mut self, first: u64) -> Result<(), Gone> {
+    /// Head, opening chunk and comments, and the wait for the first token; when it was due.
+    async fn open(&mut self, first: u64) -> Result<u64, Gone> {
         let chunked = self.job.framing == Framing::Chunked;
         let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
         let length = if chunked { "transfer-encoding: chunked\r\n" } else { "" };
@@ -128,9 +128,17 @@ impl<'a> Stream<'a> {
         if !self.eager {
             self.flush().await?;
         }
-        self.wait(first).await?;
+        let first = self.due(first).await?;
         self.job.prefilled();
-        Ok(())
+        Ok(first)
+    }
+
+    /// Waits until the token that is planned for an instant is due: a pause that began meanwhile puts it off.
+    async fn due(&mut self, planned: u64) -> Result<u64, Gone> {
+        self.wait(planned).await?;
+        let due = self.shared.after_pause(planned);
+        self.wait(due).await?;
+        Ok(due)
     }
 
     /// Waits for an instant; what is ready is written before.

@@ -28,6 +28,10 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         if planned > now() {
             conn.wait_until(planned).await?;
         }
+        planned = shared.after_pause(planned);
+        if planned > now() {
+            conn.wait_until(planned).await?;
+        }
         if token == 0 {
             job.prefilled();
         }

@@ -86,6 +86,10 @@ codes! {
     NeverUsed = "M022",
     /// Lengths in tokens by an estimate.
     EstimatedLengths = "M023",
+    /// A ladder of rates whose windows are too short to show whether the server keeps up.
+    UnshownQueue = "M024",
+    /// A margin that the repeats seldom show.
+    NarrowMargin = "M025",
 }
 
 impl fmt::Display for LintCode {

@@ -8,10 +8,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metrics::{self, METRICS, Metric, Unit};
+
 use super::axis;
 use super::model::{Percentile, Plan, Scalar, Sweep};
 use super::shorthand::OneOrMany;
 use super::suggest;
+use crate::units::Share;
 
 /// Which cells will be compared: those that differ in one axis. It is declared before the results are seen; `check` looks
 /// whether the plan can carry it, `run` puts what is compared in rounds, and `compare` answers.
@@ -30,6 +33,17 @@ pub struct Compare {
     /// the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
+    /// By how much an arm may be worse than the baseline, like 2%: `compare` then says of each metric whether it is shown not to be worse
+    /// than that, and a gate passes only where it is. Of times, rates and money in percent of the baseline, of shares in points. Default:
+    /// none, and a gate fails where an arm is shown to be worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2%")]
+    pub margin: Option<Share>,
+}
+
+/// Whether a share can be a margin: that an arm is not worse by 0 % cannot be shown, and 100 % less is nothing.
+pub fn is_margin(share: Share) -> bool {
+    share > Share::percent(0) && share < Share::percent(100)
 }
 
 impl Compare {
@@ -52,50 +66,6 @@ impl Plan {
     }
 }
 
-/// Metrics with one value for each run.
-pub const SINGLE_METRICS: [&str; 24] = [
-    "requests",
-    "completed",
-    "failed",
-    "cut",
-    "error_share",
-    "output_throughput",
-    "output_throughput_per_gpu",
-    "prompt_throughput",
-    "request_throughput",
-    "derived_server_throughput",
-    "achieved_rate",
-    "achieved_concurrency",
-    "tokens_per_event",
-    "idle_start_ttft",
-    "idle_start_e2e",
-    "declared_reuse",
-    "cached_share",
-    "jitter_ratio",
-    "jitter_ratio_low",
-    "jitter_ratio_high",
-    "goodput_share",
-    "goodput",
-    "cost_per_million_output_tokens",
-    "tokens_per_unit_of_money",
-];
-
-/// Metrics with one value for each request, so with percentiles for each run.
-pub const SPREAD_METRICS: [&str; 12] = [
-    "ttft",
-    "ttft_from_schedule",
-    "ttfo",
-    "e2e",
-    "e2e_from_schedule",
-    "tpot",
-    "itl",
-    "lateness",
-    "connecting",
-    "cap_wait",
-    "user_throughput",
-    "generation_throughput",
-];
-
 /// The percentiles as ends of names.
 const ENDS: [(&str, Percentile); 6] = [
     ("_p50", Percentile::P50),
@@ -106,19 +76,8 @@ const ENDS: [(&str, Percentile); 6] = [
     ("_p999", Percentile::P999),
 ];
 
-/// The unit at the end of the columns that exports have of the metric `key`; empty where the key says it already.
-pub fn unit(key: &str) -> &'static str {
-    match key {
-        "request_throughput" | "achieved_rate" | "goodput" => "_requests_per_s",
-        _ if key.contains("throughput") => "_tokens_per_s",
-        "idle_start_ttft" | "idle_start_e2e" => "_ms",
-        _ if SPREAD_METRICS.contains(&key) => "_ms",
-        _ => "",
-    }
-}
-
 /// Ends of columns that are no part of a metric's name.
-const COLUMN_WORDS: [&str; 6] = ["ms", "mean", "sd", "max", "n", "failures"];
+const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
 /// Said where metrics are listed.
 const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
@@ -142,20 +101,26 @@ impl FromStr for MetricName {
 
 /// Every key, metrics of runs first.
 fn keys() -> impl Iterator<Item = &'static str> + Clone {
-    SINGLE_METRICS.into_iter().chain(SPREAD_METRICS)
+    METRICS.iter().map(|metric| metric.key)
 }
 
 fn exact(text: &str) -> Option<MetricName> {
-    let whole =
-        |key: &&str| text == *key || (SINGLE_METRICS.contains(key) && text.strip_prefix(*key) == Some(unit(key)));
-    let part = |key: &'static str| {
-        let end = text.strip_prefix(key).filter(|_| SPREAD_METRICS.contains(&key))?;
-        let end = end.strip_suffix(unit(key)).unwrap_or(end);
-        let (_, percentile) = ENDS.iter().find(|(name, _)| *name == end)?;
-        Some(MetricName { key, percentile: Some(*percentile) })
-    };
-    let whole = keys().find(whole).map(|key| MetricName { key, percentile: None });
-    whole.or_else(|| keys().find_map(part))
+    METRICS.iter().find_map(|metric| named(metric, text))
+}
+
+/// The name of a value of this metric, where the text is one.
+fn named(metric: &Metric, text: &str) -> Option<MetricName> {
+    let Metric { key, unit, .. } = *metric;
+    let end = text.strip_prefix(key)?;
+    if end.is_empty() {
+        return Some(MetricName { key, percentile: None });
+    }
+    let bare = end.strip_suffix(unit.suffix()).unwrap_or(end);
+    if !metric.kind.is_distribution() {
+        return bare.is_empty().then_some(MetricName { key, percentile: None });
+    }
+    let (_, percentile) = ENDS.iter().find(|(name, _)| *name == bare)?;
+    Some(MetricName { key, percentile: Some(*percentile) })
 }
 
 /// What to write for a name that is none.
@@ -171,7 +136,7 @@ fn remedy(text: &str) -> String {
     let name = words.join("_");
     let near = exact(&name).map(|known| known.key).or_else(|| suggest::nearest(&name, keys()));
     match (near, end) {
-        (Some(key), Some(_)) if SINGLE_METRICS.contains(&key) => {
+        (Some(key), Some(_)) if metrics::find(key).is_some_and(|metric| !metric.kind.is_distribution()) => {
             format!("did you mean `{key}`? It is one number for each run and has no percentiles")
         }
         (Some(key), Some(end)) if ENDS.iter().any(|(known, _)| known[1..] == *end) => {
@@ -225,11 +190,14 @@ impl JsonSchema for MetricName {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let ends: Vec<&str> = ENDS.iter().map(|(end, _)| *end).collect();
-        let of_unit = |wanted: &str| SPREAD_METRICS.into_iter().filter(|key| unit(key) == wanted).collect::<Vec<_>>();
-        let one = |wanted: &str| format!("({})({})({wanted})?", of_unit(wanted).join("|"), ends.join("|"));
-        let pattern = format!("^({}|{})$", one("_ms"), one("_tokens_per_s"));
-        let with_unit = SINGLE_METRICS.into_iter().filter(|key| !unit(key).is_empty());
-        let with_unit: Vec<String> = with_unit.map(|key| format!("{key}{}", unit(key))).collect();
+        let distributions = |unit: Unit| METRICS.iter().filter(move |it| it.kind.is_distribution() && it.unit == unit);
+        let one = |unit: Unit| {
+            let keys: Vec<&str> = distributions(unit).map(|metric| metric.key).collect();
+            format!("({})({})({})?", keys.join("|"), ends.join("|"), unit.suffix())
+        };
+        let pattern = format!("^({}|{})$", one(Unit::Millis), one(Unit::TokensPerSecond));
+        let has_unit = |metric: &&Metric| !metric.kind.is_distribution() && !metric.unit.suffix().is_empty();
+        let with_unit: Vec<String> = METRICS.iter().filter(has_unit).map(Metric::column).collect();
         let single = format!("^({})$", with_unit.join("|"));
         let names: Vec<&str> = keys().collect();
         json_schema!({ "anyOf": [

@@ -23,8 +23,12 @@ pub struct Validity {
     /// The server's prompt tokens against ours, beyond what the chat template adds to each prompt. Default: suspect above
     /// 5%.
     pub prompt_length: Limits,
-    /// Difference of throughput (and, doubled, of median TTFT) between the halves of the window. Default: suspect above 5%.
+    /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, a warm-up that reaches into it too
+    /// (`warming_up`), and by how many points the share of failures. Default: suspect above 5%.
     pub unsteady: Limits,
+    /// Share of the window in which nothing came on any stream, in pauses longer than the run's other silences explain. Default:
+    /// suspect above 1%.
+    pub paused: Limits,
 }
 
 /// Thresholds where the plan says none, in percent: above the first a run is suspect, above the second invalid.
@@ -43,6 +47,8 @@ impl Validity {
     pub const PROMPT_LENGTH: Defaults = (5, None);
     /// Of `unsteady`.
     pub const UNSTEADY: Defaults = (5, None);
+    /// Of `paused`.
+    pub const PAUSED: Defaults = (1, None);
 
     /// The thresholds that hold, those that the plan leaves open too.
     pub fn explicit(&self) -> Validity {
@@ -53,6 +59,7 @@ impl Validity {
             warm_cache: self.warm_cache.or(Validity::WARM_CACHE),
             prompt_length: self.prompt_length.or(Validity::PROMPT_LENGTH),
             unsteady: self.unsteady.or(Validity::UNSTEADY),
+            paused: self.paused.or(Validity::PAUSED),
         }
     }
 }

@@ -3,7 +3,8 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::capacity::{Fleet, Instance, Target};
-use crate::analysis::curve::{Bracket, Curve, Figure, alike};
+use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
+use crate::analysis::slo;
 use crate::plan::{Percentile, Slo};
 use crate::units::Nanos;
 
@@ -71,6 +72,9 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let name = |at: usize| title(&configurations[at].curve.series, models, sweeps);
     let mut out = format::fill("", 0, &head(target, slo)).trim_start().to_owned();
+    for line in failed(configurations) {
+        out.push_str(&format::fill("errors: ", 8, &line));
+    }
     let holding: Vec<usize> =
         (0..configurations.len()).filter(|at| matches!(configurations[*at].answer, Answer::Holds { .. })).collect();
     if !holding.is_empty() {
@@ -121,14 +125,61 @@ fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
+/// What failed by errors, a sentence for each load: where failures are half or more of what is above a limit that does not hold, where
+/// the server failed so many requests that a run is invalid, and where a repeat is excluded for a burst of them. It stands above
+/// prices, for they follow from it.
+pub fn failed(configurations: &[Configuration]) -> Vec<String> {
+    let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
+    let mut lines = Vec::new();
+    for curve in configurations.iter().map(|one| one.curve) {
+        let name = title(&curve.series, models, sweeps);
+        for rung in &curve.rungs {
+            lines.extend(failed_at(rung).map(|why| format!("{name} at {} {}: {why}", curve.axis.name(), rung.load)));
+        }
+    }
+    lines
+}
+
+fn failed_at(rung: &Rung) -> Option<String> {
+    let (failed, requests) = rung.failed_requests();
+    let is_by_errors = |limit: &Limit| {
+        // Of ITL gaps are counted, and failures are none of them.
+        let is_of_requests = limit.metric != "itl" && limit.evidence.above > 0;
+        limit.answer != slo::Answer::Holds && is_of_requests && 2 * failed >= limit.evidence.above
+    };
+    let kinds = || {
+        let mut kinds: Vec<String> = Vec::new();
+        for failure in rung.runs.iter().chain(&rung.left_out).flat_map(|run| &run.metrics.failures.0) {
+            let kind = failure.outcome.to_string();
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds.join(", ")
+    };
+    let count = || format!("{failed} of {requests} requests failed ({})", kinds());
+    let burst = rung.excluded.iter().find(|one| one.reason == "errors_bunched").and_then(|_| rung.why_excluded());
+    match (rung.has_failed(), burst) {
+        (true, _) => Some(format!("{}: the load is not met", count())),
+        (false, Some(why)) => Some(format!("excluded: {why}")),
+        (false, None) if failed > 0 && rung.limits().iter().any(is_by_errors) => {
+            Some(format!("{}: they are half or more of what is above a limit", count()))
+        }
+        (false, None) => None,
+    }
+}
+
 /// What the figures in brackets are.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
             "in brackets: the lowest load that misses (none: none did, the limit lies above), and the fewest instances, were the limit \
-             just below it"
+             just below it; both ends rest on tests that are wrong in at most 5 % of cases. Instances are counted by what came"
         }
-        None => "in brackets: the lowest load that misses (none: none did, the limit lies above)",
+        None => {
+            "in brackets: the lowest load that misses (none: none did, the limit lies above); both ends rest on tests that are wrong in \
+             at most 5 % of cases"
+        }
     }
 }
 
@@ -156,8 +207,9 @@ fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec
         let above = bracket.undecided.iter().filter(|load| **load > instance.holds);
         let above: Vec<String> = above.map(f64::to_string).collect();
         if !above.is_empty() {
-            parts.push(format!("undecided above it at {}: more requests decide it", above.join(", ")));
+            parts.push(format!("undecided above it at {}: longer windows decide it", above.join(", ")));
         }
+        parts.extend(rung(*at).and_then(|rung| rung.why_excluded()).map(|why| format!("excluded: {why}")));
         if !parts.is_empty() {
             notes.push(format!("{} at qps {}: {}", name(*at), instance.holds, parts.join("; ")));
         }
@@ -191,7 +243,9 @@ type Name<'a> = &'a dyn Fn(usize) -> String;
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = format::table();
-    let mut header = vec![Cell::new("configuration"), right("max qps\n(misses)".into()), right("output\ntok/s".into())];
+    let headings = ["max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
+    let mut header = vec![Cell::new("configuration")];
+    header.extend(headings.map(|heading| right(heading.into())));
     if target.is_some() {
         header.extend(["instances\n(at least)", "GPUs", "money\na month"].map(|text| right(text.into())));
     }
@@ -200,8 +254,13 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     for at in holding {
         let Answer::Holds { instance, bracket, output } = &configurations[*at].answer else { continue };
         let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
-        let mut cells =
-            vec![Cell::new(name(*at)), right(format!("{}\n({misses})", instance.holds)), right(with_ends(output))];
+        let came = instance.bears_less_than.map(|rate| format!("\n({})", digits(rate))).unwrap_or_default();
+        let mut cells = vec![
+            Cell::new(name(*at)),
+            right(format!("{}\n({misses})", instance.holds)),
+            right(format!("{}{came}", digits(instance.bears))),
+            right(with_ends(output)),
+        ];
         cells.extend(target.map(|target| fleet(&instance.fleet(target)).map(right)).into_iter().flatten());
         cells.push(right(per_million(instance, output)));
         cells.push(right(or_na(instance.tokens_per_money(), digits)));

@@ -2,12 +2,15 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 
-use crate::analysis::comparison::{CellAnswer, Change, Comparison, Family, LeftOut, Mean, Outcome, Test};
+use crate::analysis::comparison::{
+    Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Test, allowed,
+};
 use crate::analysis::paired::power;
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
 
 use super::curves::FEW;
+use super::effects;
 use super::format::{self, digits, fill, plain};
 
 /// Names of arms up to this length stand in one line.
@@ -25,13 +28,15 @@ pub fn text(comparison: &Comparison) -> String {
             out.push_str(&format!("\n{}\n", plain(&heading(family, cell))));
             cell.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
             left_out(cell).iter().for_each(|line| out.push_str(&fill("left out: ", 10, &plain(line))));
+            out.push_str(&fill("errors: ", 8, &plain(&effects::guarded(cell))));
             out.push_str(&table(family, cell));
         }
+        out.push_str(&effects::text(family));
     }
     if few_samples(comparison) {
         out.push_str(&format!("\n{FEW}\n"));
     }
-    out.push_str(&format!("\n{}\n", conclusion(comparison)));
+    out.push_str(&fill("\n", 2, &conclusion(comparison)));
     hidden(comparison).iter().for_each(|hint| out.push_str(&fill("", 2, hint)));
     out
 }
@@ -72,10 +77,31 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
     let tests = match family.tests {
         0 => "nothing could be tested".to_owned(),
         1 => "1 test".to_owned(),
-        tests => format!("{tests} tests, p adjusted for all of them (Holm)"),
+        tests => format!("{tests} tests, p adjusted for all of them ({})", method(comparison.adjusted_by)),
     };
+    let margin = family.margin.map(|margin| format!(", margin {}", allowed(margin))).unwrap_or_default();
     let class = comparison.class.as_ref().map(|class| format!(", requests of class {} alone", quoted(class)));
-    format!("{what}{}; {}, {tests}", class.unwrap_or_default(), count(family.cells.len(), "cell"))
+    format!("{what}{}; {}, {tests}{margin}", class.unwrap_or_default(), count(family.cells.len(), "cell"))
+}
+
+/// How p-values were adjusted.
+fn method(adjusted: Adjusted) -> &'static str {
+    match adjusted {
+        Adjusted::Holm => "Holm",
+        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: 5 % of what is found is false",
+    }
+}
+
+/// What a test says, of the margin too.
+fn verdict(test: &Test) -> String {
+    match &test.margin {
+        Some(margin) if margin.answer != MarginAnswer::NotJudged => {
+            // What would have been seen is another question than what the margin asks.
+            let words = if test.outcome == Outcome::NotShown { "no difference shown" } else { &test.words };
+            format!("{words}; {}", margin.words)
+        }
+        _ => test.words.clone(),
+    }
 }
 
 /// `load: m · B1 · batch 4: slow against base`.
@@ -128,7 +154,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
             Cell::new(change),
             right(p),
             right(adjusted),
-            Cell::new(plain(&test.words)),
+            Cell::new(plain(&verdict(test))),
         ]);
     }
     if let Some(verdict) = table.column_mut(6) {
@@ -142,11 +168,16 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
 
 /// `TTFT p99 ms`.
 fn named(test: &Test) -> String {
-    let name = test.metric.parse::<MetricName>().ok();
-    let title = name.and_then(|name| metric::find(name.key)).map_or(test.metric.as_str(), |metric| metric.title);
+    titled(&test.metric, test.unit)
+}
+
+/// `TTFT p99 ms` of a metric by its name.
+pub(super) fn titled(metric: &str, unit: &str) -> String {
+    let name = metric.parse::<MetricName>().ok();
+    let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
     let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
     // `requests` are counted in requests.
-    let unit = if title == test.unit { "" } else { test.unit };
+    let unit = if title == unit { "" } else { unit };
     format!("{title}{percentile} {unit}").trim_end().to_owned()
 }
 
@@ -160,16 +191,22 @@ fn numbers(test: &Test) -> [String; 5] {
 
 /// `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
 fn changed(change: &Change) -> String {
-    let one = |value: f64| match change.of {
+    interval(change.of, [change.value, change.low, change.high])
+}
+
+/// A change with its 95 % interval.
+pub(super) fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
+    let one = |value: f64| match of {
         "ratio" if value < 10.0 => format!("{value:.3}"),
         "ratio" => digits(value),
         _ if value > 0.0 => format!("+{}", digits(value)),
         _ => digits(value),
     };
-    format!("{} [{}, {}]", one(change.value), one(change.low), one(change.high))
+    format!("{} [{}, {}]", one(value), one(low), one(high))
 }
 
-fn chance(p: Option<f64>) -> String {
+/// A p-value.
+pub(super) fn chance(p: Option<f64>) -> String {
     match p {
         None => "n/a".to_owned(),
         Some(p) if p < 0.001 => "<0.001".to_owned(),
@@ -196,7 +233,25 @@ fn conclusion(comparison: &Comparison) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
-    if parts.is_empty() { "nothing to compare".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() {
+        return "nothing to compare".to_owned();
+    }
+    let errors = match comparison.worse_errors {
+        0 => String::new(),
+        1 => "; more errors in 1 cell".to_owned(),
+        cells => format!("; more errors in {cells} cells"),
+    };
+    format!("{}{errors}{}", parts.join(", "), margins(&tests))
+}
+
+/// `; within the margin 3 of 4 metrics, 1 worse than it`; empty without a margin.
+fn margins(tests: &[&Test]) -> String {
+    let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
+    let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
+    let (shown, worse) = (count(MarginAnswer::Shown), count(MarginAnswer::Worse));
+    let of = shown + worse + count(MarginAnswer::NotShown);
+    let worse = if worse > 0 { format!(", {worse} worse than it") } else { String::new() };
+    if of == 0 { String::new() } else { format!("; {shown} of {of} shown to be within the margin{worse}") }
 }
 
 /// For a pull request: what it comes to first, then a table for each cell.
@@ -211,6 +266,7 @@ pub fn markdown(comparison: &Comparison) -> String {
             let notes =
                 cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
             notes.for_each(|note| out.push_str(&format!("\n> {}\n", escaped(&note))));
+            out.push_str(&format!("\n> {}\n", effects::guarded_markdown(cell)));
             let then = if family.by == "time" { "then" } else { &family.baseline };
             out.push_str(&format!(
                 "\n| metric | {} | {} | change, 95 % | p | adjusted | verdict |\n",
@@ -220,10 +276,11 @@ pub fn markdown(comparison: &Comparison) -> String {
             out.push_str("|---|--:|--:|---|--:|--:|---|\n");
             for test in &cell.tests {
                 let cells = numbers(test).join(" | ").replace('<', "\\<");
-                let (mark, words) = (mark(test.outcome), escaped(&test.words));
+                let (mark, words) = (mark(test), escaped(&verdict(test)));
                 out.push_str(&format!("| {} | {cells} | {mark}{words}{mark} |\n", escaped(&named(test))));
             }
         }
+        out.push_str(&effects::markdown(family));
     }
     if few_samples(comparison) {
         out.push_str(&format!("\n\\{FEW}\n"));
@@ -232,15 +289,17 @@ pub fn markdown(comparison: &Comparison) -> String {
 }
 
 /// What is bold in Markdown: what must be seen.
-fn mark(outcome: Outcome) -> &'static str {
-    match outcome {
+fn mark(test: &Test) -> &'static str {
+    let is_beyond = test.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Worse);
+    match test.outcome {
         Outcome::Worse | Outcome::Better | Outcome::Differs => "**",
+        _ if is_beyond => "**",
         _ => "",
     }
 }
 
 /// What Markdown and HTML would take for marks of theirs, those of code left as they are.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut code = false;
     let mut special = |c: char| {
         code ^= c == '`';
@@ -254,7 +313,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::analysis::comparison::{Reading, Sides, settle};
+    use crate::analysis::FailureCount;
+    use crate::analysis::comparison::{Gate, Guardrail, Reading, Rules, Sides, pooled, settle};
 
     /// A metric over rounds; the arm is so many times the baseline in each.
     fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
@@ -265,6 +325,51 @@ mod tests {
             |readings: &'static [Reading]| -> BTreeMap<u32, &'static Reading> { (0..).zip(readings).collect() };
         let sides = Sides { baseline: numbered(from.leak()), arm: numbered(to.leak()) };
         Test::new(metric.parse().expect("a metric"), &sides)
+    }
+
+    fn of(families: Vec<Family>) -> Comparison {
+        Comparison {
+            plan: "engines".into(),
+            class: None,
+            see: 0.05,
+            adjusted_by: Adjusted::Holm,
+            regressions: 3,
+            worse_errors: families[0].cells.iter().filter(|cell| cell.guardrail.outcome == Outcome::Worse).count()
+                as u32,
+            gate: Gate::of(&families),
+            families,
+        }
+    }
+
+    /// Two metrics in three loads, held against a margin.
+    fn with_a_margin() -> Comparison {
+        let cells = [1.0, 1.01, 1.02].map(|more| {
+            let times = [1.011, 1.009, 1.010, 1.013, 1.008, 1.011].map(|one| one * more);
+            let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
+            let mut tests = vec![test("ttft_p50", 20.1, &times), test("output_throughput", 812.0, &noisy)];
+            let rules = Rules { margin: Some(0.02), ..Rules::seeing(0.05) };
+            settle(&mut tests.iter_mut().collect::<Vec<_>>(), &rules);
+            CellAnswer {
+                sweep: "load".into(),
+                cell: serde_json::Map::new(),
+                name: format!("{more} qps"),
+                arm: "sglang".into(),
+                left_out: Vec::new(),
+                notes: Vec::new(),
+                guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]),
+                tests,
+            }
+        });
+        let cells = cells.to_vec();
+        of(vec![Family {
+            by: "endpoint".into(),
+            baseline: "vllm".into(),
+            tests: 6,
+            margin: Some(0.02),
+            notes: Vec::new(),
+            pooled: pooled::over(&cells),
+            cells,
+        }])
     }
 
     fn some() -> Comparison {
@@ -281,7 +386,9 @@ mod tests {
             test("requests", 400.0, &[1.0; 6]),
             test("e2e_from_schedule_p50", 84.0, &noisy[..2]),
         ];
-        settle(&mut tests.iter_mut().collect::<Vec<_>>(), 0.05);
+        settle(&mut tests.iter_mut().collect::<Vec<_>>(), &Rules::seeing(0.05));
+        let failing =
+            |failed| (0..6).map(|at| (at, FailureCount { requests: 400, failed, dispersion: None })).collect();
         let cell = CellAnswer {
             sweep: "load".into(),
             cell: serde_json::Map::new(),
@@ -291,22 +398,34 @@ mod tests {
                 .map(|repeat| LeftOut { arm: "sglang".into(), repeat, reason: "invalid: errors".into() })
                 .into(),
             notes: vec!["client cores: `vllm` 16, `sglang` 8".into()],
+            guardrail: Guardrail::of([&failing(0), &failing(9)]),
             tests,
         };
         let family = Family {
             by: "endpoint".into(),
             baseline: "vllm".into(),
             tests: 4,
+            margin: None,
             notes: vec!["`vllm` says max_num_seqs, and `sglang` does not (M014)".into()],
             cells: vec![cell],
+            pooled: Vec::new(),
         };
-        Comparison { plan: "engines".into(), class: None, see: 0.05, regressions: 3, families: vec![family] }
+        of(vec![family])
     }
 
     #[test]
     fn a_comparison_for_people() {
         let text = text(&some());
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn margins_and_the_effects_over_all_cells() {
+        let comparison = with_a_margin();
+        let text = text(&comparison);
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
+        assert!(markdown(&comparison).contains("| sglang | TTFT p50 ms | 3 |"), "{}", markdown(&comparison));
         insta::assert_snapshot!(text);
     }
 

@@ -2,8 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Knee, Reading, Rung, Series};
+use crate::analysis::curve::decision::window;
+use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Range, Reading, Rung, Series};
 use crate::analysis::quantile;
+use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 use crate::plan::Percentile;
 use crate::rows::GivenUp;
@@ -47,7 +49,9 @@ fn legend(curves: &[Curve]) -> String {
     };
     let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
     let due = match open {
-        true => ". Latencies of open loops are from the schedule, tokens/s per user from the send",
+        true => {
+            ". In brackets: requests per second that came. Latencies of open loops are from the schedule, tokens/s per user from the send"
+        }
         false => "",
     };
     format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
@@ -56,12 +60,18 @@ fn legend(curves: &[Curve]) -> String {
 fn table(curve: &Curve) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = format::table();
-    let mut header = vec![right(curve.axis.name().to_owned()), right("runs".to_owned())];
+    let load = match curve.axis {
+        Axis::Qps => "qps\n(came)",
+        Axis::BatchSize => curve.axis.name(),
+    };
+    let mut header = vec![right(load.to_owned()), right("runs".to_owned())];
     header.extend(SHOWN.iter().map(|(_, heading)| right((*heading).to_owned())));
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
-        let mut cells = vec![right(rung.load.to_string()), right(count(rung))];
+        let came = rung.arrived_rate().map(|rate| format!("\n({})", digits(rate)));
+        let load = format!("{}{}", rung.load, came.unwrap_or_default());
+        let mut cells = vec![right(load), right(count(rung))];
         cells.extend(SHOWN.iter().map(|(name, _)| right(figure(rung, name))));
         cells.push(Cell::new(objective(rung)));
         table.add_row(cells);
@@ -70,7 +80,7 @@ fn table(curve: &Curve) -> String {
 }
 
 fn count(rung: &Rung) -> String {
-    let (runs, out) = (rung.runs.len(), rung.left_out.len());
+    let (runs, out) = (rung.runs.len(), rung.left_out.len() + rung.excluded.len());
     let out = if out > 0 { format!("\n({out} out)") } else { String::new() };
     format!("{runs}{out}")
 }
@@ -114,10 +124,14 @@ pub(super) const FEW: &str = "* from few samples: the true value may lie well aw
 
 fn objective(rung: &Rung) -> String {
     let answer = rung.answer().map(Answer::name);
-    let saturated = rung.is_saturated().then_some("saturated");
+    let state = rung.state().and_then(|state| match state {
+        State::KeptUp => None,
+        State::Saturated => Some("saturated"),
+        State::NotShown => Some("not shown\nto keep up"),
+    });
     let failed = rung.has_failed().then_some("errors");
     let given_up = rung.why_given_up().map(|why| format!("given up:\n{}", narrow(&why)));
-    answer.into_iter().chain(saturated).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
+    answer.into_iter().chain(state).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
 }
 
 /// Reasons in lines as short as their words; `(3 of 3)` stays in one.
@@ -140,10 +154,49 @@ fn lines(curve: &Curve) -> Vec<String> {
         let kept = kept.map_or_else(String::new, |kept| format!(", {axis} {kept} is kept up with"));
         lines.push(format!("saturated from {axis} {saturated} on{kept}"));
     }
+    lines.extend(not_shown(curve));
     lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
+    lines.extend(undecided(curve));
+    lines.extend(excluded(curve));
     lines.extend(given_up(curve));
     lines.extend(suspects(curve));
     lines
+}
+
+/// At which loads it is not shown whether the server kept up, and which windows would show it.
+fn not_shown(curve: &Curve) -> Option<String> {
+    let of = |rung: &Rung| {
+        let would_do =
+            rung.saturation().map(|evidence| format!(" (a window of {} would do)", window(evidence.would_do())));
+        format!("{}{}", rung.load, would_do.unwrap_or_default())
+    };
+    let loads: Vec<String> = curve.not_shown().map(of).collect();
+    let axis = curve.axis.name();
+    (!loads.is_empty()).then(|| format!("not shown whether the server keeps up: {axis} {}", loads.join(", ")))
+}
+
+/// The limits that the requests of a load do not decide, and what would.
+fn undecided(curve: &Curve) -> Vec<String> {
+    let mut lines = Vec::new();
+    for rung in curve.rungs.iter().filter(|rung| rung.answer() == Some(Answer::Undecided)) {
+        let limits: Vec<String> = rung
+            .limits()
+            .iter()
+            .filter(|limit| limit.answer == Answer::Undecided)
+            .map(|limit| format!("{} ({})", limit.name(), limit.why_undecided()))
+            .collect();
+        if !limits.is_empty() {
+            lines.push(format!("undecided at {} {}: {}", curve.axis.name(), rung.load, limits.join("; ")));
+        }
+    }
+    lines
+}
+
+/// Which repeats are excluded at which load, and why.
+fn excluded(curve: &Curve) -> Option<String> {
+    let of = |rung: &Rung| Some(format!("{} {} {}", curve.axis.name(), rung.load, rung.why_excluded()?));
+    let loads: Vec<String> = curve.rungs.iter().filter_map(of).collect();
+    (!loads.is_empty()).then(|| format!("excluded, for most repeats saw none of it: {}", loads.join("; ")))
 }
 
 /// At which loads runs were given up, by reason, and what that says: `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`.
@@ -222,12 +275,15 @@ pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> Vec<(&'r str, usize)> {
 fn knee(curve: &Curve) -> String {
     let axis = curve.axis.name();
     match curve.knee() {
-        Knee::At { load, between: (low, high) } if curve.axis == Axis::Qps => {
-            format!("knee: {axis} {load}, between {low} and {high} (most throughput over latency)")
+        Knee::At { load, range, .. } if curve.axis == Axis::Qps => {
+            let came = curve.rung(load).and_then(Rung::arrived_rate).map(|rate| format!(" ({} came)", digits(rate)));
+            let came = came.unwrap_or_default();
+            format!("knee: {axis} {load}{came}, {} (most throughput over latency)", ranged(&range, f64::to_string))
         }
-        Knee::At { load, between: (low, high) } => format!(
-            "knee: about {} requests in flight, between {low} and {high} (highest throughput × latency at the lightest load)",
-            digits(load)
+        Knee::At { load, range, .. } => format!(
+            "knee: about {} requests in flight, {} (highest throughput × latency at the lightest load)",
+            digits(load),
+            ranged(&range, |end| digits(*end))
         ),
         Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
         Knee::NotReached(_) if curve.rejected_from().is_some() => {
@@ -239,7 +295,25 @@ fn knee(curve: &Curve) -> String {
                 rise * 100.0
             )
         }
-        Knee::TooFew(loads) => format!("knee: n/a (loads={loads} < 3)"),
+        Knee::TooFew(loads) => format!(
+            "knee: n/a (loads={loads} < 3{})",
+            if curve.axis == Axis::Qps { " that the server is shown to keep up with" } else { "" }
+        ),
+    }
+}
+
+/// From where to where a knee may lie: `between 40 and 80`, with what that rests on where it is more than the ladder.
+fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
+    let Range { low, high, basis } = range;
+    let text = match (low, high) {
+        (Some(low), Some(high)) => format!("between {} and {}", shown(low), shown(high)),
+        (Some(low), None) => format!("above {}, and perhaps above what was measured", shown(low)),
+        (None, Some(high)) => format!("below {}, and perhaps below what was measured", shown(high)),
+        (None, None) => "anywhere, so far as the repeats show".to_owned(),
+    };
+    match basis {
+        Basis::Neighbours => text,
+        Basis::Repeats => format!("{text} (95 %, {})", basis.name()),
     }
 }
 
@@ -255,7 +329,7 @@ pub fn bracket(found: &Bracket, axis: &str) -> String {
         (None, None) => "no load is known to hold, none misses its latencies".to_owned(),
     };
     for (loads, before, after) in [
-        (undecided, "undecided at", " (more requests decide it)"),
+        (undecided, "undecided at", ""),
         (too_dear, "too dear at", " (cost falls as load rises)"),
         (unknown, "no valid run at", ""),
         (out_of_order, "holds above that at", ", which is not counted"),

@@ -33,6 +33,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
         metrics,
         plan_metrics: &none,
         verdict,
+        saturation: metrics.saturation,
         slo: &[],
         cost: None,
         tokens: MeanTokens::default(),

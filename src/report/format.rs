@@ -23,11 +23,12 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A value, with `> ` where it lies among failures.
+/// A value, with `> ` (of a rate `< `) where it lies among failures.
 pub fn value(value: Value) -> String {
     match value {
         Value::Exact(value) => digits(value),
         Value::AtLeast(bound) => format!("> {}", digits(bound)),
+        Value::AtMost(bound) => format!("< {}", digits(bound)),
         Value::Failed => "failed".into(),
     }
 }

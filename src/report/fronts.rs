@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::curve::{Curve, FRONTS, Front, Reading, Rung, alike, on_fronts};
+use crate::analysis::saturation::State;
 
 use super::curves::{FEW, differ, marked, title};
 use super::format::{self, plain};
@@ -67,10 +68,17 @@ fn one(
         table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
     let saturated = all().filter(|(_, _, rung)| rung.is_saturated()).count();
-    let rejected = all().filter(|(_, _, rung)| rung.is_rejected() && !rung.is_saturated()).count();
-    let absent = all().count() - known - saturated - rejected;
+    let not_shown = all().filter(|(_, _, rung)| rung.state() == Some(State::NotShown)).count();
+    let counted = |rung: &Rung| !matches!(rung.state(), Some(State::Saturated | State::NotShown));
+    let rejected = all().filter(|(_, _, rung)| rung.is_rejected() && counted(rung)).count();
+    let absent = all().count() - known - saturated - not_shown - rejected;
     let mut note = format!("{beaten} beaten");
-    for (count, what) in [(saturated, "saturated"), (rejected, "given up"), (absent, "without one of the figures")] {
+    for (count, what) in [
+        (saturated, "saturated"),
+        (not_shown, "not shown to be kept up with"),
+        (rejected, "given up"),
+        (absent, "without one of the figures"),
+    ] {
         if count > 0 {
             note.push_str(&format!("; {count} {what}"));
         }

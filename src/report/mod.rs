@@ -5,6 +5,7 @@ mod capacity;
 pub mod comparison;
 mod curves;
 mod diagnosis;
+mod effects;
 pub mod format;
 mod fronts;
 mod generator;
@@ -16,7 +17,7 @@ mod run;
 mod spark;
 mod table;
 
-pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest};
+pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest, failed};
 pub use curves::{bracket, curves, differ, title};
 pub use diagnosis::{Bound, diagnosis};
 pub use fronts::fronts;

@@ -6,7 +6,7 @@
 use comfy_table::Cell;
 
 use crate::analysis::metric;
-use crate::analysis::replicates::{Scale, over_runs};
+use crate::analysis::replicates::{OverRuns, Scale, over_runs};
 use crate::analysis::verdict::State;
 use crate::analysis::{Estimate, Summary, quantile};
 use crate::plan::Percentile;
@@ -121,11 +121,11 @@ impl<'a> Cells<'a> {
     fn percentile(&self, key: &str, at: Percentile, of: impl Fn(&'a Line<'a>) -> &'a Summary) -> String {
         let estimates: Vec<Estimate> = self.counted.iter().map(|line| of(line).percentile(at)).collect();
         let lacking = estimates.iter().filter_map(|estimate| match estimate {
-            Estimate::NotEnough { n, need } => Some((*n, *need)),
+            Estimate::NotEnough { n, need, of } => Some((*n, *need, *of)),
             Estimate::Is { .. } => None,
         });
-        if let Some((n, need)) = lacking.min() {
-            return format!("n/a\n(n={n} < {need})");
+        if let Some((n, need, of)) = lacking.min() {
+            return format!("n/a\n({})", of.short_of(n, need));
         }
         let values: Option<Vec<f64>> = estimates.iter().map(Estimate::exact).collect();
         let Some(values) = values else { return "n/a\n(failures)".to_owned() };
@@ -139,8 +139,8 @@ impl<'a> Cells<'a> {
         if values.len() < 2 {
             return format!("n/a\n(runs={} < 2)", values.len());
         }
-        let scale = metric::find(key).map_or(Scale::Log, Scale::of);
-        let over = over_runs(values, scale);
+        let over =
+            metric::find(key).map_or_else(|| over_runs(values, Scale::Log), |metric| OverRuns::of(metric, values));
         match over.mean.zip(over.ends) {
             Some((mean, ends)) => format!("{}\n{}–{}", digits(mean), digits(ends.low), digits(ends.high)),
             None => "n/a\n(0 in a run)".to_owned(),

@@ -2,8 +2,11 @@
 
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::analysis::metric::{Get, METRICS, Metric, Unit};
-use crate::analysis::{Estimate, Failure, Failures, Interval, PlanMetrics, Pulse, Summary, Verdict, quantile};
+use crate::analysis::metric::{self, Get};
+use crate::analysis::{
+    Counted, Estimate, Failure, Failures, Interval, PlanMetrics, Pulse, Summary, Value, Verdict, quantile,
+};
+use crate::metrics::{Kind, METRICS, Metric, Unit};
 use crate::plan::Percentile;
 use crate::rows::Facts;
 
@@ -45,7 +48,10 @@ fn head(line: &Line) -> String {
     let axes: String = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value))).collect();
     let names = [&labels.endpoint, &labels.model, &labels.scenario].map(|name| plain(name)).join(" · ");
     let counts = line.metrics.counts;
-    let title = format::fill("", 2, &format!("{names} · {}{axes} · repeat {}", load(labels), labels.repeat));
+    // The rate that came stands beside the declared one: arrivals are drawn.
+    let came = line.metrics.saturation.filter(|_| labels.qps.is_some());
+    let came = came.map(|saturation| format!(" ({} came)", digits(saturation.rate()))).unwrap_or_default();
+    let title = format::fill("", 2, &format!("{names} · {}{came}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
         "{title}run {} attempt {}\n{} requests in the window: {} completed, {} failed, {} of them cut\n",
         plain(&labels.run_id),
@@ -101,28 +107,45 @@ fn distributions(line: &Line) -> String {
     let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
     let header = names.map(|name| Cell::new(name).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("")).chain(header));
-    let (mut absent, mut few) = (Vec::new(), false);
+    let (mut absent, mut few, mut short) = (Vec::new(), false, false);
     for metric in &METRICS {
-        let Get::Summary(get) = metric.get else { continue };
+        let Get::Summary(get) = metric::get(metric) else { continue };
         let summary = get(line.metrics);
         if summary.n == 0 {
             absent.push(format!("{} ({})", metric.title, metric.null_when));
             continue;
         }
         few |= summary.percentiles.iter().any(Estimate::few_samples);
+        short |= summary.percentiles.iter().any(|one| one.value().is_some() && !has_ends(*one));
         table.add_row(row(metric, summary));
     }
     let mut text = rendered(table);
     text.push_str("\nSecond lines: deviation and 95 % intervals within the run. ");
     let needs = quantile::ALL.map(|p| format!("{} {}", quantile::name(p), quantile::need(p))).join(", ");
     text.push_str(&format!("Values a percentile takes:\n{needs}.\n"));
+    if line.metrics.itl.n > 0 {
+        text.push_str(&wrapped(GAPS));
+    }
     if few {
         text.push_str("* few samples\n");
+    }
+    if short {
+        text.push_str(&wrapped(TOO_SHORT));
     }
     if !absent.is_empty() {
         text.push_str(&wrapped(&format!("No values: {}.", absent.join("; "))));
     }
     text
+}
+
+/// What `n/a`, `≥` and `≤` mean below a percentile.
+const TOO_SHORT: &str = "n/a, ≥ or ≤ below a percentile: the run is too short for both ends of its interval.";
+
+/// How gaps are counted.
+const GAPS: &str = "ITL takes 30 requests, and its gaps count for what they are worth: those of one request are alike.";
+
+fn has_ends(estimate: Estimate) -> bool {
+    estimate.interval().is_some_and(|interval| interval.low.is_some() && interval.high.is_some())
 }
 
 fn rendered(table: Table) -> String {
@@ -144,35 +167,49 @@ fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
     cells
 }
 
-/// The percentile above its interval; a bare `n/a` here, because the needed n is below the table.
+/// The percentile above its interval; a bare `n/a` here, because the needed n is below the table, and so is why a run is too short
+/// for an interval.
 fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     let found = summary.percentile(percentile);
     if found.value().is_none() {
         return "n/a".into();
     }
-    let interval = found.interval().map(|interval| format!("\n{}", ends(interval)));
-    format!("{}{}", estimate(found), interval.unwrap_or_default())
+    let interval = found.interval().map_or_else(|| NO_INTERVAL.to_owned(), ends);
+    format!("{}\n{interval}", estimate(found))
 }
+
+/// What stands below a percentile that has no interval.
+const NO_INTERVAL: &str = "n/a";
 
 /// Characters of an interval that one line takes: six of them fit beside each other.
 const ONE_LINE: usize = 11;
 
-/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures; one end where both do. A long one takes two lines.
+/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures (of a rate `<196–197`); one end where both do; `≥20.0` and `≤20.1` where the other end
+/// is open. A long one takes two lines.
 fn ends(interval: Interval) -> String {
-    let [low, high] = [interval.low, interval.high].map(|end| value(end).replace(' ', ""));
-    let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
-    if interval.low.exact().is_none() { low } else { format!("{low}{between}{high}") }
+    let text = |end: Value| value(end).replace(' ', "");
+    match (interval.low, interval.high) {
+        (Some(low), Some(high)) if low.exact().or(high.exact()).is_some() => {
+            let (low, high) = (text(low), text(high));
+            let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
+            format!("{low}{between}{high}")
+        }
+        (Some(low), _) if low.exact().is_none() => text(low),
+        (Some(low), _) => format!("≥{}", text(low)),
+        (None, Some(high)) => format!("≤{}", text(high)),
+        (None, None) => NO_INTERVAL.to_owned(),
+    }
 }
 
 fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     let mut table = format::table();
     for metric in &METRICS {
-        let found = match metric.get {
+        let found = match metric::get(metric) {
             Get::Scalar(get) => get(line.metrics),
             Get::Plan(get) => get(plan),
             Get::Summary(_) | Get::Count(_) => continue,
         };
-        let planless = matches!(metric.get, Get::Plan(_)) && !plan.given;
+        let planless = metric.kind == Kind::OfPlan && !plan.given;
         let why = || if planless { "no plan given".to_owned() } else { why_absent(metric, line, facts) };
         let text = found.map_or_else(|| format!("n/a ({})", why()), |value| scalar(metric.unit, value));
         table.add_row([metric.title.to_string(), text]);
@@ -186,6 +223,7 @@ fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
     let why = match metric.key {
         "output_throughput_per_gpu" if facts.gpus.is_none_or(|gpus| gpus == 0) => "none declared",
         "derived_server_throughput" if facts.open_loop => "open loop",
+        "arrived_rate" if !facts.open_loop => "closed loop",
         "tokens_per_event" if !facts.stream => "not streaming",
         key if key.starts_with("idle_start") => metric.null_when,
         _ if measured.counts.requests == 0 => "no request in the window",
@@ -196,11 +234,13 @@ fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
 }
 
 fn no_jitter(itl: &Summary) -> String {
-    let need = quantile::need(Percentile::P99);
-    match itl.n {
-        0 => "no gaps: not streaming, or fewer than 2 events".to_owned(),
-        n if n < need => format!("too few gaps: {n}, and p99 takes {need}"),
-        _ => "p50 is 0".to_owned(),
+    match itl.percentile(Percentile::P99) {
+        _ if itl.n == 0 => "no gaps: not streaming, or fewer than 2 events".to_owned(),
+        Estimate::NotEnough { n, need, of: Counted::Requests } => {
+            format!("{n} requests have gaps, and ITL takes {need}")
+        }
+        Estimate::NotEnough { n, need, .. } => format!("too few gaps: worth {n}, and p99 takes {need}"),
+        Estimate::Is { .. } => "p50 is 0".to_owned(),
     }
 }
 
@@ -228,7 +268,7 @@ fn wrapped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::synthetic::{self, Run, fail, measured};
-    use crate::analysis::{Thresholds, Value, goodput};
+    use crate::analysis::{Thresholds, goodput};
     use crate::plan::Validity;
     use crate::rows::{Measured, Outcome, RunLabels};
     use crate::units::Nanos;
@@ -271,33 +311,34 @@ mod tests {
 
                        mean         p50         p75         p90         p95         p99     p99.9    max
         TTFT ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
-        n=1200      ± 0.577   20.0–20.1   20.5–20.6   20.8–20.9   20.9–20.9       >30.0
+        n=1200      ± 0.577   20.0–20.2   20.5–20.6   20.8–20.9   20.9–21.0  21.0–>30.0
         TTFT from      20.1        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
-        schedule ms ± 0.577   20.1–20.2   20.5–20.6   20.8–20.9   20.9–21.0       >30.0
+        schedule ms ± 0.577   20.0–20.2   20.5–20.6   20.8–20.9   20.9–21.0  21.0–>30.0
         n=1200
         TTFO ms        20.0        20.1        20.6        20.8        20.9      > 30.0       n/a > 30.0
-        n=1200      ± 0.577   20.0–20.1   20.5–20.6   20.8–20.9   20.9–20.9       >30.0
+        n=1200      ± 0.577   20.0–20.2   20.5–20.6   20.8–20.9   20.9–21.0  21.0–>30.0
         E2E ms         80.0        80.1        80.6        81.0        81.3      > 81.8       n/a > 81.8
-        n=1200      ± 0.730   80.0–80.1   80.6–80.7   81.0–81.1   81.2–81.4       >81.8
+        n=1200      ± 0.730   79.9–80.2   80.5–80.7   81.0–81.1   81.2–81.4  81.7–>81.8
         E2E from       80.0        80.1        80.6        81.1        81.3      > 81.8       n/a > 81.8
-        schedule ms ± 0.730   80.0–80.2   80.6–80.7   81.0–81.1   81.2–81.4       >81.8
+        schedule ms ± 0.730   80.0–80.2   80.6–80.7   81.0–81.2   81.2–81.5  81.7–>81.8
         n=1200
         TPOT ms        4.00        4.00        4.02        4.04        4.05      > 4.08       n/a > 4.08
-        n=1200      ± 0.030   4.00–4.00   4.02–4.02   4.04–4.04   4.05–4.06       >4.08
+        n=1200      ± 0.030   4.00–4.00   4.02–4.02   4.04–4.04   4.05–4.06  4.07–>4.08
         ITL ms         4.00        4.00        4.10        4.16        4.18        4.20     4.20*   4.20
-        n=17700     ± 0.115   4.00–4.00   4.10–4.10   4.16–4.16   4.18–4.18   4.20–4.20 4.20–4.20
+        n=17700     ± 0.115   4.00–4.00   4.09–4.10   4.16–4.16   4.18–4.18   4.20–4.20 4.20–4.20
         lateness ms   0.020       0.020       0.020       0.020       0.020       0.020       n/a  0.020
         n=1200      ± 0.000 0.020–0.020 0.020–0.020 0.020–0.020 0.020–0.020 0.020–0.020
         cap wait ms   0.000       0.000       0.000       0.000       0.000       0.000       n/a  0.000
         n=1200      ± 0.000 0.000–0.000 0.000–0.000 0.000–0.000 0.000–0.000 0.000–0.000
-        user tok/s      200         200         201         202         203         204       n/a    206
-        n=1180       ± 1.83     200–200     201–201     202–203     203–203     204–205
-        generation      267         267         268         269         270         271       n/a    274
-        tok/s        ± 2.00     267–267     268–268     269–269     270–270     271–272
-        n=1180
+        user tok/s      200         200         198         197         197       < 196       n/a    206
+        n=1200       ± 1.83     200–200     198–199     197–198     196–197    <196–196
+        generation      250         250         249         248         247       < 245       n/a    257
+        tok/s        ± 1.87     250–250     248–249     247–248     246–247    <245–246
+        n=1200
 
         Second lines: deviation and 95 % intervals within the run. Values a percentile takes:
         p50 6, p75 13, p90 36, p95 72, p99 368, p99.9 3688.
+        ITL takes 30 requests, and its gaps count for what they are worth: those of one request are alike.
         * few samples
         No values: connecting (connection reused).
 
@@ -308,6 +349,7 @@ mod tests {
         request throughput       98.3 req/s
         derived throughput       1600 tok/s
         achieved rate            100 req/s
+        arrived rate             n/a (closed loop)
         achieved concurrency     7.92
         tokens per event         1.00
         idle start TTFT          n/a (no pause, failed, or not alone)
@@ -353,8 +395,16 @@ mod tests {
 
     #[test]
     fn a_long_interval_takes_two_lines() {
-        let ends = |low, high| super::ends(Interval { low: Value::Exact(low), high: Value::Exact(high) });
+        let ends = |low, high| super::ends(Interval::between(Value::Exact(low), Value::Exact(high)));
         assert_eq!([ends(0.681, 12.72), ends(123_456.0, 234_567.0)], ["0.681–12.7", "123456–\n234567"]);
+    }
+
+    #[test]
+    fn an_end_that_is_open_says_what_is_known() {
+        let ends = |low, high| super::ends(Interval { low, high });
+        let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
+        assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
+        assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
     }
 
     #[test]

@@ -299,14 +299,16 @@ mod tests {
                                                                  ms         ms        ms  tok/s
         mock     A1       batch 8           1200        0      20.1   p99 21.0      4.00   1599 valid
         mock     B1       20 qps             217        0      20.1   p95 20.9      4.00    349 valid
-        mock     B1       200 qps ≤ 8       1988        0      20.0   p99 20.0      4.00   1600 valid,
-                          from schedule                        7520  p99 12495                  saturated
+        mock     B1       200 qps ≤ 8       1988        0      20.0  p99 20.0*      4.00   1600 valid,
+                          from schedule                        7520 p99 12495*                  saturated
         mock     C        batch 1              3        0       n/a        n/a       n/a    200 valid
                                                           (n=3 < 6) (n=3 < 13) (n=3 < 6)
         mock     D        batch 8           1200      134      20.2 p99 > 21.0      4.01   1421 invalid:
                                                  http_500                                       errors
 
         from schedule: counted from the moment a request was due, as its user would
+
+        * from few samples: the true value may lie well away from it
 
         errors
         http_500: (no message)
@@ -330,8 +332,8 @@ mod tests {
         mock · llama-3.1-70b-instruct · B1 · output_tokens=128
           20 qps          1      217        0      20.1   p95 20.9      4.00    349 valid
         vllm-on-node-a · m · B1
-          200 qps ≤ 8     0     1988        0      20.0   p99 20.0      4.00   1600 valid, saturated
-          from schedule                            7520  p99 12495
+          200 qps ≤ 8     0     1988        0      20.0  p99 20.0*      4.00   1600 valid, saturated
+          from schedule                            7520 p99 12495*
         mock · m · C
           batch 1         0        3        0       n/a        n/a       n/a    200 valid
                                               (n=3 < 6) (n=3 < 13) (n=3 < 6)
@@ -340,6 +342,8 @@ mod tests {
                                      http_500
 
         from schedule: counted from the moment a request was due, as its user would
+
+        * from few samples: the true value may lie well away from it
 
         errors
         http_500: (no message)

@@ -131,6 +131,11 @@ pub fn planned_name(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), run.spec.repeat > 0)
 }
 
+/// A cell's name: that of its runs without the repeat.
+pub fn planned_cell(run: &PlannedRun) -> String {
+    named(&run.spec, None, in_declared_order(run), false)
+}
+
 fn in_declared_order(run: &PlannedRun) -> impl Iterator<Item = (&str, &str)> {
     let labels = &run.spec.labels.axes;
     let of_axis = move |axis| labels.iter().find(|(label, _)| *label == axis);

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("dataset", &[]),
-    ("plan", &["dataset"]),
+    ("metrics", &[]),
+    ("plan", &["dataset", "metrics"]),
     ("explain", &[]),
     ("import", &["plan"]),
     ("rows", &[]),
@@ -18,11 +19,11 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("graph", &["expand"]),
     ("engine", &["expand", "workload", "rows", "plan"]),
     ("store", &["expand", "rows"]),
-    ("analysis", &["plan", "rows"]),
-    ("lint", &["plan", "expand", "workload", "analysis"]),
+    ("analysis", &["plan", "rows", "metrics"]),
+    ("lint", &["plan", "expand", "workload", "analysis", "metrics"]),
     ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
-    ("export", &["plan", "expand", "store", "rows", "analysis"]),
-    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep"]),
+    ("export", &["plan", "expand", "store", "rows", "analysis", "metrics"]),
+    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics"]),
     (
         "cli",
         &[

@@ -241,6 +241,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("compare --write-baseline", "results_are_held_against_a_file_of_earlier_ones"),
     ("compare --force", "a_plan_is_replaced_by_nothing"),
     ("compare --include-invalid", "results_are_held_against_a_file_of_earlier_ones"),
+    ("compare --margin", "a_margin_is_shown_or_exceeded_or_takes_more_repeats"),
+    ("compare --explore", "exploring_is_not_for_gates"),
     ("compare --see", "results_are_held_against_a_file_of_earlier_ones"),
     ("compare --results", "an_earlier_folder_is_matched_by_names_where_ids_have_changed"),
     ("compare --class", "a_class_is_answered_for_alone"),

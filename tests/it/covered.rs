@@ -414,7 +414,7 @@ fn a_comparison_goes_on_without_a_bad_run() {
     ] {
         let ended = lab.run(command);
         says(&ended, 5, &["requests.parquet is damaged", "--force"]);
-        assert!(ended.stdout.contains("batch"), "{command:?}: {}", ended.stdout);
+        assert!(ended.stdout.contains("other"), "{command:?}: {}", ended.stdout);
     }
     let runs = lab.run(&["export", "--format", "json"]);
     says(&runs, 5, &["requests.parquet is damaged"]);

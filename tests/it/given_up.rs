@@ -13,11 +13,11 @@ sweepline: 1
 name: limited
 seed: 7
 endpoints:
-  a: { engine: mock, mock: { ttft: 5ms, itl: 1ms }, hardware: { gpus: 1, price_per_hour: 2 } }
-  b: { engine: mock, mock: { ttft: 5ms, itl: 1ms } }
+  a: { engine: mock, mock: { ttft: 20ms, itl: 1ms, jitter: 50% }, hardware: { gpus: 1, price_per_hour: 2 } }
+  b: { engine: mock, mock: { ttft: 20ms, itl: 1ms, jitter: 50% } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 4 } }
-phases: { fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 40, at_most: 60s }, drain: 60s }
+phases: { fill: 0s, stabilize: 0s, measure: { for: 5s, min_requests: 40, at_most: 60s }, drain: 60s }
 slo: { ttft: { p50: 5s } }
 validity: { client_late: { suspect: 100%, invalid: 100% } }
 sweeps:
@@ -25,6 +25,7 @@ sweeps:
   arms:
     matrix: { endpoint: [a, b], model: [m], scenario: [short], batch_size: [4] }
     repeats: 3
+    phases: { measure: { for: 500ms, min_requests: 60, at_most: 60s } }
     compare: { by: endpoint, baseline: a, metrics: [ttft_p50] }
 ";
 
@@ -116,8 +117,8 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert_eq!((&answer["missing"], &entry["run"], &entry["qps"]), (&json!(0), &id, &json!(80.0)), "{answer:#}");
     assert_eq!([&entry["cause"], &entry["detail"]], ["rate_limited", SAID]);
     assert_eq!(entry["missed"], true);
-    // The heavier load, which came through, is no step of the curve any longer: two are left.
-    assert_eq!(curve["knee"]["loads"], 2, "{curve:#}");
+    // The heavier load, which came through, is no step of the curve any longer: it ends at the one that is not met.
+    assert_eq!((&curve["knee"]["load"], &curve["knee"]["between"]), (&json!(60.0), &json!([40.0, 80.0])), "{curve:#}");
     let text = said(&lab, &asked("curves", &[]));
     assert!(text.contains("holds up to qps 60, misses at 80; holds above that at 100"), "{text}");
     assert!(text.contains("given up: 429 (3 of 3) at qps 80: does not meet the load"), "{text}");

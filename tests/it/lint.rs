@@ -57,7 +57,7 @@ endpoints:
       flags: { max_running_requests: 256 }
 models:
   llama-70b: { id: meta-llama/Llama-3.1-70B-Instruct, precision: bf16, tokenizer: server }
-phases: { measure: { for: 120s, min_requests: 368, at_most: 10m } }
+phases: { measure: { for: 310s, min_requests: 368, at_most: 10m } }
 slo: { ttft: { p99: 500ms } }
 compare: { by: endpoint, baseline: vllm, metrics: [output_throughput, ttft_p99] }
 sweeps:

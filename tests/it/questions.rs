@@ -69,13 +69,11 @@ fn a_real_server_with_two_settings_is_asked_about() {
     assert_eq!(test["rounds"], 3, "{test:#}");
     assert!(test["change"]["value"].as_f64() > Some(1.0), "eight at a time are faster together: {test:#}");
 
-    // Both bear the little that was asked of them, and take as many instances: the cheaper one is the cheaper.
+    // Eight requests or so do not show that a server keeps up, however easily it did.
     let capacity = lab.ok(&["capacity", "plan.yaml", "--target-qps", "15"]);
-    assert!(
-        capacity.stdout.contains("cheapest for chat on tiny: rates: alone · chat, 10 instances, 7300 a month"),
-        "{}",
-        capacity.stdout
-    );
+    let words = capacity.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("it is not shown whether the server keeps up (a window of"), "{words}");
+    assert!(!words.contains("cheapest"), "{words}");
     assert!(capacity.stdout.contains("a closed loop says nothing of arrivals"), "{}", capacity.stdout);
 
     let Some(python) = python() else { return };

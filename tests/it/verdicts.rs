@@ -128,6 +128,48 @@ fn a_server_that_gets_slower_is_unsteady() {
 }
 
 #[test]
+fn a_server_that_is_cold_at_first_is_warming_up() {
+    // Of 150 requests of the window the first 30 take 4 times as long.
+    let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@2-32"]);
+    let lab = Lab::new();
+    let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 150, at_most: 90s }, drain: 60s";
+    let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", phases, ""));
+    judged.has("warming_up", "suspect");
+}
+
+/// Silence on all streams, in both loops, once in the window.
+#[test]
+fn a_server_that_pauses_is_told() {
+    for load in ["batch_size: [4]", "qps: [40]"] {
+        let mock = Mock::start(&["--ttft", "20ms", "--itl", "5ms", "--fault", "pause:1500@80"]);
+        let lab = Lab::new();
+        let phases = "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s";
+        let judged = run(&lab, &one(mock.port, load, "", phases, ""));
+        judged.has("paused", "suspect");
+        assert!(judged.text.contains("nothing came on any stream for 1."), "{}", judged.text);
+        let plan = one(mock.port, load, "", phases, "validity: { paused: { suspect: 50%, invalid: 60% } }\n");
+        lab.write("plan.yaml", &plan);
+        let id = judged.run.json["id"].as_str().unwrap()[..16].to_owned();
+        let shown = lab.ok(&["show", &id, "--plan", "plan.yaml", "--format", "json"]).json();
+        assert!(!shown["verdict"]["reasons"].to_string().contains("\"paused\""), "{shown}");
+    }
+}
+
+#[test]
+fn errors_in_a_burst_are_told_from_errors_all_through() {
+    let bunched = |fault: &str| {
+        let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
+        let lab = Lab::new();
+        let phases = "fill: 0s, stabilize: 0s, measure: { for: 100ms, min_requests: 200, at_most: 90s }, drain: 60s";
+        let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", phases, ""));
+        judged.has("errors", "suspect");
+        judged.reasons.iter().any(|name| name == "errors_bunched")
+    };
+    assert!(bunched("http:500@100-113"));
+    assert!(!bunched("http:500@every:14"));
+}
+
+#[test]
 fn too_few_requests_for_the_slo_are_suspect() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

@@ -2,25 +2,77 @@
 
 use std::collections::BTreeMap;
 
-use super::{Better, Found, Outcome, Test, words};
-use crate::analysis::paired::{self, holm::holm, power};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Better, Found, Outcome, Test, margin, words};
+use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
 /// Repeats that are advised where no deviation is known yet.
 const ADVISED: u32 = 5;
 
-/// Settles the tests of one family: `see` is the size of a difference that repeats are counted for, of a ratio what it is
-/// above 1.
-pub fn settle(tests: &mut [&mut Test], see: f64) {
+/// How the p-values of a family are adjusted for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Adjusted {
+    /// By Holm's method: the chance of any false finding among all is 5 %.
+    #[default]
+    Holm,
+    /// By the method of Benjamini and Hochberg: of the findings 5 % are false on average. For exploring, never for a gate.
+    BenjaminiHochberg,
+}
+
+impl Adjusted {
+    fn adjust(self, p: &[f64]) -> Vec<f64> {
+        match self {
+            Adjusted::Holm => holm(p),
+            Adjusted::BenjaminiHochberg => benjamini_hochberg(p),
+        }
+    }
+}
+
+/// What the tests of a family are held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// The size of a difference that repeats are counted for, of a ratio what it is above 1.
+    pub see: f64,
+    /// How p-values are adjusted.
+    pub adjusted: Adjusted,
+    /// By how much an arm may be worse: of a ratio what it is above or below 1, of a share in absolute terms. None: no margin.
+    pub margin: Option<f64>,
+    /// Whether the metrics were named, so that one that no arm has is missing.
+    pub named: bool,
+}
+
+impl Rules {
+    /// Holm's method and no margin.
+    pub fn seeing(see: f64) -> Rules {
+        Rules { see, adjusted: Adjusted::Holm, margin: None, named: true }
+    }
+}
+
+/// Settles the tests of one family.
+pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
+    let see = rules.see;
     let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
-    let mut adjusted = holm(&tested).into_iter();
-    // Holm's method is never stricter than this, so what is detectable here is detectable by it.
-    let level = power::LEVEL / tested.len().max(1) as f64;
-    let mut known = Detectable { level, by_rounds: BTreeMap::new() };
-    for test in tests {
+    let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
+    // Neither method is ever stricter than this, so what is detectable here is detectable by it.
+    let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
+    for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
         test.settle(&mut known, see);
         test.words = words::of(test, see);
+    }
+    if let Some(share) = rules.margin {
+        let mut known = Detectable::at(margin::TWO_SIDED);
+        margin::settle(tests, share, rules.named, |wanted, measured| match measured.filter(|(sd, _)| *sd > 0.0) {
+            Some((sd, rounds)) => {
+                let needed = known.needed(wanted, sd, rounds)?;
+                Some(if rounds < paired::FEWEST { needed.max(ADVISED) } else { needed })
+            }
+            None => Some(ADVISED),
+        });
     }
 }
 
@@ -31,6 +83,10 @@ struct Detectable {
 }
 
 impl Detectable {
+    fn at(level: f64) -> Detectable {
+        Detectable { level, by_rounds: BTreeMap::new() }
+    }
+
     fn with(&mut self, rounds: usize) -> f64 {
         let level = self.level;
         *self.by_rounds.entry(rounds).or_insert_with(|| power::detectable_as_measured(rounds, level))

@@ -2,12 +2,22 @@
 //! other is decided elsewhere.
 //!
 //! The test is a paired t over rounds (`analysis::paired`), on logarithms where the metric is read as a ratio. All tests of one
-//! declaration are one family: Holm's method holds the chance of any false finding among them at 5 %.
+//! declaration are one family: Holm's method holds the chance of any false finding among them at 5 %. Failed requests are no part of
+//! it: they are a guardrail of every comparison.
 
+pub mod errors;
 mod family;
+mod gate;
+pub mod guardrail;
+mod margin;
+pub mod pooled;
 mod reading;
 mod words;
 
+#[cfg(test)]
+mod error_tests;
+#[cfg(test)]
+mod margin_tests;
 #[cfg(test)]
 mod tests;
 
@@ -15,14 +25,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use family::settle;
-pub use reading::{Better, Reading, all_names, better, expand, read, read_class};
+pub use family::{Adjusted, Rules, settle};
+pub use gate::{Gate, Missed};
+pub use guardrail::{Failing, Guardrail};
+pub use margin::{Margin, MarginAnswer, tolerated};
+pub use pooled::Pooled;
+pub use reading::{Better, Reading, all_names, expand, read, read_class};
+pub use words::{allowed, percent};
 
 use std::collections::BTreeMap;
 
 use super::metric;
 use super::paired::{self, PairedT, bootstrap, wilcoxon};
-use super::replicates::{Ends, OverRuns, Scale, over_runs};
+use super::replicates::{Ends, OverRuns, Scale};
 use crate::plan::MetricName;
 
 /// What a comparison says of one metric.
@@ -96,7 +111,7 @@ pub struct Test {
     pub change: Option<Change>,
     /// Two-sided p-value of the paired t test; null where not tested.
     pub p: Option<f64>,
-    /// The same adjusted by Holm's method for all tests of the family.
+    /// The same adjusted for all tests of the family, by the method that `adjusted_by` of the comparison names.
     pub p_adjusted: Option<f64>,
     /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ.
     pub p_wilcoxon: Option<f64>,
@@ -109,6 +124,8 @@ pub struct Test {
     pub outcome: Outcome,
     /// The same in words.
     pub words: String,
+    /// Whether the arm is not worse than the margin; null without one.
+    pub margin: Option<Margin>,
     #[serde(skip)]
     name: MetricName,
     #[serde(skip)]
@@ -145,6 +162,8 @@ pub struct CellAnswer {
     pub left_out: Vec<LeftOut>,
     /// What must be known to read the numbers, of these two arms.
     pub notes: Vec<String>,
+    /// Whether the arm fails more requests, whatever is compared.
+    pub guardrail: Guardrail,
     /// Each metric.
     pub tests: Vec<Test>,
 }
@@ -169,10 +188,14 @@ pub struct Family {
     pub baseline: String,
     /// Tests that were made; p-values are adjusted for so many.
     pub tests: u32,
+    /// By how much an arm may be worse (0.02: 2 %, of a share 2 points); null without a margin.
+    pub margin: Option<f64>,
     /// What must be known to read the numbers, of all cells.
     pub notes: Vec<String>,
     /// The cells, by sweep and in the order of the plan.
     pub cells: Vec<CellAnswer>,
+    /// Arms and metrics over all cells, where three or more have them.
+    pub pooled: Vec<Pooled>,
 }
 
 /// What `compare --format json` prints.
@@ -184,25 +207,16 @@ pub struct Comparison {
     pub class: Option<String>,
     /// The size of a difference that repeats are counted for: of a ratio what it is above 1.
     pub see: f64,
+    /// How p-values are adjusted within a declaration.
+    pub adjusted_by: Adjusted,
     /// Tests by which an arm is worse than its baseline.
     pub regressions: u32,
+    /// Cells in which an arm fails more requests than its baseline.
+    pub worse_errors: u32,
+    /// What a gate says of it.
+    pub gate: Gate,
     /// Each declaration.
     pub families: Vec<Family>,
-}
-
-impl Comparison {
-    /// Why none of it could be tested, in a sentence; none where a test could. A gate that nothing can fail at is none.
-    pub fn untested(&self) -> Option<String> {
-        let tests = || self.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
-        let count = |outcome| tests().filter(|test| test.outcome == outcome).count();
-        let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));
-        if refused + unknown < tests().count() {
-            return None;
-        }
-        let first = tests().find(|test| test.outcome == Outcome::Refused).or_else(|| tests().next());
-        let first = first.map_or_else(String::new, |test| format!(", like {}: {}", test.metric, test.words));
-        Some(format!("nothing could be tested ({refused} refused, {unknown} n/a){first}"))
-    }
 }
 
 /// The values of one metric on both arms, by repeat.
@@ -218,7 +232,7 @@ impl Test {
     /// One metric of two arms, not yet adjusted for others: [`settle`] says what comes out.
     pub fn new(name: MetricName, sides: &Sides) -> Test {
         let metric = metric::find(name.key).expect("names of metrics are those of the table");
-        let scale = Scale::of(metric);
+        let scale = metric.scale;
         let pairs = Pairs::of(sides, scale);
         let found = pairs.found();
         let test = match &found {
@@ -228,13 +242,13 @@ impl Test {
         let spread = test.and_then(|_| bootstrap::interval(&pairs.differences));
         let mean = |at: usize| {
             let values = &pairs.values[at];
-            (!values.is_empty()).then(|| Mean::of(&over_runs(values, scale), pairs.few[at])).flatten()
+            (!values.is_empty()).then(|| Mean::of(&OverRuns::of(metric, values), pairs.few[at])).flatten()
         };
         let ratio = scale == Scale::Log;
         Test {
             metric: name.to_string(),
             unit: metric.unit.symbol(),
-            better: better(name.key),
+            better: metric.better,
             rounds: pairs.differences.len() as u32,
             baseline: mean(0),
             arm: mean(1),
@@ -253,6 +267,7 @@ impl Test {
             repeats_needed: None,
             outcome: Outcome::Unknown,
             words: String::new(),
+            margin: None,
             name,
             scale,
             found,

@@ -1,11 +1,12 @@
 //! A metric of one run as a comparison takes it: a number, above all numbers, or none.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::metric::{self, Get};
-use crate::analysis::stats::{Estimate, Value};
+use crate::analysis::stats::{Counted, Estimate, Value};
 use crate::analysis::{PlanMetrics, RunMetrics, quantile};
+pub use crate::metrics::Better;
+use crate::metrics::Kind;
 use crate::plan::{MetricName, Percentile};
 
 /// The value of a metric in one run.
@@ -16,7 +17,7 @@ pub enum Reading {
     Known(f64),
     /// A number that is a percentile of few samples.
     Few(f64),
-    /// Its rank falls among failures: it is above all that was observed.
+    /// Its rank falls among failures: it is worse than all that was observed.
     Failed,
     /// There is none, for this reason.
     Missing(String),
@@ -29,54 +30,6 @@ impl Reading {
             Reading::Known(value) | Reading::Few(value) => Some(*value),
             Reading::Failed | Reading::Missing(_) => None,
         }
-    }
-}
-
-/// Which of two values of a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// The lower one.
-    Lower,
-    /// The higher one.
-    Higher,
-    /// Neither: it says what was done, not how well.
-    Neither,
-}
-
-/// Which of two values of the metric `key` is better.
-pub fn better(key: &str) -> Better {
-    match key {
-        "failed"
-        | "cut"
-        | "error_share"
-        | "idle_start_ttft"
-        | "idle_start_e2e"
-        | "ttft"
-        | "ttft_from_schedule"
-        | "ttfo"
-        | "e2e"
-        | "e2e_from_schedule"
-        | "tpot"
-        | "itl"
-        | "jitter_ratio"
-        | "jitter_ratio_low"
-        | "jitter_ratio_high"
-        | "lateness"
-        | "connecting"
-        | "cap_wait"
-        | "cost_per_million_output_tokens" => Better::Lower,
-        "output_throughput"
-        | "output_throughput_per_gpu"
-        | "prompt_throughput"
-        | "request_throughput"
-        | "derived_server_throughput"
-        | "goodput_share"
-        | "goodput"
-        | "tokens_per_unit_of_money"
-        | "user_throughput"
-        | "generation_throughput" => Better::Higher,
-        _ => Better::Neither,
     }
 }
 
@@ -100,8 +53,8 @@ pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
     }
     let mut all: Vec<MetricName> = Vec::new();
     for name in names {
-        let is_spread = crate::plan::compare::SPREAD_METRICS.contains(&name.key) && name.percentile.is_none();
-        let of_name = if is_spread { both(name.key).to_vec() } else { vec![*name] };
+        let is_distribution = metric::find(name.key).is_some_and(|metric| metric.kind.is_distribution());
+        let of_name = if is_distribution && name.percentile.is_none() { both(name.key).to_vec() } else { vec![*name] };
         all.extend(of_name.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
     }
     all
@@ -111,18 +64,21 @@ pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
 pub fn all_names() -> Vec<MetricName> {
     let of = |metric: &metric::Metric| -> Vec<MetricName> {
         let key = metric.key;
-        match metric.get {
-            Get::Summary(_) => quantile::ALL.map(|one| MetricName { key, percentile: Some(one) }).to_vec(),
+        match metric.kind {
+            Kind::Distribution { .. } => quantile::ALL.map(|one| MetricName { key, percentile: Some(one) }).to_vec(),
             _ => vec![MetricName { key, percentile: None }],
         }
     };
     metric::METRICS.iter().flat_map(of).collect()
 }
 
+/// How it begins why a run has no value of a metric that it could not have either way: nothing was declared, or nobody counted.
+pub(super) const NOT_KNOWN: &str = "not known: ";
+
 /// The value of a metric among the requests of one class of a run. What a plan's prices and thresholds say, and what follows from the
 /// batch size, is of whole runs.
 pub fn read_class(name: MetricName, class: &RunMetrics) -> Reading {
-    let is_of_run = metric::find(name.key).is_some_and(|metric| matches!(metric.get, Get::Plan(_)));
+    let is_of_run = metric::find(name.key).is_some_and(|metric| metric.kind == Kind::OfPlan);
     match is_of_run || name.key == "derived_server_throughput" {
         true => Reading::Missing("not known of one class alone".to_owned()),
         false => read(name, class, &PlanMetrics::default()),
@@ -133,9 +89,9 @@ pub fn read_class(name: MetricName, class: &RunMetrics) -> Reading {
 pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
     let Some(metric) = metric::find(name.key) else { return Reading::Missing("there is no such metric".to_owned()) };
     let known = |value: Option<f64>| {
-        value.map_or_else(|| Reading::Missing(format!("not known: {}", metric.null_when)), Reading::Known)
+        value.map_or_else(|| Reading::Missing(format!("{NOT_KNOWN}{}", metric.null_when)), Reading::Known)
     };
-    match metric.get {
+    match metric::get(metric) {
         Get::Count(get) => Reading::Known(get(run) as f64),
         Get::Scalar(get) => known(get(run)),
         Get::Plan(get) => known(get(plan)),
@@ -143,8 +99,11 @@ pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
             Estimate::Is { value: Value::Exact(value), few_samples: true, .. } => Reading::Few(value),
             Estimate::Is { value: Value::Exact(value), .. } => Reading::Known(value),
             Estimate::Is { .. } => Reading::Failed,
-            Estimate::NotEnough { n: 0, .. } => Reading::Missing(format!("not known: {}", metric.null_when)),
-            Estimate::NotEnough { n, need } => Reading::Missing(format!("n={n} < {need} requests")),
+            Estimate::NotEnough { n: 0, .. } => Reading::Missing(format!("{NOT_KNOWN}{}", metric.null_when)),
+            Estimate::NotEnough { n, need, of: Counted::Values } => {
+                Reading::Missing(format!("n={n} < {need} requests"))
+            }
+            Estimate::NotEnough { n, need, of } => Reading::Missing(of.short_of(n, need)),
         },
     }
 }

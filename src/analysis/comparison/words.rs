@@ -23,7 +23,7 @@ pub fn of(test: &Test, see: f64) -> String {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", other tests considered,");
             let would = test.detectable.map(|least| seen(test, least)).unwrap_or_default();
             let more = match test.repeats_needed {
-                Some(repeats) => format!("; {repeats} repeats would see {} %", Trimmed(see * 100.0)),
+                Some(repeats) => format!("; {repeats} repeats would see {}", allowed(see)),
                 None => String::new(),
             };
             format!("no difference shown{among} at this power (would see {would}{more})")
@@ -33,7 +33,7 @@ pub fn of(test: &Test, see: f64) -> String {
 }
 
 /// `slower by 3.1 %`, `higher by 0.4 points`.
-fn moved(test: &Test, difference: f64) -> String {
+pub(super) fn moved(test: &Test, difference: f64) -> String {
     let is_time = metric::find(test.name.key).is_some_and(|metric| metric.unit == Unit::Millis);
     let word = match (is_time, difference > 0.0) {
         (true, true) => "slower",
@@ -58,7 +58,7 @@ fn seen(test: &Test, least: f64) -> String {
 }
 
 /// The size of a difference: in percent where it is a ratio, in points where it is of shares.
-fn size(test: &Test, by: f64, before: &str) -> String {
+pub(super) fn size(test: &Test, by: f64, before: &str) -> String {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.scale, unit) {
         (Scale::Log, _) => format!("{before}{}", percent(by)),
@@ -70,6 +70,16 @@ fn size(test: &Test, by: f64, before: &str) -> String {
 /// `3.1 %`, `0.042 %`, `140 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
+}
+
+/// A share that was written, without the digits that nobody wrote: `2 %`, `0.5 %`.
+pub fn allowed(share: f64) -> String {
+    format!("{} %", Trimmed(share * 100.0))
+}
+
+/// A difference of shares in points: `6.3`, `-0.12`.
+pub(super) fn points(share: f64) -> String {
+    short(share * 100.0)
 }
 
 /// A number without the digits that say nothing: `5`, `2.5`.

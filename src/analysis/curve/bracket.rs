@@ -3,6 +3,8 @@
 
 use crate::analysis::slo::Answer;
 
+use super::decision;
+
 /// One rung of a ladder and what it says of the objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
@@ -17,7 +19,7 @@ pub struct Judged {
 impl Judged {
     /// Whether the whole objective holds.
     pub fn answer(&self) -> Option<Answer> {
-        Some(together([self.serves?].into_iter().chain(self.cost)))
+        Some(decision::all([self.serves?].into_iter().chain(self.cost)))
     }
 }
 
@@ -57,20 +59,6 @@ impl Bracket {
         found.out_of_order = above.iter().filter(holds).map(|rung| rung.load).collect();
         found
     }
-}
-
-/// What the runs of one rung say together: it holds where all hold, misses where one misses, and is else undecided.
-/// Repeats of a load that is near its limit fall on both sides; such a load is not one to promise.
-pub fn together(answers: impl Iterator<Item = Answer>) -> Answer {
-    let mut all = None;
-    for answer in answers {
-        all = Some(match (all, answer) {
-            (_, Answer::Misses) | (Some(Answer::Misses), _) => Answer::Misses,
-            (None | Some(Answer::Holds), Answer::Holds) => Answer::Holds,
-            _ => Answer::Undecided,
-        });
-    }
-    all.unwrap_or(Answer::Undecided)
 }
 
 #[cfg(test)]
@@ -135,14 +123,5 @@ mod tests {
         let found =
             priced([(Some(Holds), None), (None, None), (Some(Holds), None), (Some(Misses), None), (None, None)]);
         assert_eq!((found.holds, found.misses, found.unknown), (Some(3.0), Some(4.0), vec![2.0]));
-    }
-
-    #[test]
-    fn repeats_hold_only_together() {
-        assert_eq!(together([Holds, Holds].into_iter()), Holds);
-        assert_eq!(together([Holds, Undecided].into_iter()), Undecided);
-        assert_eq!(together([Undecided, Holds].into_iter()), Undecided);
-        assert_eq!(together([Undecided, Misses, Holds].into_iter()), Misses);
-        assert_eq!(together([].into_iter()), Undecided);
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Of one run the interval is the one within the run; of several it is over the runs, so it holds what differs from run to run.
 
-use crate::analysis::metric::{self, Get, Metric};
-use crate::analysis::replicates::{Ends, IntervalKind, Scale, over_runs};
+use crate::analysis::binomial;
+use crate::analysis::metric::{self, Get, Metric, Unit};
+use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
 use crate::analysis::stats::Estimate;
+use crate::analysis::worth::Evidence;
 use crate::plan::Percentile;
 
 use super::Run;
@@ -85,27 +87,28 @@ impl Reading {
     fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
         let bare = |value| Figure { value, ends: None, few_samples: false };
-        let summary = match metric.get {
-            Get::Scalar(get) => return get(run.metrics).map(bare),
-            Get::Plan(get) => return get(run.plan_metrics).map(bare),
+        let of_whole = |value| Figure { ends: of_share(metric, std::slice::from_ref(run)), ..bare(value) };
+        let summary = match metric::get(metric) {
+            Get::Scalar(get) => return get(run.metrics).map(of_whole),
+            Get::Plan(get) => return get(run.plan_metrics).map(of_whole),
             Get::Count(get) => return Some(bare(get(run.metrics) as f64)),
             Get::Summary(get) => get(run.metrics),
         };
         let Some(percentile) = self.percentile else { return summary.mean.map(bare) };
         let estimate = summary.percentile(percentile);
         let kind = match metric.key {
-            "itl" => IntervalKind::BootstrapOverRequests,
+            "itl" => IntervalKind::GapsByRequests,
             _ => IntervalKind::OrderStatistic,
         };
         let ends = estimate
             .interval()
-            .and_then(|interval| Some(Ends { low: interval.low.exact()?, high: interval.high.exact()?, kind }));
+            .and_then(|interval| Some(Ends { low: interval.low_number()?, high: interval.high_number()?, kind }));
         Some(Figure { value: estimate.exact()?, ends, few_samples: estimate.few_samples() })
     }
 
     /// How many values a run has, where they are too few for the percentile.
     fn too_few(&self, run: &Run) -> Option<u64> {
-        let Get::Summary(get) = self.metric(run.labels.qps.is_some()).get else { return None };
+        let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
         match get(run.metrics).percentile(self.percentile?) {
             Estimate::NotEnough { n, .. } => Some(n),
             Estimate::Is { .. } => None,
@@ -122,9 +125,24 @@ pub(super) fn over(runs: &[Run], reading: &Reading) -> Option<Figure> {
     }
     let metric = reading.metric(runs.first()?.labels.qps.is_some());
     let values: Vec<f64> = read.iter().map(|figure| figure.value).collect();
-    let over = over_runs(&values, Scale::of(metric));
+    let over = OverRuns::of(metric, &values);
     let few_samples = read.iter().any(|figure| figure.few_samples);
-    Some(Figure { value: over.mean?, ends: over.ends, few_samples })
+    let ends = if metric.unit == Unit::Share { of_share(metric, runs).or(over.ends) } else { over.ends };
+    Some(Figure { value: over.mean?, ends, few_samples })
+}
+
+/// The interval of a share of requests, over those of all runs as far as they are worth something; none where it is of something
+/// else, or a run has none.
+fn of_share(metric: &Metric, runs: &[Run]) -> Option<Ends> {
+    let others = |run: &Run| match metric.key {
+        "error_share" => run.metrics.failing,
+        "goodput_share" => run.plan_metrics.goodput.map(|goodput| goodput.missing),
+        _ => None,
+    };
+    let together = Evidence::together(&runs.iter().map(others).collect::<Option<Vec<_>>>()?)?;
+    let [low, high] = binomial::share_interval(together.worth.requests, together.share());
+    let [low, high] = if metric.key == "goodput_share" { [1.0 - high, 1.0 - low] } else { [low, high] };
+    Some(Ends { low, high, kind: IntervalKind::ShareOfRequests })
 }
 
 /// The fewest values that a run has, where they are too few for the percentile.

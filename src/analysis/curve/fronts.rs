@@ -41,11 +41,11 @@ pub fn on_fronts(curves: &[Curve]) -> Vec<Vec<[bool; 2]>> {
 }
 
 impl Front {
-    /// The two figures of a rung; none where it lacks one, and where it is saturated: what is served then is not what came, and
-    /// the longer it is measured the worse it looks. Nor of a load that was given up in one of its repeats: the server does not
-    /// meet it.
+    /// The two figures of a rung; none where it lacks one, and where the server was not shown to keep up: what is served then may
+    /// not be what came, and the longer it is measured the worse it looks. Nor of a load that was given up in one of its repeats:
+    /// the server does not meet it.
     pub fn values(&self, rung: &Rung) -> Option<[f64; 2]> {
-        if rung.is_saturated() || rung.is_rejected() {
+        if !rung.counts() || rung.is_rejected() {
             return None;
         }
         let value = |name: &str| Some(rung.figure(Reading::named(name)?)?.value);

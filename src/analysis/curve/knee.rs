@@ -9,7 +9,17 @@
 //! N* = X_max × R₀. R₀ is the latency at the lightest load, X_max the highest throughput, and only where the curve is flat at its
 //! end: else it has not bent yet.
 
-/// One load of a curve.
+//!
+//! Over repeats the knee has an interval. Open loops: the loads whose power is not shown to be less than that of the best (Gupta, "On
+//! some multiple decision rules", 1965; Welch's t on logarithms, 5 % shared out over the loads), from the load below the lowest of
+//! them to the one above the highest. Closed loops: the same for the throughputs, each times R₀ with Student's t for the product.
+//! Model: repeats of a load are independent and their logarithms scatter alike about the mean. Of one run a load nothing is known of
+//! that scatter, and the interval is what lies between the loads beside the knee.
+
+use crate::analysis::series::{mean, variance};
+use crate::analysis::student;
+
+/// One run of a load of a curve, or their mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Arrivals per second, or requests in flight.
@@ -20,6 +30,36 @@ pub struct Step {
     pub latency: f64,
 }
 
+/// What an interval of a knee rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// One run of a load or more: the loads beside the knee.
+    Neighbours,
+    /// Two runs of each load or more: their scatter.
+    Repeats,
+}
+
+impl Basis {
+    /// The name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Neighbours => "loads beside it",
+            Basis::Repeats => "t over repeats",
+        }
+    }
+}
+
+/// From where to where a knee may lie, at 95 % where it rests on repeats.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// The lower end; none where it lies below what was measured.
+    pub low: Option<f64>,
+    /// The upper end; none where it lies above what was measured.
+    pub high: Option<f64>,
+    /// What it rests on.
+    pub basis: Basis,
+}
+
 /// Where a curve bends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Knee {
@@ -27,8 +67,10 @@ pub enum Knee {
     At {
         /// The load.
         load: f64,
-        /// The loads of the ladder between which it lies for certain.
+        /// The loads of the ladder beside it.
         between: (f64, f64),
+        /// From where to where it may lie.
+        range: Range,
     },
     /// The curve still rises at its last load: by this share of throughput from the last but one.
     NotReached(f64),
@@ -41,39 +83,121 @@ pub enum Knee {
 /// A rise of throughput from one load to the next that is less than this share of the rise of the load is flat.
 const FLAT: f64 = 0.1;
 
-/// The knee of an open loop; `steps` rise in load.
-pub fn open(steps: &[Step]) -> Knee {
-    if steps.len() < 3 {
+/// The chance that an interval misses the knee.
+const LEVEL: f64 = 0.05;
+
+/// The knee of an open loop; `rungs` rise in load, with the runs of each, and `ceiling` is a load above them that the server does not
+/// meet.
+pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
+    let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
+    if steps.len() + usize::from(ceiling.is_some()) < 3 || steps.is_empty() {
         return Knee::TooFew(steps.len());
     }
     let power = |step: &Step| step.throughput / step.latency;
     let best = (0..steps.len()).max_by(|a, b| power(&steps[*a]).total_cmp(&power(&steps[*b]))).unwrap_or(0);
-    match best {
-        0 => Knee::Before(steps[0].load),
-        last if last + 1 == steps.len() => Knee::NotReached(rise(steps)),
-        best => Knee::At { load: steps[best].load, between: (steps[best - 1].load, steps[best + 1].load) },
-    }
+    let load_at = |at: usize| steps.get(at).map(|step| step.load).or(ceiling);
+    let Some(below) = best.checked_sub(1) else { return Knee::Before(steps[0].load) };
+    let Some(above) = load_at(best + 1) else { return Knee::NotReached(rise(&steps)) };
+    let between = (steps[below].load, above);
+    let range = match over_repeats(rungs, |step| power(step).ln()) {
+        None => Range { low: Some(between.0), high: Some(between.1), basis: Basis::Neighbours },
+        Some(spreads) => {
+            let candidates = not_less(&spreads, best);
+            let (lowest, highest) = (candidates[0], candidates[candidates.len() - 1]);
+            let low = lowest.checked_sub(1).map(|at| steps[at].load);
+            Range { low, high: load_at(highest + 1), basis: Basis::Repeats }
+        }
+    };
+    Knee::At { load: steps[best].load, between, range }
 }
 
-/// The knee of a closed loop; `steps` rise in load.
-pub fn closed(steps: &[Step]) -> Knee {
+/// The knee of a closed loop; `rungs` rise in load, with the runs of each.
+pub fn closed(rungs: &[Vec<Step>]) -> Knee {
+    let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
     if steps.len() < 3 {
         return Knee::TooFew(steps.len());
     }
     let last = steps.len() - 1;
     let grown = steps[last].load / steps[last - 1].load - 1.0;
-    if rise(steps) > FLAT * grown {
-        return Knee::NotReached(rise(steps));
+    if rise(&steps) > FLAT * grown {
+        return Knee::NotReached(rise(&steps));
     }
-    let most = steps.iter().map(|step| step.throughput).fold(0.0, f64::max);
+    let best = (0..steps.len()).max_by(|a, b| steps[*a].throughput.total_cmp(&steps[*b].throughput)).unwrap_or(0);
     // The lightest load's own requests may wait for each other: its latency over its share of the load is no less than R₀.
-    let load = most * steps[0].latency;
+    let load = steps[best].throughput * steps[0].latency;
     if load <= steps[0].load {
         return Knee::Before(steps[0].load);
     }
     let below = steps.iter().map(|step| step.load).filter(|at| *at <= load).fold(steps[0].load, f64::max);
     let above = steps.iter().map(|step| step.load).filter(|at| *at > load).fold(f64::INFINITY, f64::min);
-    Knee::At { load, between: (below, above.min(steps[last].load).max(below)) }
+    let between = (below, above.min(steps[last].load).max(below));
+    let throughputs = over_repeats(rungs, |step| step.throughput.ln());
+    let range = match throughputs.zip(over_repeats(&rungs[..1], |step| step.latency.ln())) {
+        None => Range { low: Some(between.0), high: Some(between.1), basis: Basis::Neighbours },
+        Some((throughputs, alone)) => {
+            let ends = not_less(&throughputs, best).into_iter().map(|at| throughputs[at].plus(&alone[0]).ends(LEVEL));
+            let (low, high) =
+                ends.fold((f64::INFINITY, 0.0f64), |(low, high), ends| (low.min(ends.0.exp()), high.max(ends.1.exp())));
+            Range { low: Some(low), high: Some(high), basis: Basis::Repeats }
+        }
+    };
+    Knee::At { load, between, range }
+}
+
+/// The mean of a load's runs.
+fn averaged(runs: &[Step]) -> Step {
+    let mean_of = |of: fn(&Step) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    Step {
+        load: mean_of(|step| step.load),
+        throughput: mean_of(|step| step.throughput),
+        latency: mean_of(|step| step.latency),
+    }
+}
+
+/// A mean with the variance that its runs give it.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    mean: f64,
+    variance: f64,
+    df: f64,
+}
+
+impl Spread {
+    /// Of a sum of two independent means, by Welch and Satterthwaite.
+    fn plus(&self, other: &Spread) -> Spread {
+        let variance = self.variance + other.variance;
+        let parts = self.variance.powi(2) / self.df + other.variance.powi(2) / other.df;
+        let df = if parts > 0.0 { variance.powi(2) / parts } else { self.df };
+        Spread { mean: self.mean + other.mean, variance, df }
+    }
+
+    /// The interval that a chance `level` is left out of.
+    fn ends(&self, level: f64) -> (f64, f64) {
+        let half = student::critical(level, self.df) * self.variance.sqrt();
+        (self.mean - half, self.mean + half)
+    }
+}
+
+/// A figure of each load over its repeats; none unless each has two runs or more.
+fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Spread>> {
+    let spread = |runs: &Vec<Step>| {
+        let values: Vec<f64> = runs.iter().map(&of).collect();
+        let df = values.len().checked_sub(2)? as f64 + 1.0;
+        Some(Spread { mean: mean(&values), variance: variance(&values) / values.len() as f64, df })
+    };
+    rungs.iter().map(spread).collect()
+}
+
+/// Which loads are not shown to have less than the best, rising; the best is among them.
+fn not_less(spreads: &[Spread], best: usize) -> Vec<usize> {
+    let others = (spreads.len() - 1).max(1) as f64;
+    let is_candidate = |at: &usize| {
+        let turned = Spread { mean: -spreads[*at].mean, ..spreads[*at] };
+        // One-sided: twice the chance.
+        let lead = spreads[best].plus(&turned);
+        *at == best || lead.ends(2.0 * LEVEL / others).0 <= 0.0
+    };
+    (0..spreads.len()).filter(is_candidate).collect()
 }
 
 /// The share by which throughput rises from the last but one load to the last.
@@ -84,6 +208,9 @@ fn rise(steps: &[Step]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
 
     /// Mean number of a G/G/1's customers by Pollaczek and Khinchine, service of mean 1 and variation `cv`.
@@ -112,6 +239,11 @@ mod tests {
         (0..=rungs).map(move |n| from + f64::from(n) * step)
     }
 
+    /// One run of each load.
+    fn single(steps: impl IntoIterator<Item = Step>) -> Vec<Vec<Step>> {
+        steps.into_iter().map(|step| vec![step]).collect()
+    }
+
     fn between(knee: Knee) -> (f64, f64) {
         let Knee::At { between, .. } = knee else { panic!("{knee:?}") };
         between
@@ -121,8 +253,8 @@ mod tests {
     fn one_server_bends_where_kleinrock_says() {
         for cv in [0.0, 0.5, 1.0, 2.0] {
             let known = 1.0 / (1.0 + ((1.0 + cv * cv) / 2.0_f64).sqrt());
-            let steps: Vec<Step> = ladder(0.1, 0.95, 0.05).map(|load| one_server(cv, load)).collect();
-            let (low, high) = between(open(&steps));
+            let steps = single(ladder(0.1, 0.95, 0.05).map(|load| one_server(cv, load)));
+            let (low, high) = between(open(&steps, None));
             assert!(low <= known && known <= high, "cv {cv}: {known} is not in {low}..{high}");
         }
     }
@@ -130,14 +262,12 @@ mod tests {
     #[test]
     fn several_servers_bend_where_a_fine_search_says() {
         for (k, cv) in [(2, 1.0), (8, 1.0), (8, 0.3), (32, 1.5)] {
-            let fine: Vec<Step> = (1..1_000).map(|n| servers(k, cv, f64::from(k) * f64::from(n) / 1_000.0)).collect();
-            let Knee::At { load: known, .. } = open(&fine) else { panic!("no knee") };
+            let fine = single((1..1_000).map(|n| servers(k, cv, f64::from(k) * f64::from(n) / 1_000.0)));
+            let Knee::At { load: known, .. } = open(&fine, None) else { panic!("no knee") };
             let capacity = f64::from(k);
-            // A rung beyond capacity: what completes is the capacity, and latency has grown with the window.
-            let overload = Step { load: capacity * 1.2, throughput: capacity, latency: 30.0 };
             let rungs = ladder(0.1 * capacity, 0.95 * capacity, 0.05 * capacity).map(|load| servers(k, cv, load));
-            let steps: Vec<Step> = rungs.chain([overload]).collect();
-            let (low, high) = between(open(&steps));
+            // A load beyond capacity.
+            let (low, high) = between(open(&single(rungs), Some(capacity * 1.2)));
             assert!(low <= known && known <= high, "k {k}, cv {cv}: {known} is not in {low}..{high}");
         }
     }
@@ -146,8 +276,8 @@ mod tests {
     fn a_closed_loop_bends_at_its_servers() {
         for k in [1.0, 6.0, 16.0, 40.0_f64] {
             let at = |load: f64| Step { load, throughput: load.min(k) / 0.5, latency: 0.5 * (load / k).max(1.0) };
-            let steps: Vec<Step> = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0].map(at).into();
-            let Knee::At { load, between } = closed(&steps) else { panic!("no knee") };
+            let steps = single([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0].map(at));
+            let Knee::At { load, between, .. } = closed(&steps) else { panic!("no knee") };
             assert!((load - k).abs() < 1e-9 && between.0 <= k && k <= between.1, "{k}: {load}, {between:?}");
         }
     }
@@ -155,12 +285,58 @@ mod tests {
     #[test]
     fn a_curve_that_has_not_bent_says_so() {
         let linear = |load: f64| Step { load, throughput: load * 2.0, latency: 0.5 };
-        let steps = [1.0, 2.0, 4.0].map(linear);
+        let steps = single([1.0, 2.0, 4.0].map(linear));
         assert_eq!(closed(&steps), Knee::NotReached(1.0));
-        assert_eq!(open(&steps), Knee::NotReached(1.0));
+        assert_eq!(open(&steps, None), Knee::NotReached(1.0));
         assert_eq!(closed(&steps[..2]), Knee::TooFew(2));
+        assert_eq!(open(&[], Some(1.0)), Knee::TooFew(0));
         let full = |load: f64| Step { load, throughput: 2.0, latency: load / 2.0 };
-        assert_eq!(open(&[1.0, 2.0, 4.0].map(full)), Knee::Before(1.0));
-        assert_eq!(closed(&[1.0, 2.0, 4.0].map(full)), Knee::Before(1.0));
+        assert_eq!(open(&single([1.0, 2.0, 4.0].map(full)), None), Knee::Before(1.0));
+        assert_eq!(closed(&single([1.0, 2.0, 4.0].map(full))), Knee::Before(1.0));
+    }
+
+    #[test]
+    fn a_load_that_is_not_met_ends_the_curve() {
+        let linear = |load: f64| Step { load, throughput: load, latency: 0.5 };
+        let knee = open(&single([1.0, 2.0].map(linear)), Some(4.0));
+        let range = Range { low: Some(1.0), high: Some(4.0), basis: Basis::Neighbours };
+        assert_eq!(knee, Knee::At { load: 2.0, between: (1.0, 4.0), range });
+    }
+
+    /// Runs whose latency and throughput scatter by so much about the known curve.
+    fn scattered(known: &[Step], runs: usize, by: f64, rng: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
+        let mut near = |value: f64| {
+            let normal = (0..12).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();
+            value * (by * normal).exp()
+        };
+        let mut run = |step: &Step| Step { throughput: near(step.throughput), latency: near(step.latency), ..*step };
+        known.iter().map(|step| (0..runs).map(|_| run(step)).collect()).collect()
+    }
+
+    #[test]
+    fn intervals_over_repeats_cover_the_knee() {
+        const CASES: usize = 300;
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let open_loop: Vec<Step> = ladder(0.1, 0.9, 0.1).map(|load| one_server(1.0, load)).collect();
+        let at = |load: f64| Step { load, throughput: load.min(6.0) / 0.5, latency: 0.5 * (load / 6.0).max(1.0) };
+        let closed_loop: Vec<Step> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(at).into();
+        for runs in [2, 3, 5] {
+            let (mut missed, mut found) = ([0, 0], [0, 0]);
+            for _ in 0..CASES {
+                let knees = [
+                    (open(&scattered(&open_loop, runs, 0.1, &mut rng), None), 0.5),
+                    (closed(&scattered(&closed_loop, runs, 0.03, &mut rng)), 6.0),
+                ];
+                for (which, (knee, known)) in knees.into_iter().enumerate() {
+                    let Knee::At { range, .. } = knee else { continue };
+                    assert_eq!(range.basis, Basis::Repeats);
+                    found[which] += 1;
+                    let is_in = range.low.is_none_or(|low| low <= known) && range.high.is_none_or(|high| known <= high);
+                    missed[which] += usize::from(!is_in);
+                }
+            }
+            assert!(found.iter().all(|found| *found > CASES / 2), "{runs} runs: {found:?}");
+            assert!(missed.iter().zip(found).all(|(missed, found)| missed * 20 <= found), "{runs} runs: {missed:?}");
+        }
     }
 }

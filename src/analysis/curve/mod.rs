@@ -6,23 +6,28 @@
 //! rung. Invalid runs are left out unless asked for. A run that was given up is of its rung, and brings no figure.
 
 mod bracket;
+pub mod decision;
 mod figure;
 mod fronts;
 pub mod knee;
 pub mod pareto;
+mod rung;
 #[cfg(test)]
 mod tests;
 
 use crate::rows::{GivenUp, RunLabels};
 
-use super::slo::{self, Answer, SloTest};
+use super::saturation;
+use super::slo::{Answer, SloTest};
 use super::verdict::State;
 use super::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 
-pub use bracket::{Bracket, Judged, together};
+pub use bracket::{Bracket, Judged};
+pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Reading};
 pub use fronts::{FRONTS, Front, on_fronts};
-pub use knee::{Knee, Step};
+pub use knee::{Basis, Knee, Range, Step};
+pub use rung::{Excluded, Rung};
 
 /// What the load of a curve is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +61,8 @@ pub struct Run<'a> {
     pub plan_metrics: &'a PlanMetrics,
     /// What it is worth.
     pub verdict: &'a Verdict,
+    /// Whether its server kept up with what came; none in closed loops. Of all its requests, also where the metrics are of a class.
+    pub saturation: Option<saturation::Evidence>,
     /// The plan's limits on latencies, tested on it.
     pub slo: &'a [SloTest],
     /// Whether its tokens cost no more than the plan's objective allows; none where it sets no limit.
@@ -111,32 +118,16 @@ fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
 }
 
 impl Run<'_> {
-    /// Whether its arrivals outran the server.
-    pub fn is_saturated(&self) -> bool {
-        self.verdict.labels.iter().any(|label| label.name == "saturated")
-    }
-
-    /// Whether the whole objective holds; none without one.
-    pub fn answer(&self) -> Option<Answer> {
-        Some(together([self.serves()?].into_iter().chain(self.cost)))
-    }
-
-    /// Whether it served what came within the objective's latencies; none without an objective. A saturated run did not: what it
-    /// serves is not what came.
-    fn serves(&self) -> Option<Answer> {
-        match (self.slo.is_empty(), self.cost) {
-            _ if self.is_saturated() && (self.cost.is_some() || !self.slo.is_empty()) => Some(Answer::Misses),
-            (true, None) => None,
-            (true, Some(_)) => Some(Answer::Holds),
-            (false, _) => Some(slo::answer(self.slo)),
-        }
+    /// Whether the plan's objective was tested on it.
+    fn is_tested(&self) -> bool {
+        self.cost.is_some() || !self.slo.is_empty()
     }
 
     /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
     pub fn is_failed(&self) -> bool {
-        let invalid: Vec<&str> =
-            self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name).collect();
-        invalid == ["errors"]
+        let invalid = || self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name);
+        let of_server = |name| name == "errors" || decision::EXCEPTIONS.contains(&name);
+        invalid().any(|name| name == "errors") && invalid().all(of_server)
     }
 }
 
@@ -183,96 +174,6 @@ pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<V
     groups
 }
 
-/// The repeats of one load.
-#[derive(Debug, Clone)]
-pub struct Rung<'a> {
-    /// The load.
-    pub load: f64,
-    /// The runs that count.
-    pub runs: Vec<Run<'a>>,
-    /// Invalid runs, which do not.
-    pub left_out: Vec<Run<'a>>,
-    /// Runs that were given up: they have no figures.
-    pub given_up: Vec<GivenUpRun<'a>>,
-}
-
-impl<'a> Rung<'a> {
-    /// What its runs say together of the objective; none without an objective or without runs.
-    pub fn answer(&self) -> Option<Answer> {
-        self.judged()?.answer()
-    }
-
-    /// What its runs say together of the objective's parts; none without an objective. A load at which the server failed so many
-    /// requests that a run is invalid is none to promise: of its latencies nothing is said, but it misses. Nor is one at which a
-    /// run was given up because the server rejects the load or dies of it.
-    pub fn judged(&self) -> Option<Judged> {
-        let of = |answers: Vec<Answer>| (!answers.is_empty()).then(|| together(answers.into_iter()));
-        let is_tested = self.runs.iter().chain(&self.left_out).any(|run| run.serves().is_some());
-        if !is_tested && !self.given_up.iter().any(|run| run.objective) {
-            return None;
-        }
-        let failed = (self.has_failed() || self.is_rejected()).then_some(Answer::Misses);
-        Some(Judged {
-            load: self.load,
-            serves: of(self.runs.iter().filter_map(Run::serves).chain(failed).collect()),
-            cost: of(self.runs.iter().filter_map(|run| run.cost).collect()),
-        })
-    }
-
-    /// Whether a run of it was left out because the server failed so many of its requests.
-    pub fn has_failed(&self) -> bool {
-        self.left_out.iter().any(Run::is_failed)
-    }
-
-    /// Whether a run of it was given up because the server does not meet the load.
-    pub fn is_rejected(&self) -> bool {
-        self.given_up.iter().any(|run| run.given_up.is_a_miss())
-    }
-
-    /// Why runs of it were given up, each reason once: `429 (3 of 3)`; none where none was.
-    pub fn why_given_up(&self) -> Option<String> {
-        let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
-        reasons.sort();
-        reasons.dedup();
-        (!reasons.is_empty()).then(|| reasons.join(", "))
-    }
-
-    /// Whether more than half of its runs are saturated.
-    pub fn is_saturated(&self) -> bool {
-        self.runs.iter().filter(|run| run.is_saturated()).count() * 2 > self.runs.len()
-    }
-
-    /// One of the [`FIGURES`] over its runs; none where no run has it.
-    pub fn figure(&self, reading: &Reading) -> Option<Figure> {
-        figure::over(&self.runs, reading)
-    }
-
-    /// Output tokens of a completed request, on average over its runs; none where nobody counted them.
-    pub fn output_tokens(&self) -> Option<f64> {
-        let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
-        (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
-    }
-
-    /// How many values the run with the fewest has, where they are too few for a percentile.
-    pub fn too_few(&self, reading: &Reading) -> Option<u64> {
-        figure::too_few(&self.runs, reading)
-    }
-
-    fn step(&self) -> Option<Step> {
-        let mean = |of: fn(&Run) -> Option<f64>| -> Option<f64> {
-            let values: Vec<f64> = self.runs.iter().map(of).collect::<Option<_>>()?;
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        let latency = |run: &Run| match run.labels.qps {
-            Some(_) => run.metrics.e2e_from_schedule.mean,
-            None => run.metrics.e2e.mean,
-        };
-        let throughput = mean(|run| run.metrics.flow.request_throughput).filter(|rate| *rate > 0.0)?;
-        let latency = mean(latency).filter(|latency| *latency > 0.0)? / 1000.0;
-        Some(Step { load: self.load, throughput, latency })
-    }
-}
-
 /// One curve.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
@@ -290,21 +191,20 @@ impl Curve<'_> {
         self.rungs.iter().find(|rung| rung.is_rejected()).map(|rung| rung.load)
     }
 
-    /// Where it bends, below the first load that the server does not meet. An open loop that still gained power up to there bends
-    /// between the loads beside its last.
+    /// The lightest load that the server does not meet: it was outrun there, or turned the load away.
+    fn too_much(&self) -> Option<f64> {
+        self.rungs.iter().find(|rung| rung.is_rejected() || rung.is_saturated()).map(|rung| rung.load)
+    }
+
+    /// Where it bends, by the loads that count below the first that the server does not meet. That one is too much, whatever it
+    /// looks like: what was served there is not what came.
     pub fn knee(&self) -> Knee {
-        let rejected = self.rejected_from();
-        let met = |rung: &&Rung| rejected.is_none_or(|first| rung.load < first);
-        let steps: Vec<Step> = self.rungs.iter().filter(met).filter_map(Rung::step).collect();
-        let knee = match self.axis {
-            Axis::Qps => knee::open(&steps),
-            Axis::BatchSize => knee::closed(&steps),
-        };
-        match (self.axis, knee, rejected, &steps[..]) {
-            (Axis::Qps, Knee::NotReached(_), Some(above), [.., below, last]) => {
-                Knee::At { load: last.load, between: (below.load, above) }
-            }
-            _ => knee,
+        let ceiling = self.too_much();
+        let met = |rung: &&Rung| rung.counts() && ceiling.is_none_or(|first| rung.load < first);
+        let rungs: Vec<Vec<Step>> = self.rungs.iter().filter(met).filter_map(Rung::steps).collect();
+        match self.axis {
+            Axis::Qps => knee::open(&rungs, ceiling),
+            Axis::BatchSize => knee::closed(&rungs),
         }
     }
 
@@ -314,13 +214,17 @@ impl Curve<'_> {
         rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))
     }
 
-    /// The highest load that the server kept up with, and the lowest that it did not, or turned away; open loops only.
+    /// The highest load that the server was shown to keep up with below the lowest that it did not or turned away, and that one;
+    /// open loops only.
     pub fn saturation(&self) -> (Option<f64>, Option<f64>) {
-        let is_too_much = |rung: &Rung| rung.is_rejected() || (!rung.runs.is_empty() && rung.is_saturated());
-        let first = self.rungs.iter().position(is_too_much);
-        let kept = &self.rungs[..first.unwrap_or(self.rungs.len())];
-        let last = kept.iter().rev().find(|rung| !rung.runs.is_empty());
-        (last.map(|rung| rung.load), first.map(|at| self.rungs[at].load))
+        let first = self.too_much();
+        let kept = |rung: &&Rung| rung.counts() && first.is_none_or(|first| rung.load < first);
+        (self.rungs.iter().rfind(kept).map(|rung| rung.load), first)
+    }
+
+    /// The loads at which the windows are too short to show whether the server kept up, rising; open loops only.
+    pub fn not_shown(&self) -> impl Iterator<Item = &Rung<'_>> {
+        self.rungs.iter().filter(|rung| rung.state() == Some(saturation::State::NotShown))
     }
 
     /// The rung of a load.
@@ -343,18 +247,14 @@ pub fn curves<'a, P: Into<Point<'a>> + Copy>(points: &[P], keep_invalid: bool) -
             curves.push(Curve { series, axis, rungs: Vec::new() });
         }
         let curve = &mut curves[at];
-        let rung = match curve.rungs.binary_search_by(|rung| rung.load.total_cmp(&load)) {
-            Ok(at) => &mut curve.rungs[at],
-            Err(at) => {
-                curve.rungs.insert(at, Rung { load, runs: Vec::new(), left_out: Vec::new(), given_up: Vec::new() });
-                &mut curve.rungs[at]
-            }
-        };
-        match point {
-            Point::GivenUp(run) => rung.given_up.push(run),
-            Point::Measured(run) if run.verdict.state == State::Invalid && !keep_invalid => rung.left_out.push(run),
-            Point::Measured(run) => rung.runs.push(run),
-        }
+        let at = curve.rungs.binary_search_by(|rung| rung.load.total_cmp(&load)).unwrap_or_else(|at| {
+            curve.rungs.insert(at, Rung::new(load));
+            at
+        });
+        curve.rungs[at].add(point, keep_invalid);
+    }
+    if !keep_invalid {
+        curves.iter_mut().flat_map(|curve| &mut curve.rungs).for_each(Rung::exclude_exceptions);
     }
     curves
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::analysis::replicates::IntervalKind;
+use crate::analysis::slo;
 use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
 use crate::analysis::{Events, Gaps};
 use crate::plan::{Slo, Validity};
@@ -39,6 +40,16 @@ impl Made {
         }
     }
 
+    /// As if its window had been long enough to decide what it shows.
+    fn decide(&mut self) {
+        for test in &mut self.slo {
+            test.evidence.worth.requests = test.evidence.n as f64;
+        }
+        if let Some(saturation) = &mut self.metrics.saturation {
+            (saturation.swings, saturation.growth) = (60, 0.0);
+        }
+    }
+
     fn run(&self) -> Run<'_> {
         Run {
             sweep: "ladder",
@@ -46,6 +57,7 @@ impl Made {
             metrics: &self.metrics,
             plan_metrics: &self.plan_metrics,
             verdict: &self.verdict,
+            saturation: self.metrics.saturation,
             slo: &self.slo,
             cost: None,
             tokens: MeanTokens::default(),
@@ -154,7 +166,8 @@ fn a_load_at_which_the_server_failed_is_none_to_promise() {
 #[test]
 fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let slo = objective(r#"{ "ttft": { "p95": "500ms" } }"#);
-    let made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
+    let mut made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
+    made.iter_mut().for_each(Made::decide);
     // Of 80 one repeat was measured, and of 70 none.
     let [above, between] = [80.0, 70.0].map(|qps| RunLabels { qps: Some(qps), repeat: 1, ..made[3].labels.clone() });
     let of = |labels, cause: SpoilCause| {
@@ -168,10 +181,12 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let ((knee, found), (answer, why, on_front)) = of(&above, SpoilCause::RateLimited);
     assert_eq!((found.holds, found.misses, answer), (Some(60.0), Some(80.0), Some(Answer::Misses)));
     assert_eq!((why.as_deref(), on_front), (Some("429 (3 of 3)"), false), "one repeat of the two is there");
-    assert_eq!(knee, Knee::At { load: 60.0, between: (40.0, 80.0) }, "power rises up to what is not met");
+    let beside = |low, high| Range { low: Some(low), high: Some(high), basis: Basis::Neighbours };
+    let at_60 = |above| Knee::At { load: 60.0, between: (40.0, above), range: beside(40.0, above) };
+    assert_eq!(knee, at_60(80.0), "power rises up to what is not met");
     let ((knee, found), _) = of(&between, SpoilCause::Refused);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(60.0), Some(70.0), &[80.0][..]));
-    assert_eq!(knee, Knee::At { load: 60.0, between: (40.0, 70.0) });
+    assert_eq!(knee, at_60(70.0));
     // The model is not there: as if it had not been measured.
     let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
     assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
@@ -199,7 +214,10 @@ fn a_saturated_run_misses_every_objective() {
     let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);
     let made = ladder(&[40.0, 150.0], 1, &slo);
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
-    assert_eq!(runs.iter().map(Run::answer).collect::<Vec<_>>(), [Some(Answer::Holds), Some(Answer::Misses)]);
+    let curve = &curves(&runs, false)[0];
+    let answers: Vec<Option<Answer>> = curve.rungs.iter().map(Rung::answer).collect();
+    assert_eq!(answers, [Some(Answer::Holds), Some(Answer::Misses)]);
+    assert_eq!(curve.rungs[0].limits()[0].answer, Answer::Holds);
 }
 
 #[test]
@@ -210,8 +228,82 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     let made: Vec<Made> = [1, 2, 4, 8, 16, 32].map(of).into();
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let curves = curves(&runs, false);
-    let Knee::At { load, between } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
+    let Knee::At { load, between, range } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
+    assert_eq!(range.basis, Basis::Neighbours, "one run of each load");
     // Eight slots.
     assert!((load - 8.0).abs() < 0.8 && between.0 <= 8.0 && between.1 >= 8.0, "{load} in {between:?}");
     assert!(curves[0].bracket().is_none());
+    assert!(
+        curves[0].rungs.iter().all(|rung| rung.counts() && rung.state().is_none() && rung.arrived_rate().is_none())
+    );
+}
+
+/// A verdict's reason that leaves the run suspect.
+fn suspect(name: &'static str) -> super::super::verdict::Reason {
+    super::super::verdict::Reason { name, state: State::Suspect, text: String::new() }
+}
+
+/// Three repeats of one load that hold an objective, the first `hit` of them by an outage: a fifth of their requests failed at once.
+fn hit_by_an_outage(hit: usize) -> Vec<Made> {
+    let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
+    for one in &mut made[..hit] {
+        one.slo[0].evidence.above = one.slo[0].evidence.n / 5;
+        one.slo[0].evidence.worth.requests = 20.0;
+        one.verdict.reasons.push(suspect("errors_bunched"));
+    }
+    made
+}
+
+#[test]
+fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
+    let read = |made: &[Made]| {
+        let runs: Vec<Run> = made.iter().map(Made::run).collect();
+        let rung = &curves(&runs, false)[0].rungs[0];
+        (rung.runs.len(), rung.why_excluded(), rung.answer())
+    };
+    let named = Some("repeat 0: errors_bunched".to_owned());
+    assert_eq!(read(&hit_by_an_outage(1)), (2, named, Some(Answer::Holds)));
+    let (counted, excluded, answer) = read(&hit_by_an_outage(2));
+    assert_eq!((counted, excluded), (3, None), "two of three: that is what the server does");
+    assert_ne!(answer, Some(Answer::Holds));
+    assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "of one repeat nothing is the exception");
+    // An invalid repeat is excluded too and misses nothing; what is left is invalid for what the client did.
+    let mut made = hit_by_an_outage(1);
+    for (one, name) in made.iter_mut().zip(["errors", "client_late", "client_late"]) {
+        one.verdict.state = State::Invalid;
+        one.verdict.reasons.push(super::super::verdict::Reason { state: State::Invalid, ..suspect(name) });
+    }
+    let (counted, excluded, answer) = read(&made);
+    assert_eq!((counted, excluded.is_some(), answer), (0, true, Some(Answer::Undecided)), "none remains");
+}
+
+#[test]
+fn repeats_on_both_sides_of_a_limit_decide_nothing() {
+    let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
+    made[0].slo[0].evidence.above = made[0].slo[0].evidence.n / 10;
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let rung = &curves(&runs, false)[0].rungs[0];
+    let [limit] = rung.limits()[..] else { panic!("{:?}", rung.limits()) };
+    assert_eq!((limit.answer, rung.answer()), (Answer::Undecided, Some(Answer::Undecided)), "{limit:?}");
+    let whole: f64 = made.iter().map(|one| one.slo[0].evidence.worth.requests).sum();
+    assert!(limit.evidence.worth.requests < whole / 2.0, "{limit:?} of {whole}");
+}
+
+#[test]
+fn a_load_that_is_not_shown_to_be_kept_up_with_does_not_count() {
+    let slo = objective(r#"{ "ttft": { "p95": "500ms" } }"#);
+    let mut made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
+    made.iter_mut().for_each(Made::decide);
+    for load in [0, 3] {
+        made[load].metrics.saturation.as_mut().unwrap().swings = 4;
+    }
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let curve = &curves(&runs, false)[0];
+    assert_eq!(curve.not_shown().map(|rung| rung.load).collect::<Vec<_>>(), [20.0, 80.0]);
+    let found = curve.bracket().unwrap();
+    assert_eq!((found.holds, found.misses, &found.undecided[..]), (Some(60.0), None, &[20.0, 80.0][..]));
+    assert_eq!((curve.knee(), curve.saturation()), (Knee::TooFew(2), (Some(60.0), None)));
+    assert!(FRONTS[1].values(&curve.rungs[0]).is_none() && FRONTS[1].values(&curve.rungs[1]).is_some());
+    let came = curve.rungs[1].arrived_rate().unwrap();
+    assert!((came / 40.0 - 1.0).abs() < 0.2 && came != 40.0, "{came}");
 }

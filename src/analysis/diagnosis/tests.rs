@@ -40,6 +40,7 @@ impl Made {
             metrics: &self.metrics,
             plan_metrics: &self.plan_metrics,
             verdict: &self.verdict,
+            saturation: self.metrics.saturation,
             slo: &[],
             cost: None,
             tokens: self.tokens,

@@ -2,21 +2,25 @@
 //!
 //! A run may hold 10⁸ gaps, more than fits into the memory that a benchmark may take. They are gone through twice: the
 //! first time counts how many have about each length, and what flowed through the window; the second keeps the few values
-//! that percentiles lie at, which are exact, and counts by groups of requests for the bootstrap.
+//! that percentiles lie at, which are exact, and counts by requests what the gaps are worth.
 
-mod bootstrap;
+mod clusters;
 mod histogram;
 mod order;
 
+use crate::metrics::{self, Kind};
 use crate::plan::Percentile;
 use crate::rows::{Facts, Measured, Replay};
 use crate::units::Nanos;
 
+use super::emission::Emitted;
+use super::measure::Queue;
 use super::request::token_events;
-use super::stats::{Interval, Ordered, Summary, Value};
-use super::steady::Emitted;
+use super::silence::Signs;
+use super::stats::{Clustered, Counted, Estimate, Interval, Ordered, Summary, Value};
+use super::worth::{Evidence, Span};
 use super::{quantile, window};
-use bootstrap::Bootstrap;
+use clusters::Clusters;
 use histogram::{Counting, Histogram};
 use order::Order;
 
@@ -31,8 +35,10 @@ pub struct Events {
     pub requests: u64,
     /// Gaps of 0 of the window's requests: events that came in one read.
     pub zeros: u64,
-    /// Tokens of every request's events by block of the window's halves.
+    /// Tokens of every request's events by part of the window.
     pub(super) emitted: Emitted,
+    /// When anything came.
+    pub(super) signs: Signs,
     /// How many gaps of the window's requests are above each limit that was asked for.
     above: Vec<(Nanos, u64)>,
     histogram: Histogram,
@@ -49,6 +55,7 @@ impl Events {
             requests: 0,
             zeros: 0,
             emitted: Emitted::new(run.rows(), facts),
+            signs: Signs::new(facts),
             above: limits.iter().map(|limit| (*limit, 0)).collect(),
             histogram: Histogram::default(),
             sum: 0,
@@ -62,11 +69,13 @@ impl Events {
     fn take(&mut self, row: &Measured, gaps: &[u64], facts: &Facts, counting: &mut Counting) {
         for (at, tokens) in token_events(row, gaps, facts.stream) {
             self.emitted.add(at, tokens);
+            self.signs.add(at);
             if window::contains(&facts.windows, at) {
                 self.tokens_inside += tokens;
                 self.inside += 1;
             }
         }
+        self.signs.add_end(row);
         if !window::contains(&facts.windows, row.scheduled_ns) || gaps.is_empty() {
             return;
         }
@@ -91,6 +100,11 @@ impl Events {
         self.above.iter().find(|(asked, _)| *asked == limit).expect("the limit was asked for").1
     }
 
+    /// The limits that the run was gone through for.
+    fn limits(&self) -> Vec<Nanos> {
+        self.above.iter().map(|(limit, _)| *limit).collect()
+    }
+
     /// Mean gap in milliseconds; null without any.
     fn mean(&self) -> Option<f64> {
         (self.gaps() > 0).then(|| self.sum as f64 / self.gaps() as f64 / 1e6)
@@ -100,26 +114,34 @@ impl Events {
 /// What the gaps of the window's requests come to: what the second time through a run gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
-    /// ITL in milliseconds, every gap pooled; intervals from a bootstrap over requests.
+    /// ITL in milliseconds, every gap pooled; what gaps are worth and their intervals by requests.
     pub itl: Summary,
     /// p99(ITL) / p50(ITL); null when either is null or p50 is 0.
     pub jitter: Option<f64>,
-    /// Bootstrap interval of the jitter ratio; null with it, and below 30 requests.
+    /// Interval of the jitter ratio: from the ends of those of p99 and p50. Null with it, and where one of these has none.
     pub jitter_interval: Option<Interval>,
+    clusters: Clusters,
 }
 
 impl Gaps {
     /// Goes through a run again.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts, events: &Events) -> Result<Gaps, R::Error> {
-        let mut second = Second::new(events);
+        let (turns, limits) = (Queue::of(run.rows(), facts).turns, events.limits());
+        let clusters = Clusters::new(run.rows(), facts, &events.histogram, turns, &limits);
+        let mut second = Second::new(events, clusters);
         if events.gaps() > 0 {
             run.replay(&mut |row, gaps| {
                 if window::contains(&facts.windows, row.scheduled_ns) {
-                    second.take(gaps);
+                    second.take(row.scheduled_ns, gaps);
                 }
             })?;
         }
         Ok(second.finish())
+    }
+
+    /// What the gaps say of a limit, one of those that the run was gone through for, that at most a share `allowed` may be above.
+    pub fn evidence(&self, events: &Events, limit: Nanos, allowed: f64) -> Evidence {
+        self.clusters.evidence(&events.histogram, limit, allowed)
     }
 }
 
@@ -127,9 +149,7 @@ impl Gaps {
 struct Second<'a> {
     events: &'a Events,
     order: Order,
-    bootstrap: Bootstrap,
-    /// Requests with gaps so far.
-    request: usize,
+    clusters: Clusters,
     /// In milliseconds.
     mean: f64,
     /// Of differences from the mean.
@@ -137,7 +157,7 @@ struct Second<'a> {
 }
 
 impl<'a> Second<'a> {
-    fn new(events: &'a Events) -> Second<'a> {
+    fn new(events: &'a Events, clusters: Clusters) -> Second<'a> {
         let n = events.gaps();
         let ends = |percentile| {
             let rank = n.saturating_sub(1) * quantile::permille(percentile) / 1000;
@@ -146,55 +166,92 @@ impl<'a> Second<'a> {
         let ranks = quantile::ALL.into_iter().flat_map(ends);
         Second {
             order: Order::of(&events.histogram, ranks.filter(|rank| *rank < n)),
-            bootstrap: Bootstrap::new(&events.histogram, events.requests as usize),
-            request: 0,
+            clusters,
             mean: events.mean().unwrap_or_default(),
             squares: 0.0,
             events,
         }
     }
 
-    fn take(&mut self, gaps: &[u64]) {
+    fn take(&mut self, scheduled_ns: u64, gaps: &[u64]) {
         if gaps.is_empty() {
             return;
         }
         for gap in gaps {
             let bucket = histogram::bucket(*gap);
             self.order.take(bucket, *gap);
-            self.bootstrap.take(self.request, bucket);
+            self.clusters.take(bucket, *gap);
             self.squares += (millis(*gap) - self.mean).powi(2);
         }
-        self.request += 1;
+        self.clusters.close(scheduled_ns);
     }
 
     fn finish(mut self) -> Gaps {
         self.order.finish();
-        let histogram = &self.events.histogram;
-        let resamples = self.bootstrap.resample(histogram);
-        let at = |index: u64| millis(self.order.at(index));
+        let Second { events, order, clusters, .. } = self;
+        let histogram = &events.histogram;
+        let at = |index: u64| millis(order.at(index));
         let largest = histogram.buckets.last().map(|bucket| millis(bucket.most));
         let ordered = Ordered { observed: histogram.n, at: &at, failures: 0, largest };
-        let of = |percentile: Percentile| resamples.iter().map(move |sample| sample[percentile as usize] / 1e6);
-        let estimate = |percentile| ordered.estimate(percentile, || bootstrap::spread(of(percentile)));
+        let effective = quantile::ALL.map(|percentile| clusters.effective(histogram, percentile));
+        let estimate = |percentile: Percentile| {
+            let (requests, worth) = (clusters.requests(), effective[percentile as usize]);
+            let need = quantile::need(percentile);
+            if requests < fewest_requests() && histogram.n > 0 {
+                return Estimate::NotEnough { n: requests, need: fewest_requests(), of: Counted::Requests };
+            }
+            if worth < need as f64 {
+                return Estimate::NotEnough { n: worth as u64, need, of: Counted::Gaps };
+            }
+            let interval = clusters.interval(histogram, percentile).map(|span| spanned(histogram, span));
+            ordered.known(percentile, interval, worth)
+        };
         let itl = Summary {
             n: histogram.n,
             failures: 0,
-            mean: self.events.mean(),
+            mean: events.mean(),
             sd: (histogram.n > 1).then(|| (self.squares / (histogram.n - 1) as f64).sqrt()),
             percentiles: quantile::ALL.map(estimate),
             max: largest.map(Value::Exact),
             above: None,
+            below: None,
+            clusters: Some(Clustered { requests: clusters.requests(), effective: effective.map(|worth| worth as u64) }),
         };
         let jitter = itl.tail_ratio();
-        let ratios = of(Percentile::P99).zip(of(Percentile::P50)).filter(|(_, median)| *median > 0.0);
-        let ratios = ratios.map(|(tail, median)| tail / median);
-        Gaps { jitter_interval: jitter.and_then(|_| bootstrap::spread(ratios)), itl, jitter }
+        Gaps { jitter_interval: jitter.and_then(|_| of_ratio(&itl)), itl, jitter, clusters }
     }
+}
+
+/// Fewest requests from which gaps have percentiles.
+fn fewest_requests() -> u64 {
+    match metrics::find("itl").map(|metric| metric.kind) {
+        Some(Kind::Distribution { fewest_requests, .. }) => fewest_requests,
+        _ => 0,
+    }
+}
+
+/// Between the values at these ranks, to one part in 4 096.
+fn spanned(histogram: &Histogram, span: Span) -> Interval {
+    let end = |rank: Option<u64>| rank.map(|rank| Value::Exact(histogram.about(rank) / 1e6));
+    Interval { low: end(span.low), high: end(span.high) }
+}
+
+/// The interval of p99 / p50: where both hold their truth, so does the ratio of the ends that are farthest apart. An upper end of
+/// nothing: a median that may be 0 leaves it open.
+fn of_ratio(itl: &Summary) -> Option<Interval> {
+    let [median, tail] = [Percentile::P50, Percentile::P99].map(|percentile| itl.percentile(percentile).interval());
+    let (median, tail) = (median?, tail?);
+    let ratio = |tail: Option<f64>, median: Option<f64>| Some(tail? / median.filter(|median| *median > 0.0)?);
+    let low = ratio(tail.low_number(), median.high_number());
+    let high = ratio(tail.high_number(), median.low_number());
+    (low.is_some() || high.is_some()).then(|| Interval { low: low.map(Value::Exact), high: high.map(Value::Exact) })
 }
 
 fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
+#[cfg(test)]
+mod simulations;
 #[cfg(test)]
 mod tests;

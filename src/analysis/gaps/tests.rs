@@ -35,35 +35,56 @@ fn streams(requests: u64, seed: u64) -> Vec<Vec<u64>> {
     (0..requests).map(|_| stream()).collect()
 }
 
-fn median(requests: &[Vec<u64>]) -> Estimate {
-    pooled(requests).itl.percentile(Percentile::P50)
+fn percentile(requests: &[Vec<u64>], percentile: Percentile) -> Estimate {
+    pooled(requests).itl.percentile(percentile)
 }
 
 #[test]
-fn intervals_begin_at_thirty_requests() {
-    assert_eq!(median(&streams(29, 1)).interval(), None);
-    assert!(median(&streams(30, 1)).interval().is_some());
+fn percentiles_begin_at_thirty_requests() {
+    let few = percentile(&streams(29, 1), Percentile::P50);
+    assert_eq!(few, Estimate::NotEnough { n: 29, need: 30, of: Counted::Requests });
+    assert_eq!(few.to_string(), "n/a (requests=29 < 30)");
+    let enough = percentile(&streams(36, 1), Percentile::P90);
+    assert!(enough.value().is_some() && enough.interval().is_some(), "{enough:?}");
 }
 
 #[test]
-fn intervals_cover_although_gaps_of_a_request_are_alike() {
-    // The true median of the pace is 10 ms and half the spread of the jitter on top.
-    let truth = 10.05;
-    let covered = (0..40).filter(|seed| {
-        let Interval { low, high } = median(&streams(300, *seed)).interval().unwrap();
-        low.or_infinity() <= truth && truth <= high.or_infinity()
-    });
-    // 38 of 40 expected; order statistics over gaps as if independent would cover about 8.
-    assert!((34..=40).contains(&covered.count()));
+fn gaps_of_a_request_that_are_alike_are_worth_one() {
+    // 100 requests of 50 gaps each, every one with its own pace: 5 000 gaps are worth some 100.
+    let Some(Clustered { requests, effective }) = pooled(&streams(100, 1)).itl.clusters else {
+        panic!("gaps have a worth")
+    };
+    assert_eq!(requests, 100);
+    let at = |percentile: Percentile| effective[percentile as usize];
+    assert!((80..200).contains(&at(Percentile::P50)), "{effective:?}");
+    let tail = percentile(&streams(100, 1), Percentile::P99);
+    assert_eq!(tail, Estimate::NotEnough { n: at(Percentile::P99), need: 368, of: Counted::Gaps });
+    // Gaps that depend on nothing are worth what they are.
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let free: Vec<Vec<u64>> =
+        (0..100).map(|_| (0..50).map(|_| rng.random_range(8_000_000..12_000_000u64)).collect()).collect();
+    let free = pooled(&free).itl;
+    assert!(free.clusters.is_some_and(|of| of.effective[0] > 3_500), "{:?}", free.clusters);
+    assert!(free.percentile(Percentile::P99).value().is_some());
 }
 
 #[test]
 fn jitter_is_null_when_the_median_is_zero() {
-    let (events, gaps) = through(&[vec![0u64; 500]]);
-    assert_eq!((gaps.jitter, gaps.jitter_interval, events.zeros), (None, None, 500));
+    let (events, gaps) = through(&vec![vec![0u64; 20]; 40]);
+    assert_eq!((gaps.jitter, gaps.jitter_interval, events.zeros), (None, None, 800));
+    // Of 40 requests none tells how long the slowest gap of a hundred is at most.
     let gaps = pooled(&vec![vec![4_000_000u64; 20]; 40]);
     assert_eq!(gaps.jitter, Some(1.0));
-    assert_eq!(gaps.jitter_interval, Some(Interval { low: Value::Exact(1.0), high: Value::Exact(1.0) }));
+    assert_eq!(gaps.jitter_interval, Some(Interval { low: Some(Value::Exact(1.0)), high: None }));
+}
+
+#[test]
+fn a_zero_gap_is_a_value() {
+    // Of four gaps one is 0: two events that came together.
+    let merged = vec![vec![0, 4_000_000, 4_000_000, 8_000_000]; 200];
+    let itl = pooled(&merged).itl;
+    assert_eq!((itl.n, itl.mean, itl.failures), (800, Some(4.0), 0));
+    assert_eq!(itl.percentile(Percentile::P50).exact(), Some(4.0));
 }
 
 #[test]
@@ -81,13 +102,14 @@ proptest! {
     /// As one that holds every gap and sorts them would say.
     #[test]
     fn percentiles_are_those_of_all_gaps_sorted(
-        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), 0..40_000_000u64], 0..40), 0..30),
+        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), 0..40_000_000u64], 0..40), 0..60),
     ) {
         let (events, gaps) = through(&requests);
         let all: Vec<f64> = requests.iter().flatten().map(|gap| millis(*gap)).collect();
         let naive = Summary::of(all, 0, None);
-        let exact = |summary: &Summary| summary.percentiles.map(|percentile| percentile.value());
-        prop_assert_eq!(exact(&gaps.itl), exact(&naive));
+        for (ours, all) in gaps.itl.percentiles.iter().zip(&naive.percentiles) {
+            prop_assert!(ours.value().is_none() || ours.value() == all.value());
+        }
         prop_assert_eq!((gaps.itl.n, gaps.itl.max), (naive.n, naive.max));
         let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e-9),

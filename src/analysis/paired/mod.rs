@@ -3,6 +3,7 @@
 //! A difference is that of two logarithms where the metric is read as a ratio, else that of the values. What both arms of
 //! a round share, the requests and the machine's state at that time, cancels out.
 
+pub mod benjamini;
 pub mod bootstrap;
 pub mod holm;
 pub mod power;

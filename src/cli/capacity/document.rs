@@ -26,6 +26,8 @@ pub struct Document {
     slo: Slo,
     /// What is to be served; null without --target-qps.
     target: Option<Target>,
+    /// What failed by errors, a sentence for each load; these count as above every limit.
+    failed: Vec<String>,
     /// Every curve of the plan, each where its first run stands in the plan.
     configurations: Vec<OneConfiguration>,
 }
@@ -62,6 +64,8 @@ struct OneConfiguration {
 /// What one instance brings at the highest load that holds.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Instance {
+    /// Requests per second that came, on average over its runs: what instances are counted by.
+    arrived_rate: f64,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,
     /// Lower end of its 95 % interval, in tokens per second; null from one run.
@@ -89,10 +93,13 @@ struct Instance {
 /// How many instances the target takes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Fleet {
-    /// Instances, by the load that holds.
+    /// Instances, by what came at the load that holds: the upper end of the interval of their number.
     instances: u64,
-    /// Instances that are needed at least: if one bore all but the load that misses. Null where no load misses.
+    /// Instances that are needed at least: if one bore all but what came at the load that misses. The lower end of the interval; null
+    /// where no load misses.
     at_least: Option<u64>,
+    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases; null where no load misses.
+    interval: Option<&'static str>,
     /// Accelerators of all instances; null where the plan does not declare them.
     gpus: Option<u64>,
     /// Money per month of 730 hours; null without a price.
@@ -117,6 +124,7 @@ impl Document {
             given_up: readings.given_up_entries(),
             slo: readings.plan.slo.clone().unwrap_or_default(),
             target: target.map(|capacity::Target { qps, headroom }| Target { qps, headroom }),
+            failed: report::failed(configurations),
             configurations: configurations.iter().enumerate().map(of).collect(),
         }
     }
@@ -135,9 +143,9 @@ impl OneConfiguration {
         };
         match &one.answer {
             CapacityAnswer::Rejected(why) => entry.rejected = Some(why.clone()),
-            CapacityAnswer::Closed(found) => entry.closed_loop = Some(found.clone().into()),
+            CapacityAnswer::Closed(found) => entry.closed_loop = Some(Bracket::of(found.clone(), one.curve)),
             CapacityAnswer::Holds { instance, bracket, output } => {
-                entry.max_qps = Some(bracket.clone().into());
+                entry.max_qps = Some(Bracket::of(bracket.clone(), one.curve));
                 entry.instance = Some(Instance::of(instance, output));
                 entry.fleet = target.map(|target| instance.fleet(target).into());
             }
@@ -149,6 +157,7 @@ impl OneConfiguration {
 impl Instance {
     fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
+            arrived_rate: instance.bears,
             output_throughput_tokens_per_s: output.value,
             output_throughput_low: output.ends.map(|ends| ends.low),
             output_throughput_high: output.ends.map(|ends| ends.high),
@@ -170,6 +179,7 @@ impl From<capacity::Fleet> for Fleet {
         Fleet {
             instances,
             at_least,
+            interval: at_least.map(|_| "tests of the two loads"),
             gpus,
             money_per_month: per_month,
             cost_per_million_output_tokens_at_target: per_million_at_target,

@@ -5,8 +5,9 @@ mod document;
 use clap::Args;
 
 use crate::analysis::capacity::{Instance, Target};
-use crate::analysis::curve::{self, Axis, Bracket, Curve, Reading, Rung};
-use crate::analysis::slo;
+use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Reading, Rung, decision};
+use crate::analysis::saturation::State;
+use crate::analysis::slo::Answer;
 use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
@@ -79,6 +80,8 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let instance = Instance {
         holds,
         misses: found.misses,
+        bears: curve.rung(holds).and_then(Rung::arrived_rate).unwrap_or(holds),
+        bears_less_than: found.misses.map(|load| curve.rung(load).and_then(Rung::arrived_rate).unwrap_or(load)),
         output_throughput: output.value,
         tokens_per_request: curve.rung(holds).and_then(Rung::output_tokens),
         gpus: hardware.and_then(|hardware| hardware.gpus),
@@ -108,42 +111,38 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
     let Some((rung, which)) = heaviest.or_else(lightest) else { return report::bracket(found, curve.axis.name()) };
     let mut said = said_of_limits(rung);
-    if rung.is_saturated() {
-        said.push("saturated".to_owned());
+    match rung.state() {
+        Some(State::Saturated) => said.push("saturated".to_owned()),
+        Some(State::NotShown) => {
+            let would_do = rung.saturation().map(|evidence| decision::window(evidence.would_do()));
+            let would_do = would_do.map(|window| format!(" (a window of {window} would do)")).unwrap_or_default();
+            said.push(format!("it is not shown whether the server keeps up{would_do}"));
+        }
+        Some(State::KeptUp) | None => {}
     }
     if rung.has_failed() {
         said.push("the server failed so many requests that the run is invalid".to_owned());
     }
+    said.extend(rung.why_excluded().map(|why| format!("excluded: {why}")));
     said.extend(rung.why_given_up().map(|why| format!("given up: {why}")));
     format!("no load is known to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
 }
 
-/// The limits that a rung does not hold, each as the run that is worst.
+/// The limits that a rung does not hold.
 fn said_of_limits(rung: &Rung) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for run in &rung.runs {
-        for test in run.slo.iter().filter(|test| test.answer != slo::Answer::Holds) {
-            let name = format!("{} {} ≤ {}", test.metric, test.percentile.name(), test.limit);
-            if said.iter().any(|text| text.starts_with(&name)) {
-                continue;
-            }
-            let figures = match test.answer {
-                slo::Answer::Undecided if test.n < test.need => {
-                    format!("{} requests, {} are needed: `min_requests`", test.n, test.need)
-                }
-                _ => format!("{} of {} above it", test.above, test.n),
-            };
-            let answer = if test.answer == slo::Answer::Misses { "misses" } else { "is undecided" };
-            said.push(format!("{name} {answer} ({figures})"));
+    let of = |limit: &Limit| match limit.answer {
+        Answer::Holds => None,
+        Answer::Misses => {
+            Some(format!("{} misses ({} of {} above it)", limit.name(), limit.evidence.above, limit.evidence.n))
         }
-        if run.cost.is_some_and(|cost| cost != slo::Answer::Holds) {
-            let cost = run.plan_metrics.cost_per_million_output_tokens;
-            let cost = cost.map_or("is not known (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
-            let text = format!("cost_per_million {cost}");
-            if !said.iter().any(|text| text.starts_with("cost_per_million")) {
-                said.push(text);
-            }
-        }
-    }
+        Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
+    };
+    let mut said: Vec<String> = rung.limits().iter().filter_map(of).collect();
+    let dear = rung.runs.iter().find(|run| run.cost.is_some_and(|cost| cost != Answer::Holds));
+    said.extend(dear.map(|run| {
+        let cost = run.plan_metrics.cost_per_million_output_tokens;
+        let cost = cost.map_or("is not known (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
+        format!("cost_per_million {cost}")
+    }));
     said
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::expand::{Cell, Expansion, PlannedRun, rounds};
 use crate::plan::{MetricName, Plan, Scalar};
 use crate::store::Store;
+use crate::units::Share;
 
 use crate::cli::given_up::GivenUpRuns;
 use crate::cli::left_out::LeftOut;
@@ -24,6 +25,8 @@ pub struct Declared {
     pub metrics: Vec<MetricName>,
     /// The sweeps, by name.
     pub sweeps: Vec<String>,
+    /// By how much an arm may be worse.
+    pub margin: Option<Share>,
 }
 
 /// Two arms of a cell.

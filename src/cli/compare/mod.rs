@@ -8,13 +8,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::analysis::comparison::{CellAnswer, Comparison, Family, Outcome, Sides, Test, expand, settle};
+use crate::analysis::comparison::{
+    Adjusted, CellAnswer, Comparison, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand, guardrail, pooled,
+    settle,
+};
 use crate::expand::{Expansion, PlannedRun};
 use crate::lint::Lint;
-use crate::plan::compare::axis_name;
+use crate::plan::compare::{axis_name, is_margin};
 use crate::plan::{Compare, MetricName, Plan, Scalar};
 use crate::report::comparison as page;
 use crate::store::Store;
+use crate::units::Share;
 
 use super::changes::Changes;
 use super::class::OneClass;
@@ -58,9 +62,16 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// Exit with 4 where an arm is worse than its baseline
+    /// By how much an arm may be worse, like 2%: whether it is not worse than that is shown, or not
+    #[arg(long, value_name = "SHARE", value_parser = margin, allow_negative_numbers = true)]
+    margin: Option<Share>,
+    /// Exit with 4 where an arm is worse than its baseline, or fails more requests; with a margin with 0 where it is shown that no arm
+    /// is worse than that, with 4 where one is, else with 2
     #[arg(long)]
     gate: bool,
+    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: finds more, and of the findings 5 % are false. Not for gates
+    #[arg(long, conflicts_with = "gate")]
+    explore: bool,
     /// Compare invalid runs too
     #[arg(long)]
     include_invalid: bool,
@@ -88,6 +99,13 @@ enum Shape {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
     number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
+}
+
+fn margin(text: &str) -> Result<Share, String> {
+    let written = text.trim();
+    let share = if written.ends_with('%') { written.parse() } else { format!("{written}%").parse() };
+    let share: Option<Share> = share.ok();
+    share.filter(|share| is_margin(*share)).ok_or_else(|| "write a share above 0% and below 100%, like 2%".into())
 }
 
 /// Compares.
@@ -120,6 +138,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
     }
     let declared = declared.into_iter().map(|mut one| {
         one.metrics = if args.metrics.is_empty() { one.metrics } else { args.metrics.clone() };
+        one.margin = args.margin.or(one.margin);
         one
     });
     let given_up = GivenUpRuns::of(&workspace.store, Some(plan), &left_out);
@@ -136,6 +155,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         class,
         with_invalid: args.include_invalid,
         see: args.see / 100.0,
+        adjusted: if args.explore { Adjusted::BenjaminiHochberg } else { Adjusted::Holm },
     };
     let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked));
     if (class.is_some() || !args.selection.is_everything())
@@ -153,12 +173,12 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         Shape::Markdown => output::print(&page::markdown(&comparison))?,
         Shape::Json => output::json(&comparison)?,
     }
-    match comparison.untested() {
+    match comparison.gate {
         _ if !args.gate => Ok(left_out.exit(Exit::Done)),
-        _ if comparison.regressions > 0 => Ok(Exit::Gate),
-        Some(_) if left_out.any() => Ok(Exit::Store),
-        Some(why) => Err(Failure::Usage(format!("--gate: {why}"))),
-        None => Ok(left_out.exit(Exit::Done)),
+        Gate::Fails { .. } => Ok(Exit::Gate),
+        Gate::Unanswered { .. } if left_out.any() => Ok(Exit::Store),
+        Gate::Unanswered { why } => Err(Failure::Usage(format!("--gate: {why}"))),
+        Gate::Passes => Ok(left_out.exit(Exit::Done)),
     }
 }
 
@@ -189,12 +209,14 @@ struct Asked<'a> {
     class: Option<&'a str>,
     with_invalid: bool,
     see: f64,
+    adjusted: Adjusted,
 }
 
 /// What the plan declares, answered: for `run --gate`.
 pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
-    let asked = Asked { left_out, earlier: None, class: None, with_invalid: false, see: 0.05 };
+    let adjusted = Adjusted::Holm;
+    let asked = Asked { left_out, earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
     let every = vec![true; expansion.runs.len()];
     if declared.is_empty() {
         return None;
@@ -211,26 +233,41 @@ fn compare(plan: &Plan, picked: Picked, store: &Store, (declared, asked): (Vec<D
     }
     let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
     let regressions = tests.filter(|test| test.outcome == Outcome::Worse).count() as u32;
-    let class = asked.class.map(str::to_owned);
-    Comparison { plan: plan.name.clone(), class, see: asked.see, regressions, families }
+    let cells = families.iter().flat_map(|family| &family.cells);
+    let worse_errors = cells.filter(|cell| cell.guardrail.outcome == Outcome::Worse).count() as u32;
+    Comparison {
+        plan: plan.name.clone(),
+        class: asked.class.map(str::to_owned),
+        see: asked.see,
+        adjusted_by: asked.adjusted,
+        regressions,
+        worse_errors,
+        gate: Gate::of(&families),
+        families,
+    }
 }
 
 /// One declaration, answered.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: Asked) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
-    settle(&mut tests, asked.see);
+    let margin = declared.margin.map(Share::to_f64);
+    let rules = Rules { see: asked.see, adjusted: asked.adjusted, margin, named: !declared.metrics.is_empty() };
+    settle(&mut tests, &rules);
     let tests = tests.iter().filter(|test| test.p.is_some()).count() as u32;
+    guardrail::settle(&mut cells.iter_mut().map(|cell| &mut cell.guardrail).collect::<Vec<_>>());
     let mut notes = notes::common(&mut cells.iter_mut().map(|cell| &mut cell.notes).collect::<Vec<_>>());
     if declared.by.is_none() {
         let text = "measured at other times: what else has changed since then cannot be told apart";
         notes.insert(0, text.to_owned());
     }
     let by = declared.by.clone().unwrap_or_else(|| "time".to_owned());
-    Family { by, baseline: declared.baseline.clone(), tests, notes, cells }
+    let pooled = pooled::over(&cells);
+    Family { by, baseline: declared.baseline.clone(), tests, margin, notes, cells, pooled }
 }
 
 fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
+    let guardrail = guardrail(&arms, asked);
     let mut notes = notes::of_given_up(&arms);
     let left_out = notes::leave_out(&mut arms, asked.with_invalid);
     notes.extend(notes::of_cell(&arms, declared.by.as_deref()));
@@ -244,7 +281,16 @@ fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
     });
     let tests = tests.collect();
     let [_, arm] = arms.names;
-    CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, tests }
+    CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
+}
+
+/// The failures of both arms, runs that are invalid for their errors alone among them.
+fn guardrail(arms: &Arms, asked: Asked) -> Guardrail {
+    let side = |side: usize| {
+        let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
+        runs.filter_map(|(repeat, run)| Some((repeat, run.failing(asked.class, asked.with_invalid)?))).collect()
+    };
+    Guardrail::of([&side(0), &side(1)])
 }
 
 /// What the plan declares: once for all sweeps, or a sweep for itself.
@@ -255,6 +301,7 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
         baseline: compare.baseline.to_string(),
         metrics: compare.metrics.0.clone(),
         sweeps,
+        margin: compare.margin,
     };
     let of_all = plan.sweeps.iter().filter(|(_, sweep)| sweep.compare.is_none() && plan.compared(sweep).is_some());
     let of_all: Vec<String> = of_all.map(|(name, _)| name.clone()).collect();
@@ -269,7 +316,8 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
 /// The metrics are those that the plan compares by, where it does.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
-    Declared { by: None, baseline, metrics, sweeps: plan.sweeps.keys().cloned().collect() }
+    let margin = plan.compare.as_ref().and_then(|compare| compare.margin);
+    Declared { by: None, baseline, metrics, sweeps: plan.sweeps.keys().cloned().collect(), margin }
 }
 
 fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> {
@@ -298,7 +346,7 @@ fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> 
         );
         return Err(Failure::Usage(text));
     }
-    Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps })
+    Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps, margin: None })
 }
 
 fn write_baseline(

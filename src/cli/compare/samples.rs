@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::ANALYSIS;
 use crate::analysis::comparison::{Reading, all_names, read, read_class};
 use crate::analysis::verdict::State;
+use crate::analysis::{ANALYSIS, FailureCount, Verdict};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, GivenUp, RunLabels};
@@ -67,6 +67,9 @@ pub struct Sample {
     pub names: Names,
     /// Why it is invalid; none where it is not.
     pub invalid: Option<String>,
+    /// Whether it is invalid for its errors alone.
+    #[serde(default)]
+    pub failed: bool,
     /// Why it is suspect; none where it is not.
     pub suspect: Option<String>,
     /// Digest of what the generator sent, without nonces.
@@ -78,6 +81,12 @@ pub struct Sample {
     /// The same of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, BTreeMap<String, Reading>>,
+    /// Its failed requests.
+    #[serde(default)]
+    pub failing: FailureCount,
+    /// The same of each class of a mix.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failing_classes: BTreeMap<String, FailureCount>,
 }
 
 impl Sample {
@@ -92,11 +101,18 @@ impl Sample {
             id: record.id.clone(),
             names: Names::of(&answered.labels),
             invalid: (verdict.state == State::Invalid).then(|| verdict.to_string()),
+            failed: has_failed(verdict),
             suspect: (verdict.state == State::Suspect).then(|| verdict.to_string()),
             sent: record.generator_digest.clone(),
             circumstances: circumstances(&record.spec, &record.environment),
             readings: every(&|name| read(name, &answered.metrics, &answered.plan_metrics)),
             classes: classes.collect(),
+            failing: answered.metrics.failure_count,
+            failing_classes: answered
+                .classes
+                .iter()
+                .map(|one| (one.class.clone(), one.metrics.failure_count))
+                .collect(),
         }
     }
 
@@ -105,11 +121,25 @@ impl Sample {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
+    /// Its failed requests, or those of one of its classes; none where it does not have the class, or where it is invalid for another
+    /// reason than them.
+    pub fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
+        let counts = self.invalid.is_none() || self.failed || with_invalid;
+        let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));
+        failing.filter(|_| counts).copied()
+    }
+
     /// The result of a planned run; none where it is not measured.
     pub fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
         let answer = answers::answer(store, run, plan)?;
         Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
     }
+}
+
+/// Whether a run is invalid for its errors alone: that it is left out must not hide them.
+fn has_failed(verdict: &Verdict) -> bool {
+    let mut invalid = verdict.reasons.iter().filter(|reason| reason.state == State::Invalid).peekable();
+    invalid.peek().is_some() && invalid.all(|reason| reason.name == "errors")
 }
 
 /// Why a run has no result.

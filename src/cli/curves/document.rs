@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
+use crate::analysis::saturation;
 
 use super::super::given_up::Entry;
 use super::super::readings::Readings;
@@ -68,25 +69,68 @@ pub struct Series {
 struct OneRung {
     /// The load, in what the curve's `load` says.
     load: f64,
+    /// Requests per second that really came, on average over `runs`; null in closed loops, and without `runs`.
+    arrived_rate: Option<f64>,
     /// Full ids of the runs that count.
     runs: Vec<String>,
     /// Full ids of invalid runs, which do not.
     left_out: Vec<String>,
+    /// Repeats that do not count either: something happened to them that most repeats of the load did not see.
+    excluded: Vec<OneExcluded>,
     /// Full ids of runs that were given up: they have no figures.
     given_up: Vec<String>,
     /// Why they were given up, like `429 (3 of 3)`; null where none was. Without `runs`, it is why `figures` are null.
     given_up_reason: Option<String>,
-    /// Whether more than half of its runs are saturated.
+    /// Whether it is saturated: more came than was served.
     saturated: bool,
+    /// kept_up, saturated or not_shown: whether the server kept up with what came, over `runs`. Only loads that it kept up with count
+    /// for knee, fronts and capacity. Null in closed loops, and without `runs`.
+    saturation: Option<&'static str>,
+    /// Seconds of a window that would do to tell whether the server keeps up, at the pace of these runs; null unless `saturation` is
+    /// not_shown.
+    saturation_would_do_s: Option<f64>,
     /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts. A
     /// load at which the server failed so many requests that a run is invalid misses, and one at which a run was given up, but for
     /// 404, which says nothing of the load.
     slo: Option<&'static str>,
+    /// The limits of the objective, each decided over `runs`; empty without `runs`, and where the plan limits no latency.
+    limits: Vec<OneLimit>,
     /// Its figures by name, the unit at the end; null where one of its runs has none.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
     /// On which fronts it lies: no other rung that serves the same is as good in both figures and better in one.
     pareto: Pareto,
+}
+
+/// A repeat that does not count.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneExcluded {
+    /// Full id of the run.
+    run: String,
+    /// The reason of its verdict: paused or errors_bunched.
+    reason: &'static str,
+}
+
+/// One limit of the objective, over the runs of a load.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneLimit {
+    /// Key of the metric that was tested: an open loop's are `…_from_schedule`.
+    metric: &'static str,
+    /// The percentile that is limited.
+    percentile: &'static str,
+    /// The limit, in milliseconds.
+    limit_ms: f64,
+    /// Requests above it in all runs, failures counted; for itl, gaps.
+    above: u64,
+    /// Requests that have the metric in all runs, failures counted; for itl, gaps.
+    n: u64,
+    /// How many independent requests these are worth: fewer than there are where requests are slow together, and where runs differ.
+    worth: f64,
+    /// holds, misses or undecided.
+    answer: &'static str,
+    /// Seconds of a window that would decide in as many runs, were the share above the limit what it is here; null where it is
+    /// decided, and where it is too near to what is allowed.
+    would_do_s: Option<f64>,
 }
 
 /// One figure of a rung: of one run as it is, of several their mean (geometric for times, rates and money).
@@ -122,8 +166,14 @@ enum Knee {
     At {
         /// The load.
         load: f64,
-        /// The two loads of the ladder between which it lies for certain.
+        /// The two loads of the ladder beside it.
         between: [f64; 2],
+        /// Lower end of its interval; null where it may lie below what was measured.
+        low: Option<f64>,
+        /// Upper end of its interval; null where it may lie above what was measured.
+        high: Option<f64>,
+        /// What the interval rests on: t over repeats (95 %), or loads beside it where a load has one run.
+        interval: &'static str,
         /// The rule.
         method: &'static str,
     },
@@ -153,10 +203,13 @@ enum Knee {
 /// Between which loads arrivals begin to outrun the server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
-    /// The highest load below the first that saturated; null where the lightest did, and without a run that counts.
+    /// The highest load that the server was shown to keep up with, below the first that saturated or was given up; null where there is
+    /// none. In closed loops, which have no such state, the highest that was not given up.
     kept_up: Option<f64>,
-    /// The lowest load that saturated; null where none did. Closed loops never do.
+    /// The lowest load that saturated, or was given up; null where none did. Closed loops never saturate.
     saturated: Option<f64>,
+    /// Loads whose windows are too short to tell, rising; none in closed loops.
+    not_shown: Vec<f64>,
 }
 
 /// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
@@ -164,10 +217,19 @@ struct Saturation {
 pub struct Bracket {
     /// The highest load that holds below the first that misses; null where none does.
     holds: Option<f64>,
+    /// Requests per second that came at `holds`, on average over its runs; null where `holds` is, and in closed loops.
+    holds_arrived_rate: Option<f64>,
     /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is invalid, or was given up; null
     /// where none does.
     misses: Option<f64>,
-    /// Loads below the first that misses and that are undecided, rising: more requests would decide them.
+    /// Requests per second that came at `misses`, on average over its runs; null where `misses` is, without a run that counts, and in
+    /// closed loops.
+    misses_arrived_rate: Option<f64>,
+    /// What makes the two an interval of the limit: `tests of the two loads`, each wrong in at most 5 % of cases; null unless both are
+    /// there.
+    interval: Option<&'static str>,
+    /// Loads below the first that misses and that are undecided, or not shown to be kept up with, rising: longer windows would decide
+    /// them.
     undecided: Vec<f64>,
     /// Loads below the first that misses at which tokens cost more than the objective allows, rising.
     too_dear: Vec<f64>,
@@ -231,8 +293,8 @@ impl OneCurve {
             load: curve.axis.name(),
             rungs: curve.rungs.iter().zip(on).map(|(rung, on)| OneRung::of(rung, *on)).collect(),
             knee: Knee::of(&curve.knee(), curve.axis),
-            saturation: Saturation { kept_up, saturated },
-            slo: curve.bracket().map(Bracket::from),
+            saturation: Saturation { kept_up, saturated, not_shown: curve.not_shown().map(|rung| rung.load).collect() },
+            slo: curve.bracket().map(|found| Bracket::of(found, curve)),
         }
     }
 }
@@ -248,16 +310,43 @@ impl Series {
 impl OneRung {
     fn of(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
+        let is_short = rung.state() == Some(saturation::State::NotShown);
         OneRung {
             load: rung.load,
+            arrived_rate: rung.arrived_rate(),
             runs: ids(&rung.runs),
             left_out: ids(&rung.left_out),
+            excluded: rung.excluded.iter().map(OneExcluded::of).collect(),
             given_up: rung.given_up.iter().map(|run| run.labels.run_id.clone()).collect(),
             given_up_reason: rung.why_given_up(),
             saturated: rung.is_saturated(),
+            saturation: rung.state().map(|state| state.name()),
+            saturation_would_do_s: is_short.then(|| Some(rung.saturation()?.would_do())).flatten(),
             slo: rung.answer().map(|answer| answer.name()),
+            limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
             pareto: Pareto { user_over_gpu, throughput_over_p99 },
+        }
+    }
+}
+
+impl OneExcluded {
+    fn of(excluded: &curve::Excluded) -> OneExcluded {
+        OneExcluded { run: excluded.run.labels.run_id.clone(), reason: excluded.reason }
+    }
+}
+
+impl OneLimit {
+    fn of(limit: &curve::Limit) -> OneLimit {
+        OneLimit {
+            metric: limit.metric,
+            percentile: limit.percentile.name(),
+            limit_ms: limit.limit.millis(),
+            above: limit.evidence.above,
+            n: limit.evidence.n,
+            worth: limit.evidence.worth.requests,
+            answer: limit.answer.name(),
+            would_do_s: limit.would_do,
         }
     }
 }
@@ -276,7 +365,14 @@ impl Knee {
             Axis::BatchSize => "where the bounds of few and of many requests in flight meet",
         };
         match *knee {
-            curve::Knee::At { load, between: (low, high) } => Knee::At { load, between: [low, high], method },
+            curve::Knee::At { load, between: (below, above), range } => Knee::At {
+                load,
+                between: [below, above],
+                low: range.low,
+                high: range.high,
+                interval: range.basis.name(),
+                method,
+            },
             curve::Knee::Before(load) => Knee::AtOrBelow { load, method },
             curve::Knee::NotReached(rise) => Knee::NotReached { rise, method },
             curve::Knee::TooFew(loads) => Knee::TooFewLoads { loads, method },
@@ -284,9 +380,21 @@ impl Knee {
     }
 }
 
-impl From<curve::Bracket> for Bracket {
-    fn from(found: curve::Bracket) -> Bracket {
+impl Bracket {
+    /// Of a curve.
+    pub fn of(found: curve::Bracket, curve: &Curve) -> Bracket {
         let curve::Bracket { holds, misses, undecided, too_dear, unknown, out_of_order } = found;
-        Bracket { holds, misses, undecided, too_dear, unknown, out_of_order }
+        let arrived_rate = |load: Option<f64>| curve.rung(load?)?.arrived_rate();
+        Bracket {
+            holds,
+            holds_arrived_rate: arrived_rate(holds),
+            misses,
+            misses_arrived_rate: arrived_rate(misses),
+            interval: holds.and(misses).map(|_| "tests of the two loads"),
+            undecided,
+            too_dear,
+            unknown,
+            out_of_order,
+        }
     }
 }

@@ -212,6 +212,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         metrics: &row.metrics,
         plan_metrics: &row.plan_metrics,
         verdict: &row.verdict,
+        saturation: row.metrics.saturation,
         slo: &tests,
         cost: None,
         tokens: MeanTokens::of(run.rows(), facts),

@@ -352,5 +352,6 @@ pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, 
 fn point(row: &RunRow) -> Run<'_> {
     let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
     let sweep = sweep.as_deref().unwrap_or_default();
-    Run { sweep, labels, metrics, plan_metrics, verdict, slo, cost: *cost, tokens: *tokens }
+    let saturation = metrics.saturation;
+    Run { sweep, labels, metrics, plan_metrics, verdict, saturation, slo, cost: *cost, tokens: *tokens }
 }

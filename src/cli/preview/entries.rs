@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::analysis::comparison::tolerated;
 use crate::expand::PlannedRun;
-use crate::plan::Scalar;
+use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
@@ -94,9 +95,31 @@ pub struct Part {
     pub sweep: String,
     /// Where it begins, as file:line:column.
     pub place: Option<String>,
+    /// What its repeats can show of the margin that it is compared by; null without one, and below 3 repeats.
+    pub margin: Option<MarginCost>,
     /// Its runs.
     #[serde(flatten)]
     pub totals: Totals,
+}
+
+/// What so many repeats can show of a margin.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MarginCost {
+    /// By how much an arm may be worse (0.02: 2 %).
+    pub margin: f64,
+    /// Repeats of each cell.
+    pub repeats: u32,
+    /// By how much rounds of arms that are alike may differ for these to show it in 80 % of cases: the standard deviation of a round's
+    /// change, of a ratio what it is above 1.
+    pub rounds_may_differ_by: f64,
+}
+
+impl MarginCost {
+    fn of(plan: &Plan, sweep: &Sweep) -> Option<MarginCost> {
+        let margin = plan.compared(sweep)?.margin?.to_f64();
+        let rounds_may_differ_by = tolerated(margin, sweep.repeats)?;
+        Some(MarginCost { margin, repeats: sweep.repeats, rounds_may_differ_by })
+    }
 }
 
 /// How many runs there are in each state, and what those to do cost.
@@ -170,14 +193,15 @@ impl Preview {
         let estimator = Estimator::new(workspace);
         let is_to_do = |entry: &&Entry| entry.state.is_work();
         let planned = |entry: &Entry| Some(&workspace.expansion.runs[entry.at?]);
-        let mut counted = HashSet::new();
+        let (plan, mut counted) = (workspace.plan(), HashSet::new());
         let part = |sweep: &String| {
             let of_sweep = || runs.iter().filter(|entry| entry.sweep == *sweep);
             let states = Counts::of(of_sweep());
             let to_do = estimator.cost(of_sweep().filter(is_to_do).filter_map(planned), jobs, &mut counted);
-            Part { sweep: sweep.clone(), place: places.of_sweep(sweep), totals: Totals { states, to_do } }
+            let margin = MarginCost::of(plan, &plan.sweeps[sweep]);
+            Part { sweep: sweep.clone(), place: places.of_sweep(sweep), margin, totals: Totals { states, to_do } }
         };
-        let sweeps = workspace.plan().sweeps.keys().map(part).collect();
+        let sweeps = plan.sweeps.keys().map(part).collect();
         let to_do = runs.iter().filter(is_to_do).filter_map(planned);
         let to_do = estimator.cost(to_do, jobs, &mut HashSet::new());
         let totals = Totals { states: Counts::of(runs.iter()), to_do };

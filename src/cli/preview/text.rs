@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use crate::analysis::comparison::{allowed, percent};
 use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{grid, lines};
 use crate::report::progress::duration;
@@ -9,7 +10,7 @@ use crate::sweep::resume::Action;
 
 use super::super::estimate::Cost;
 use super::super::probe;
-use super::entries::{Counts, Entry, Preview};
+use super::entries::{Counts, Entry, MarginCost, Preview};
 
 /// Runs of a group that are named.
 const MOST_NAMES: usize = 3;
@@ -36,6 +37,7 @@ pub fn text(preview: &Preview, all: bool) -> String {
                 if part.totals.to_do.runs > 0 {
                     out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
                 }
+                out.push_str(&part.margin.iter().map(|margin| labelled("margin", &shown(margin))).collect::<String>());
             }
         }
         let orphans: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.state == Action::Orphan).collect();
@@ -49,6 +51,15 @@ pub fn text(preview: &Preview, all: bool) -> String {
     out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
     out
+}
+
+/// `5 repeats show 2 % where rounds of arms that are alike differ by less than 1.5 %`.
+fn shown(margin: &MarginCost) -> String {
+    let (repeats, share) = (margin.repeats, allowed(margin.margin));
+    let differ = percent(margin.rounds_may_differ_by);
+    format!(
+        "{repeats} repeats show {share} in 4 of 5 cases where rounds of arms that are alike differ by less than {differ}"
+    )
 }
 
 fn runs(count: usize) -> String {

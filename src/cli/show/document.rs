@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::verdict::Reason as Found;
-use crate::analysis::{Failure, Pulse, slo};
+use crate::analysis::{Failure, Pulse, saturation, slo};
 use crate::export::Cell;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
@@ -27,6 +27,8 @@ pub struct Document<'a> {
     failures: Vec<Failed>,
     /// Each limit of the plan's objective, tested on the run; empty without a plan or an objective.
     slo: Vec<Limit>,
+    /// Whether the server kept up with what came; null for a closed loop, and where the window has no length.
+    saturation: Option<Saturation>,
     /// The load over the run, from its start to the end of drain; absent where nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<Load>,
@@ -86,10 +88,36 @@ struct Limit {
     above: u64,
     /// How many were looked at.
     n: u64,
-    /// How many without one above it would show that it holds.
+    /// How many without one above it, that depend on each other as these do, would show that it holds.
     need: u64,
+    /// How many independent ones the n are worth: those that wait for each other say less.
+    worth: f64,
     /// holds, misses or undecided.
     answer: &'static str,
+    /// Seconds of a window that would decide, were the share above the limit what it is here; null where it is decided, and where a
+    /// window a hundred times as long would not do.
+    would_do_s: Option<f64>,
+}
+
+/// Whether the server of an open loop kept up.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Saturation {
+    /// kept_up, saturated or not_shown.
+    state: &'static str,
+    /// Whether the server kept up with what came; null where the window is too short to tell.
+    kept_up: Option<bool>,
+    /// Requests per second that really came in the window, by the schedule that was kept.
+    arrived_rate: f64,
+    /// Requests per second that were done in the window: what came less what the number in flight rose by.
+    completion_rate: f64,
+    /// Lower end of its 95 % interval.
+    completion_rate_low: f64,
+    /// Upper end of its 95 % interval.
+    completion_rate_high: f64,
+    /// Requests in flight or waiting at the window's end less those at its begin.
+    growth: f64,
+    /// Seconds of a window that would tell, as far as can be known; null unless it is not_shown.
+    would_do_s: Option<f64>,
 }
 
 /// The load over a run, in parts of equal length.
@@ -126,6 +154,7 @@ impl<'a> Document<'a> {
             },
             failures: answered.metrics.failures.0.iter().map(failed).collect(),
             slo: answered.slo.iter().map(limit).collect(),
+            saturation: answered.metrics.saturation.map(saturated),
             load: answered.pulse.as_ref().map(load),
             classes: tables(&class_rows(None, None, run, &answered)),
             metrics: tables(&[run_row(None, None, run, answered)]).pop().unwrap_or_default(),
@@ -143,8 +172,28 @@ fn failed(failure: &Failure) -> Failed {
 }
 
 fn limit(test: &slo::SloTest) -> Limit {
-    let slo::SloTest { metric, percentile, limit, above, n, need, answer } = *test;
-    Limit { metric, percentile, limit_ms: limit.millis(), above, n, need, answer: answer.name() }
+    let slo::SloTest { metric, percentile, limit, above, n, need, evidence, answer, would_do } = *test;
+    let (limit_ms, worth, answer) = (limit.millis(), evidence.worth.requests, answer.name());
+    Limit { metric, percentile, limit_ms, above, n, need, worth, answer, would_do_s: would_do }
+}
+
+fn saturated(evidence: saturation::Evidence) -> Saturation {
+    let state = evidence.state();
+    let (completion_rate, [completion_rate_low, completion_rate_high]) = evidence.completion_rate();
+    Saturation {
+        state: state.name(),
+        kept_up: match state {
+            saturation::State::KeptUp => Some(true),
+            saturation::State::Saturated => Some(false),
+            saturation::State::NotShown => None,
+        },
+        arrived_rate: evidence.rate(),
+        completion_rate,
+        completion_rate_low,
+        completion_rate_high,
+        growth: evidence.growth,
+        would_do_s: (state == saturation::State::NotShown).then(|| evidence.would_do()),
+    }
 }
 
 fn load(pulse: &Pulse) -> Load {

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::analysis::slo::{self, SloTest};
+use crate::analysis::slo::{self, Answer, SloTest};
 use crate::expand::expand;
 use crate::plan::Plan;
+use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
@@ -94,12 +95,22 @@ fn holds(plan: &Plan, record: &RunRecord) -> bool {
 
 /// One limit of the objective and what the test says.
 fn slo_line(test: &SloTest) -> String {
-    let SloTest { metric, percentile, limit, above, n, need, answer } = test;
-    format!(
-        "  {metric} {} ≤ {limit}: {} ({above} of {n} above it; {need} without one above would show that it holds)",
-        percentile.name(),
-        answer.name()
-    )
+    let SloTest { metric, percentile, limit, above, n, need, evidence, answer, would_do } = test;
+    let worth = evidence.worth.requests;
+    let more = match (answer, would_do) {
+        (Answer::Undecided, Some(seconds)) => format!("; {}", answers::would_do(*seconds)),
+        (Answer::Undecided, None) if *n > 0 => "; too near to what is allowed for any window".to_owned(),
+        _ => String::new(),
+    };
+    let worth = if worth.round() < *n as f64 { format!(", worth {worth:.0} independent ones") } else { String::new() };
+    let need = match answer {
+        Answer::Undecided if *above == 0 && would_do.is_some() => {
+            format!("; {need} without one above would show that it holds")
+        }
+        _ => String::new(),
+    };
+    let (percentile, answer) = (percentile.name(), answer.name());
+    fill("  ", 4, &format!("{metric} {percentile} ≤ {limit}: {answer} ({above} of {n} above it{worth}{need}{more})"))
 }
 
 fn cost_line(limit: f64, answered: &Answered) -> String {

@@ -4,11 +4,14 @@ use super::super::view::{SweepView, View};
 use super::super::{Finding, Scope};
 use super::sides::{self, Sides};
 use super::{differ, listed};
+use crate::analysis::comparison;
 use crate::plan::scenario::Resolved;
 use crate::plan::{Compare, Endpoint, Plan, Scalar};
 
 /// The fewest repeats that a comparison rests on.
 const REPEATS: u32 = 3;
+/// More repeats than this are not advised.
+const MOST_REPEATS: u32 = 50;
 /// Values that are held against the baseline; a longer axis is a range, and its ends are alike.
 const MOST: usize = 100;
 
@@ -22,6 +25,36 @@ pub fn no_repeats(view: &View) -> Vec<Finding> {
             at: [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
             message: format!("cells are compared by {}, and each is run {times}", compare.by),
             remedy: format!("write repeats: {REPEATS}, better 5, in the sweep"),
+        })
+    };
+    view.sweeps.iter().filter_map(finding).collect()
+}
+
+/// By how much rounds of arms that are alike may differ at least, for a margin not to be narrow.
+const QUIET: f64 = 0.01;
+
+/// M025: a margin that as many repeats show only where rounds hardly differ.
+pub fn narrow_margin(view: &View) -> Vec<Finding> {
+    let finding = |sweep: &SweepView| {
+        let margin = sweep.compare?.margin?.to_f64();
+        let repeats = sweep.sweep.repeats;
+        let tolerated = comparison::tolerated(margin, repeats).filter(|tolerated| *tolerated < QUIET)?;
+        let enough =
+            |repeats: &u32| comparison::tolerated(margin, *repeats).is_some_and(|tolerated| tolerated >= QUIET);
+        let own = sweep.sweep.compare.is_some();
+        let mut at = if own { sweep.path() } else { Vec::new() };
+        at.extend(super::super::view::steps!["compare", "margin"]);
+        let (allowed, differ) = (comparison::allowed(margin), comparison::percent(tolerated));
+        Some(Finding {
+            scope: Scope::Sweep(sweep.name.to_owned()),
+            at,
+            message: format!(
+                "{repeats} repeats show a margin of {allowed} only where rounds differ by less than {differ}"
+            ),
+            remedy: match (repeats..=MOST_REPEATS).find(enough) {
+                Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
+                None => "write a wider margin".to_owned(),
+            },
         })
     };
     view.sweeps.iter().filter_map(finding).collect()

@@ -6,6 +6,7 @@ pub mod differ;
 pub mod disclosure;
 pub mod equal;
 pub mod host;
+pub mod ladder;
 pub mod lengths;
 pub mod load;
 pub mod phases;

@@ -147,6 +147,28 @@ fn short_window() {
 }
 
 #[test]
+fn narrow_margins() {
+    let plan = |margin: &str, repeats: u32| {
+        let sweep =
+            format!("sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, repeats: {repeats} }} }}\n");
+        format!("{sweep}compare: {{ by: scenario, baseline: B1{margin} }}\n")
+    };
+    let (message, remedy) = words("M025", &plan(", margin: 1%", 3));
+    assert!(
+        message.starts_with("3 repeats show a margin of 1 % only where rounds differ by less than 0."),
+        "{message}"
+    );
+    let enough: u32 = remedy.split(&[' ', ','][..]).nth(2).unwrap().parse().unwrap();
+    assert!(
+        said("M025", &plan(", margin: 1%", enough - 1)) && !said("M025", &plan(", margin: 1%", enough)),
+        "{remedy}"
+    );
+    assert!(!said("M025", &plan(", margin: 5%", 3)) && !said("M025", &plan("", 3)));
+    assert!(!said("M025", &plan(", margin: 1%", 2)), "M007 speaks of these");
+    assert_eq!(words("M025", &plan(", margin: 0.01%", 3)).1, "write a wider margin");
+}
+
+#[test]
 fn no_repeats() {
     let repeats = |repeats: u32, compare: &str| {
         format!(
@@ -591,4 +613,20 @@ fn estimated_lengths() {
     assert!(remedy.contains("tokenizer: FILE") && remedy.contains("tokenizer: server"), "{remedy}");
     assert!(!said("M023", &model(", tokenizer: server")));
     assert!(!said("M023", "models: { m: { id: m } }\n"), "a mock has no tokenizer");
+}
+
+#[test]
+fn unshown_queue() {
+    let plan = |measure: &str, slo: &str| format!("{slo}phases: {{ measure: {measure} }}\n");
+    let slo = "slo: { ttft: { p50: 1s } }\n";
+    // 20 ms and 255 gaps of 4 ms: 60 of these are 62.4 s.
+    assert!(!said("M024", &plan("63s", slo)));
+    assert!(!said("M024", &plan("62s", "")), "nothing is promised");
+    let (message, remedy) = words("M024", &plan("62s", slo));
+    assert!(message.contains("less than 60 requests of 1040ms one after another: whether"), "{message}");
+    assert!(remedy.contains("measure: 63s"), "{remedy}");
+    let one = "sweeps: { a: { matrix: { scenario: [B1, B2], qps: 5 } } }\n";
+    assert!(!said("M024", &format!("{}{one}", plan("62s", slo))), "no ladder");
+    let real = format!("{}{}", real(""), plan("300s", slo));
+    assert!(words("M024", &real).0.contains("(assuming 20ms per output token)"));
 }

@@ -1,7 +1,8 @@
 //! What a plan declares beside its runs: comparisons whose cells exist, and opt-outs of the lint that say why.
 
-use super::{Checker, steps};
+use super::{Checker, out_of_range, steps};
 use crate::plan::axis;
+use crate::plan::compare::is_margin;
 use crate::plan::error::{Code, Diagnostic};
 use crate::plan::model::{Allow, Compare, Plan, Scalar, Sweep};
 use crate::plan::suggest;
@@ -32,7 +33,11 @@ impl Checker<'_> {
 
     /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
-        let Compare { by, baseline, metrics: _ } = compare;
+        let Compare { by, baseline, metrics: _, margin } = compare;
+        if let Some(margin) = margin.filter(|margin| !is_margin(*margin)) {
+            let at = [at, &steps!["margin"]].concat();
+            self.report(&at, out_of_range("margin", "a share above 0% and below 100%", margin));
+        }
         if sweeps.iter().any(|(name, sweep)| compare.applies_to(sweep) || self.is_axis_damaged(name, by)) {
             return;
         }

@@ -26,6 +26,7 @@ impl Checker<'_> {
             ("warm_cache", validity.warm_cache),
             ("prompt_length", validity.prompt_length),
             ("unsteady", validity.unsteady),
+            ("paused", validity.paused),
         ] {
             self.thresholds(reason, limits);
         }

@@ -20,6 +20,7 @@ fn a_comparison_needs_its_cells() {
         "compare: { by: batch_size, baseline: 1, metrics: ttft_p999 }",
         "compare: { by: qps, baseline: 2, metrics: [ttft, goodput] }",
         "compare: { by: qps, baseline: 2, metrics: [ttft_p99_ms, output_throughput_tokens_per_s] }",
+        "compare: { by: endpoint, baseline: a, margin: 2% }",
     ] {
         assert_eq!(errors(right), "", "{right}");
     }
@@ -31,6 +32,8 @@ fn a_comparison_needs_its_cells() {
         "compare: { by: model, baseline: m }",
         "compare: { by: endpoint }",
         "compare: { by: endpoint, baseline: a, metrics: [ttft_p98, output_thruput, total_throughput, requests_p99] }",
+        "compare: { by: endpoint, baseline: a, margin: 0% }",
+        "compare: { by: endpoint, baseline: a, margin: 2 }",
         "  three: { matrix: { endpoint: a, qps: [1, 2] }, compare: { by: endpoint, baseline: a } }",
     ];
     insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(wrong.map(errors).join("\n\n")) });

@@ -141,6 +141,24 @@ fn slow_multiplies_the_times() {
 }
 
 #[test]
+fn a_pause_holds_up_every_stream_once() {
+    let mock = Mock::start(&["--itl", "300ms", "--fault", "pause:500@2"]);
+    let asked = request("/v1/chat/completions", &chat(), "");
+    let mut first = mock.connect();
+    first.write_all(asked.as_bytes()).unwrap();
+    read_until(&mut first, "\"content\":", 2);
+    assert_eq!(tokens(&mock.chat(&chat())), 6);
+    assert_eq!(tokens(&mock.chat(&chat())), 6);
+    let log = mock.log(3);
+    let of = |n: u64, name: &str| log.iter().find(|line| line["n"] == n).unwrap()[name].clone();
+    let at = |n: u64, name: &str| of(n, name).as_u64().unwrap();
+    assert_eq!([of(1, "fault"), of(2, "fault"), of(3, "fault")], [json!(null), json!("pause"), json!(null)]);
+    assert!(at(2, "first_write_ns") - at(2, "slot_ns") >= 499_000_000);
+    // Five gaps of 300 ms, one of which is the pause and what is left of it: wherever it began, 200 ms more.
+    assert!(at(1, "last_write_ns") - at(1, "first_write_ns") >= 1_690_000_000);
+}
+
+#[test]
 fn exit_takes_the_server_away() {
     let mut mock = Mock::start(&["--fault", "exit@2"]);
     assert_eq!(mock.chat(&chat()).status(), 200);

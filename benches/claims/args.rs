@@ -1,0 +1,106 @@
+//! The command line of the bench.
+
+/// What can be simulated, by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `intervals`: how often an interval within a run is given, and how often it holds the truth.
+    Intervals,
+    /// `objectives`: wrong and missing answers about a limit.
+    Objectives,
+    /// `methods`: the same intervals by other methods.
+    Methods,
+    /// `saturation`: what open loops at and below what a server can do are called.
+    Saturation,
+    /// `closed`: intervals and objectives of closed loops.
+    Closed,
+    /// `repeats`: one answer from several runs.
+    Repeats,
+}
+
+impl Part {
+    const ALL: [(&str, Part); 6] = [
+        ("intervals", Part::Intervals),
+        ("objectives", Part::Objectives),
+        ("methods", Part::Methods),
+        ("saturation", Part::Saturation),
+        ("closed", Part::Closed),
+        ("repeats", Part::Repeats),
+    ];
+
+    fn named(name: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, part)| part)
+    }
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Args {
+    /// The parts to run.
+    pub parts: Vec<Part>,
+    /// Simulated runs of each cell.
+    pub runs: u64,
+    /// Requests after which a cell stops, once it has the fewest runs.
+    pub requests: u64,
+    /// Fewest runs of a cell.
+    pub fewest: u64,
+    /// Cells at a time.
+    pub threads: usize,
+    /// Fail where a promise is broken by more than chance.
+    pub check: bool,
+}
+
+impl Args {
+    /// Reads the words of the command line; cargo adds a `--bench` of its own.
+    pub fn read(words: Vec<String>) -> Result<Args, String> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut args =
+            Args { parts: Vec::new(), runs: 1_000, requests: 100_000_000, fewest: 200, threads, check: false };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--bench" => {}
+                "--runs" => args.runs = number(&word, words.next())?,
+                "--requests" => args.requests = number(&word, words.next())?,
+                "--fewest" => args.fewest = number(&word, words.next())?,
+                "--threads" => args.threads = number(&word, words.next())? as usize,
+                "--check" => args.check = true,
+                "--only" => args.parts.push(part(words.next())?),
+                other => return Err(unknown(other)),
+            }
+        }
+        if args.parts.is_empty() {
+            args.parts = Part::ALL.into_iter().map(|(_, part)| part).collect();
+        }
+        Ok(args)
+    }
+
+    /// Whether a part was asked for.
+    pub fn wants(&self, part: Part) -> bool {
+        self.parts.contains(&part)
+    }
+
+    /// Runs of a cell whose runs have about so many requests each.
+    pub fn runs_of(&self, requests: f64) -> u64 {
+        let within = (self.requests as f64 / requests.max(1.0)) as u64;
+        self.runs.min(within.max(self.fewest)).max(2)
+    }
+}
+
+/// A whole number from 1 on; `1e8` is one too.
+fn number(flag: &str, word: Option<String>) -> Result<u64, String> {
+    let value: Option<f64> = word.and_then(|word| word.parse().ok());
+    value.filter(|value| *value >= 1.0).map(|value| value as u64).ok_or_else(|| format!("{flag} wants a number"))
+}
+
+fn part(word: Option<String>) -> Result<Part, String> {
+    let word = word.unwrap_or_default();
+    Part::named(&word).ok_or_else(|| unknown(&word))
+}
+
+fn unknown(word: &str) -> String {
+    let known = Part::ALL.map(|(name, _)| name).join(", ");
+    format!(
+        "`{word}` is unknown to this bench; options: --only PART ({known}), --runs N, --requests N, --fewest N, \
+         --threads N, --check"
+    )
+}

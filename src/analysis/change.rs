@@ -1,0 +1,238 @@
+//! Whether a series has changed its level under way: by a step at one place, or by a trend from its begin to its end.
+//!
+//! A series is what one run says in one respect, in the order of time: logarithms of the requests' latencies in the order of their
+//! schedule, or rates of equal parts of the window. [`find`] is all there is to call, and knows nothing of runs: simulations of its
+//! power need a slice of numbers.
+//!
+//! Model: level + one change + noise that may depend on itself. The change is the step, or the line, that explains most of the squares
+//! (least squares over every place; Hinkley, Inference about the change-point in a sequence of random variables, 1970). What is left
+//! over is noise, and says how sure the change is: its long-run variance is by batch means or by its autocorrelation, whichever is
+//! larger, and grows by what is not known of the dependence where the series is short, as in [`super::worth`]. The place is chosen
+//! by the data, so the limit is above that of a single test; it was chosen by simulation (`docs/METRICS.md`, Steadiness).
+//!
+//! Where something else explains the level (what is in flight: a server that serves more at once is slower for each), it is a
+//! *companion*: only what it does not explain in proportion counts as a change.
+
+use super::series::{PARTS, autocorrelation_time, blocks, mean, variance};
+use super::student;
+
+/// Values below which nothing can be said.
+pub const FEWEST: usize = 6;
+/// A step leaves at least this share of the series on both sides of it.
+const EDGE: f64 = 0.025;
+/// Batches whose means say what the noise is.
+const BATCHES: usize = 15;
+/// What is not known of the dependence: the variance is multiplied by 1 + this / √(independent values).
+const UNSURE: f64 = 4.0;
+/// The two-sided level of Student's t that a change must pass.
+const LEVEL: f64 = 0.0008;
+/// A step of which a companion explains more than this share of the squares cannot be told from it.
+const CONFOUNDED: f64 = 0.99;
+
+/// The form of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// From one level to another.
+    Step,
+    /// All the time in one direction.
+    Trend,
+}
+
+/// The largest change of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Its form.
+    pub form: Form,
+    /// Where a step is, as a share of the series; 0 of a trend.
+    pub at: f64,
+    /// By how much the level changed, on the scale of the values: over the step, or from begin to end; without what a companion
+    /// explains.
+    pub by: f64,
+    /// The same in standard errors.
+    pub errors: f64,
+    /// Standard errors that chance does not pass.
+    pub limit: f64,
+}
+
+impl Change {
+    /// Whether it is more than chance.
+    pub fn is_shown(&self) -> bool {
+        self.errors > self.limit
+    }
+}
+
+/// The largest change of a series in the order of time; none of fewer than [`FEWEST`] values, and of one that never varies. A
+/// companion has a value for each of the series'.
+pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
+    let series = blocks(values, PARTS);
+    if series.len() < FEWEST {
+        return None;
+    }
+    let companion = companion.map(|values| centred(&blocks(values, PARTS))).filter(|values| squares(values) > 0.0);
+    let adjusted = without(&centred(&series), companion.as_deref());
+    let step = step(&adjusted, companion.as_deref());
+    let trend = trend(&adjusted, companion.as_deref());
+    let found = [step, trend].into_iter().flatten();
+    let found = found.map(|fit| fit.change(&adjusted));
+    found.max_by(|a, b| (a.errors - a.limit).total_cmp(&(b.errors - b.limit)))
+}
+
+/// A form of change, and how much of it there is in a series.
+struct Fit {
+    form: Form,
+    at: f64,
+    /// The form, without what a companion explains of it.
+    shape: Vec<f64>,
+    /// How many times the form is in the series.
+    times: f64,
+}
+
+impl Fit {
+    fn change(&self, series: &[f64]) -> Change {
+        let left: Vec<f64> = series.iter().zip(&self.shape).map(|(value, shape)| value - self.times * shape).collect();
+        let n = series.len();
+        let batches = if n < 2 * BATCHES { n } else { BATCHES };
+        let error = (long_run(&left, batches) / squares(&self.shape)).sqrt();
+        let errors = match (self.times != 0.0, error > 0.0) {
+            (true, true) => self.times.abs() / error,
+            (true, false) => f64::INFINITY,
+            (false, _) => 0.0,
+        };
+        let limit = student::critical(LEVEL, batches as f64 - 3.0);
+        Change { form: self.form, at: self.at, by: self.times, errors, limit }
+    }
+}
+
+/// The long-run variance of noise from which a level and a change were taken out.
+fn long_run(left: &[f64], batches: usize) -> f64 {
+    let n = left.len() as f64;
+    let time = autocorrelation_time(left);
+    let of_all = squares(left) / (n - 3.0) * time;
+    let means = blocks(left, batches);
+    let fitted = (batches as f64 - 1.0) / (batches as f64 - 3.0);
+    let of_batches = variance(&means) * fitted * n / batches as f64;
+    of_batches.max(of_all) * (1.0 + UNSURE / (n / time).sqrt())
+}
+
+/// The step that explains most.
+fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
+    let n = series.len();
+    let edge = ((n as f64 * EDGE).ceil() as usize).max(2);
+    let weight = companion.map_or(0.0, squares);
+    let (mut of_series, mut of_companion) = (0.0, 0.0);
+    let mut best: Option<(f64, usize)> = None;
+    for at in 1..=n - edge {
+        of_series += series[at - 1];
+        of_companion += companion.map_or(0.0, |values| values[at - 1]);
+        let whole = at as f64 * (n - at) as f64 / n as f64;
+        let own = if weight > 0.0 { whole - of_companion * of_companion / weight } else { whole };
+        let explains = of_series * of_series / own;
+        if at >= edge && own > (1.0 - CONFOUNDED) * whole && best.is_none_or(|(most, _)| explains > most) {
+            best = Some((explains, at));
+        }
+    }
+    let (_, at) = best?;
+    let step: Vec<f64> = (0..n).map(|place| f64::from(u8::from(place >= at))).collect();
+    Some(fit(Form::Step, at as f64 / n as f64, series, &step, companion))
+}
+
+/// The line through a series, from begin to end.
+fn trend(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
+    let n = series.len();
+    let line: Vec<f64> = (0..n).map(|place| place as f64 / (n as f64 - 1.0)).collect();
+    let fit = fit(Form::Trend, 0.0, series, &line, companion);
+    (squares(&fit.shape) > (1.0 - CONFOUNDED) * squares(&centred(&line))).then_some(fit)
+}
+
+fn fit(form: Form, at: f64, series: &[f64], shape: &[f64], companion: Option<&[f64]>) -> Fit {
+    let shape = without(&centred(shape), companion);
+    let times = product(series, &shape) / squares(&shape);
+    Fit { form, at, shape, times }
+}
+
+/// What a companion does not explain of a series in proportion; both have mean 0.
+fn without(series: &[f64], companion: Option<&[f64]>) -> Vec<f64> {
+    let Some(companion) = companion else { return series.to_vec() };
+    let times = product(series, companion) / squares(companion);
+    series.iter().zip(companion).map(|(value, other)| value - times * other).collect()
+}
+
+fn centred(values: &[f64]) -> Vec<f64> {
+    let mean = mean(values);
+    values.iter().map(|value| value - mean).collect()
+}
+
+fn product(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
+}
+
+fn squares(values: &[f64]) -> f64 {
+    product(values, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// An autoregressive series of deviation 1.
+    fn noise(n: usize, phi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let mut state = 0.0;
+        let mut next = || {
+            state = phi * state + (1.0 - phi * phi).sqrt() * (0..12).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();
+            state
+        };
+        (0..50 + n).map(|_| next()).skip(50).collect()
+    }
+
+    fn with(values: &[f64], add: impl Fn(usize) -> f64) -> Vec<f64> {
+        values.iter().enumerate().map(|(at, value)| value + add(at)).collect()
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is_and_a_trend_as_one() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for place in [60, 300, 540] {
+            let step = with(&noise(600, 0.5, &mut rng), |at| if at < place { 0.0 } else { 4.0 });
+            let found = find(&step, None).unwrap();
+            assert_eq!(found.form, Form::Step);
+            assert!(found.is_shown() && (found.at - place as f64 / 600.0).abs() < 0.02, "{found:?}");
+            assert!((found.by - 4.0).abs() < 0.6, "{found:?}");
+        }
+        let trend = find(&with(&noise(600, 0.5, &mut rng), |at| at as f64 / 100.0), None).unwrap();
+        assert!(trend.form == Form::Trend && trend.is_shown() && (trend.by - 6.0).abs() < 1.0, "{trend:?}");
+    }
+
+    #[test]
+    fn what_a_companion_explains_is_no_change() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let companion = with(&noise(600, 0.9, &mut rng), |at| at as f64 / 100.0);
+        let follows: Vec<f64> = noise(600, 0.0, &mut rng).iter().zip(&companion).map(|(a, b)| a + 2.0 * b).collect();
+        assert!(find(&follows, None).unwrap().is_shown());
+        assert!(!find(&follows, Some(&companion)).unwrap().is_shown());
+        let both = with(&follows, |at| if at < 300 { 0.0 } else { 5.0 });
+        assert!(find(&both, Some(&companion)).unwrap().is_shown());
+    }
+
+    #[test]
+    fn few_values_and_equal_ones_say_nothing() {
+        assert_eq!(find(&[1.0; FEWEST - 1], None), None);
+        assert!(!find(&[1.0; 100], None).unwrap().is_shown());
+        assert!(find(&with(&[1.0; 100], |at| f64::from(u8::from(at > 40))), None).unwrap().is_shown());
+    }
+
+    /// What depends on itself goes up and down for a while by chance.
+    #[test]
+    fn chance_is_seldom_taken_for_a_change() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let shown = |phi: f64, n: usize, rng: &mut ChaCha8Rng| {
+            (0..150).filter(|_| find(&noise(n, phi, rng), None).unwrap().is_shown()).count()
+        };
+        for (phi, n) in [(0.0, 12), (0.0, 300), (0.5, 300), (0.9, 300)] {
+            let count = shown(phi, n, &mut rng);
+            assert!(count <= 2, "{phi} {n}: {count} of 150");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! One decision for a load from all of its runs: what curves, capacity and gates go by.
+//!
+//! The requests of all runs count together, with what they are worth within the runs and with what differs between them
+//! ([`Evidence::together`]). Model: repeats are of one server under one load. A repeat to which something happened from outside is
+//! not, so one with a pause or a burst of errors is excluded by name; but where half of the repeats or more have one, that is what
+//! the server does, and all count.
+
+use crate::analysis::quantile;
+use crate::analysis::slo::Answer;
+use crate::analysis::worth::Evidence;
+use crate::plan::Percentile;
+use crate::units::Nanos;
+
+use super::Run;
+
+/// Reasons of a verdict that may be the exception among repeats.
+pub const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
+
+/// One limit of the objective, over the runs of a load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// Key of the metric, as in the metric table.
+    pub metric: &'static str,
+    /// The percentile that is limited.
+    pub percentile: Percentile,
+    /// The limit.
+    pub limit: Nanos,
+    /// What the runs say together of the share above it.
+    pub evidence: Evidence,
+    /// Independent requests that it takes at least to show that the limit holds.
+    pub need: u64,
+    /// What that comes to.
+    pub answer: Answer,
+    /// Seconds of a window that would decide, in as many runs, were the share above the limit what it is here; none where it is
+    /// decided, and where no window of a sensible length would do: the share is too near to what is allowed.
+    pub would_do: Option<f64>,
+}
+
+impl Limit {
+    /// The limit in words: `ttft p95 ≤ 60ms`.
+    pub fn name(&self) -> String {
+        format!("{} {} ≤ {}", self.metric, self.percentile.name(), self.limit)
+    }
+
+    /// Why it is undecided, and what would decide it: `12 of 212 above it; a window of 40 s would do`.
+    pub fn why_undecided(&self) -> String {
+        let Evidence { n, above, worth } = self.evidence;
+        let what = if self.metric == "itl" { "gaps" } else { "requests" };
+        if n == 0 {
+            return "no request has it".to_owned();
+        }
+        let would_do = self.would_do.map(|seconds| format!("; a window of {} would do", window(seconds)));
+        if worth.requests < self.need as f64 {
+            let worth = worth.requests.floor();
+            let worth =
+                if worth < n as f64 { format!(" that are worth {worth} independent ones") } else { String::new() };
+            return format!("{n} {what}{worth}, {} are needed{}", self.need, would_do.unwrap_or_default());
+        }
+        let would_do = would_do.unwrap_or_else(|| ": too near to what is allowed for any window to tell".to_owned());
+        format!("{above} of {n} above it{would_do}")
+    }
+}
+
+/// A window's length, rounded up to two digits: `34 s`.
+pub fn window(seconds: f64) -> String {
+    let unit = 10f64.powi((seconds.max(1e-3).log10().floor() as i32) - 1);
+    let rounded = (seconds / unit * (1.0 - 1e-9)).ceil() * unit;
+    format!("{} s", (rounded * 1e4).round() / 1e4)
+}
+
+/// Every limit of the objective, decided over runs of one load under one plan.
+pub fn limits(runs: &[Run]) -> Vec<Limit> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let seconds: Vec<f64> = runs.iter().filter_map(|run| run.metrics.flow.seconds).collect();
+    let window = seconds.iter().sum::<f64>() / seconds.len() as f64;
+    let over_runs = |at: usize| {
+        let tested = &first.slo[at];
+        let own = |run: &Run| run.slo.get(at).map(|test| test.evidence);
+        let evidence = Evidence::together(&runs.iter().filter_map(own).collect::<Vec<_>>()).unwrap_or(tested.evidence);
+        let allowed = 1.0 - quantile::share(tested.percentile);
+        let answer = Answer::from(evidence.verdict(allowed));
+        let times = evidence.would_do(allowed).filter(|_| answer == Answer::Undecided);
+        Limit {
+            metric: tested.metric,
+            percentile: tested.percentile,
+            limit: tested.limit,
+            evidence,
+            need: quantile::need_to_decide(tested.percentile),
+            answer,
+            would_do: times.map(|times| times * window).filter(|seconds| seconds.is_finite()),
+        }
+    };
+    (0..first.slo.len()).map(over_runs).collect()
+}
+
+/// The answer of several limits: it misses where one misses, and holds only where all hold; without limits it holds.
+pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
+    answers.fold(Answer::Holds, |so_far, answer| match (so_far, answer) {
+        (Answer::Misses, _) | (_, Answer::Misses) => Answer::Misses,
+        (Answer::Holds, Answer::Holds) => Answer::Holds,
+        _ => Answer::Undecided,
+    })
+}
+
+/// What runs say of the price: it has no error within a run, so where they differ it is undecided. None without a limit on it.
+pub fn unanimous(answers: &[Answer]) -> Option<Answer> {
+    let first = *answers.first()?;
+    Some(if answers.iter().all(|answer| *answer == first) { first } else { Answer::Undecided })
+}
+
+/// The reason for which a run may be the exception among its repeats; none where nothing of the kind happened.
+pub fn exception(run: &Run) -> Option<&'static str> {
+    run.verdict.reasons.iter().map(|reason| reason.name).find(|name| EXCEPTIONS.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use Answer::{Holds, Misses, Undecided};
+
+    #[test]
+    fn an_objective_holds_where_all_of_it_holds() {
+        assert_eq!(all([Holds, Holds].into_iter()), Holds);
+        assert_eq!(all([Holds, Undecided].into_iter()), Undecided);
+        assert_eq!(all([Undecided, Misses, Holds].into_iter()), Misses);
+        assert_eq!(all([].into_iter()), Holds);
+    }
+
+    #[test]
+    fn runs_that_differ_in_price_decide_nothing() {
+        assert_eq!(unanimous(&[Misses, Misses]), Some(Misses));
+        assert_eq!(unanimous(&[Holds, Misses]), Some(Undecided));
+        assert_eq!(unanimous(&[]), None);
+    }
+
+    #[test]
+    fn windows_are_rounded_up() {
+        assert_eq!([33.2, 120.0, 1_234.0, 0.51].map(window), ["34 s", "120 s", "1300 s", "0.51 s"]);
+    }
+}

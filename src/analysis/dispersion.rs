@@ -1,0 +1,85 @@
+//! How failures lie in the window of one run: how many, and in how few bursts.
+//!
+//! Failures come together: a server that restarts fails for two seconds and for nothing else. Two hundred failures of one burst are
+//! one event, and say as much about the next run as one failure does. So a count of failures has the variance of a binomial one times
+//! its *dispersion*, which is read from the run: how much the share that failed differs between blocks of requests, by the means of 15
+//! batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). What few turnovers do not show of the dependence
+//! itself multiplies it by 1 + 2 / √turnovers; that and the number of batches were chosen by simulation (`comparison::errors`).
+
+use serde::{Deserialize, Serialize};
+
+use super::series::{PARTS, autocorrelation_time, blocks, variance};
+use super::window;
+use crate::rows::{Facts, Measured};
+
+/// Batches whose shares are compared.
+pub const BATCHES: usize = 15;
+/// What is not known of the dependence.
+const UNSURE: f64 = 2.0;
+
+/// The failed requests of a window, and how many times the variance of independent failures their count has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// Requests of the window.
+    pub requests: u64,
+    /// Those that failed, cut ones counted.
+    pub failed: u64,
+    /// Variance of the count over that of a binomial one, at least 1; none where no request failed, or all did.
+    pub dispersion: Option<f64>,
+}
+
+impl FailureCount {
+    /// Of the requests of a run's window, in the order of their schedule.
+    pub fn of(rows: &[Measured], facts: &Facts) -> FailureCount {
+        let mut ends: Vec<(u64, bool)> =
+            window::members(rows, facts).map(|row| (row.scheduled_ns, !row.outcome.is_ok())).collect();
+        ends.sort_unstable_by_key(|(scheduled, _)| *scheduled);
+        FailureCount::of_series(&ends.iter().map(|(_, failed)| *failed).collect::<Vec<_>>())
+    }
+
+    /// Of requests in the order of their schedule, whether each failed.
+    pub fn of_series(failed: &[bool]) -> FailureCount {
+        let n = failed.len() as f64;
+        let count = failed.iter().filter(|failed| **failed).count() as u64;
+        let share = count as f64 / n;
+        let dispersion = (share > 0.0 && share < 1.0).then(|| {
+            let values: Vec<f64> = failed.iter().map(|failed| f64::from(u8::from(*failed))).collect();
+            let shares = blocks(&values, PARTS);
+            let time = autocorrelation_time(&shares);
+            let batches = blocks(&shares, BATCHES);
+            let of_batches = variance(&batches) / batches.len() as f64;
+            let of_all = variance(&shares) * time / shares.len() as f64;
+            let unsure = 1.0 + UNSURE / (shares.len() as f64 / time).sqrt();
+            (of_batches.max(of_all) * unsure * n / (share * (1.0 - share))).max(1.0)
+        });
+        FailureCount { requests: failed.len() as u64, failed: count, dispersion }
+    }
+
+    /// The share that failed; 0 without requests.
+    pub fn share(&self) -> f64 {
+        self.failed as f64 / self.requests.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_one_event() {
+        let scattered: Vec<bool> = (0..3_000).map(|at| at % 60 == 7).collect();
+        let burst: Vec<bool> = (0..3_000).map(|at| (1_000..1_050).contains(&at)).collect();
+        let [scattered, burst] = [scattered, burst].map(|series| FailureCount::of_series(&series));
+        assert_eq!((scattered.failed, burst.failed), (50, 50));
+        assert!(scattered.dispersion.unwrap() < 1.5, "{scattered:?}");
+        // One event: the count's deviation is the count, or more.
+        assert!(burst.dispersion.unwrap() > 50.0, "{burst:?}");
+    }
+
+    #[test]
+    fn without_failures_there_is_no_dispersion() {
+        assert_eq!(FailureCount::of_series(&[]), FailureCount::default());
+        assert_eq!(FailureCount::of_series(&[false; 9]).dispersion, None);
+        assert_eq!(FailureCount::of_series(&[true; 9]).dispersion, None);
+    }
+}

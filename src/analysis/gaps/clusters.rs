@@ -1,0 +1,259 @@
+//! What gaps are worth. Gaps of one request are alike, and so are requests that follow each other: a thousand gaps of one stream
+//! say little of another one.
+//!
+//! The share of gaps above a level is a ratio over requests, gaps above / gaps. Its variance is linearised (Kish, Survey Sampling,
+//! 1965: ultimate clusters): by requests, and by blocks of requests in the order of the schedule as any other latency's
+//! ([`worth`]). Variance over that of independent gaps is the design effect; gaps over design effect are the effective number of
+//! gaps. Levels are borders of the histogram's buckets, so a share is exact and a level is one to one part in 4 096. Intervals of
+//! percentiles invert the test of shares (Woodruff, Confidence Intervals for Medians and Other Position Measures, 1952).
+//!
+//! Nothing here grows with the number of gaps: a level takes three sums and one count for each of at most [`PARTS`] blocks.
+
+use crate::analysis::series::{PARTS, autocorrelation_time, edges, swings, variance};
+use crate::analysis::worth::{self, Evidence, Rule, Span, Turns, Worth};
+use crate::analysis::{quantile, window};
+use crate::plan::Percentile;
+use crate::rows::{Facts, Measured};
+use crate::units::Nanos;
+
+use super::histogram::Histogram;
+
+/// So many requests must have a gap above a level before the gaps above it say how alike they are; with fewer, what is known is worth
+/// no more than the requests are.
+const FEWEST_ABOVE: u64 = 10;
+
+/// Sums over requests for one level.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Level {
+    /// Gaps above it.
+    above: u64,
+    /// Requests with a gap above it.
+    requests: u64,
+    /// Squares of a request's gaps above it.
+    squares: f64,
+    /// A request's gaps above it × its gaps.
+    cross: f64,
+    /// Gaps above it in each block.
+    of_block: Vec<f64>,
+}
+
+/// Gaps by level, request and block.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Clusters {
+    turns: Turns,
+    /// When the first request of each block was scheduled.
+    starts: Vec<u64>,
+    /// Levels of the histogram: the first bucket above each, rising.
+    borders: Vec<usize>,
+    /// How many levels each bucket is above.
+    passed: Vec<u8>,
+    limits: Vec<Nanos>,
+    /// Of `borders`, then of `limits`.
+    levels: Vec<Level>,
+    /// Requests that have gaps.
+    requests: u64,
+    gaps: u64,
+    /// Squares of a request's gaps.
+    squares: f64,
+    /// Gaps in each block.
+    of_block: Vec<f64>,
+    /// The sum of the numbers of their buckets, which go like logarithms: one long gap does not make a block.
+    buckets: Vec<f64>,
+    /// Of the request under way: its gaps by the number of levels they are above, above each limit, and the sum of their buckets.
+    by_passed: Vec<u64>,
+    above_limits: Vec<u64>,
+    bucket_sum: f64,
+}
+
+impl Clusters {
+    /// Of a run whose gaps are spread like `histogram`; `limits` are those that evidence will be asked of.
+    pub fn new(rows: &[Measured], facts: &Facts, histogram: &Histogram, turns: Turns, limits: &[Nanos]) -> Clusters {
+        let starts = starts(rows, facts);
+        let mut borders: Vec<usize> =
+            quantile::ALL.into_iter().flat_map(shares).filter_map(|share| border(histogram, share)).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let highest = histogram.buckets.last().map_or(0, |bucket| bucket.bucket + 1);
+        let passed = (0..highest).map(|bucket| borders.partition_point(|border| *border <= bucket) as u8).collect();
+        let blocks = vec![0.0; starts.len()];
+        let level = Level { of_block: blocks.clone(), ..Level::default() };
+        Clusters {
+            turns,
+            by_passed: vec![0; borders.len() + 1],
+            above_limits: vec![0; limits.len()],
+            levels: vec![level; borders.len() + limits.len()],
+            limits: limits.to_vec(),
+            starts,
+            borders,
+            passed,
+            requests: 0,
+            gaps: 0,
+            squares: 0.0,
+            buckets: blocks.clone(),
+            of_block: blocks,
+            bucket_sum: 0.0,
+        }
+    }
+
+    /// Takes a gap of the request under way.
+    pub fn take(&mut self, bucket: usize, gap: u64) {
+        self.by_passed[usize::from(self.passed[bucket])] += 1;
+        self.bucket_sum += bucket as f64;
+        for (limit, above) in self.limits.iter().zip(&mut self.above_limits) {
+            *above += u64::from(gap > limit.0);
+        }
+    }
+
+    /// The request under way, scheduled then, has no more gaps.
+    pub fn close(&mut self, scheduled_ns: u64) {
+        let block = self.starts.partition_point(|start| *start <= scheduled_ns).saturating_sub(1);
+        let gaps: u64 = self.by_passed.iter().sum();
+        self.requests += 1;
+        self.gaps += gaps;
+        self.squares += (gaps as f64).powi(2);
+        self.of_block[block] += gaps as f64;
+        self.buckets[block] += std::mem::take(&mut self.bucket_sum);
+        let mut above = gaps;
+        let of_borders = self.by_passed.iter().map(|passed| {
+            above -= passed;
+            above
+        });
+        let counts = of_borders.take(self.borders.len()).chain(self.above_limits.iter().copied());
+        for (level, above) in self.levels.iter_mut().zip(counts) {
+            level.above += above;
+            level.requests += u64::from(above > 0);
+            level.squares += (above as f64).powi(2);
+            level.cross += above as f64 * gaps as f64;
+            level.of_block[block] += above as f64;
+        }
+        self.by_passed.fill(0);
+        self.above_limits.fill(0);
+    }
+
+    /// How many requests have gaps.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The effective number of gaps for a percentile: as many independent ones would say as much of the share above it.
+    pub fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
+        let levels = shares(percentile).into_iter().filter_map(|share| self.at_share(histogram, share));
+        let effect = levels.filter_map(|level| self.effect(level)).fold(1.0, f64::max);
+        self.gaps as f64 / effect
+    }
+
+    /// The ranks of the 95 % interval of a percentile, as [`worth::Sample::interval`] gives them of requests.
+    pub fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
+        let allowed = 1.0 - quantile::share(percentile);
+        let course = self.course();
+        // Gaps that are all alike have nothing to swing.
+        let swings = if variance(&course) > 0.0 { swings(&course) } else { u32::MAX };
+        if self.gaps == 0 || !worth::is_long_enough(allowed, self.turns, swings) {
+            return None;
+        }
+        let level = self.at_share(histogram, allowed);
+        let worth = self.worth(histogram, level, allowed, worth::INTERVAL).requests;
+        worth::given(worth::ranks_of(self.gaps, quantile::share(percentile), worth), allowed)
+    }
+
+    /// What the gaps say of a limit, one of those asked for, that at most a share `allowed` of them may be above.
+    pub fn evidence(&self, histogram: &Histogram, limit: Nanos, allowed: f64) -> Evidence {
+        let at = self.limits.iter().position(|asked| *asked == limit).expect("the limit was asked for");
+        let level = &self.levels[self.borders.len() + at];
+        let worth = self.worth(histogram, Some(level), allowed, worth::TEST);
+        Evidence { n: self.gaps, above: level.above, worth }
+    }
+
+    /// How many independent gaps these are worth for the share above a level, of which `allowed` is spoken, in a claim at a
+    /// two-sided level.
+    fn worth(&self, histogram: &Histogram, level: Option<&Level>, allowed: f64, claim: f64) -> Worth {
+        let rule = Rule::of(allowed);
+        let course = self.course();
+        let turnovers = course.len() as f64 / autocorrelation_time(&course);
+        let more = 1.0 + rule.unsure / turnovers.min(self.turns.turnovers).sqrt();
+        let few = worth::few_batches(rule.batches.min(self.starts.len()).max(2), claim);
+        let nearby = self.at_share(histogram, worth::nearby(allowed));
+        let (gaps, requests) = (self.gaps as f64, self.requests as f64);
+        let (mut worth, mut of_request) = (gaps, gaps / requests.max(1.0));
+        for level in level.into_iter().chain(nearby) {
+            let Some(effect) = self.effect(level) else { continue };
+            let serial = self.serial_effect(level, rule.batches);
+            worth = worth.min(gaps / (effect.max(serial) * more) * few);
+            of_request = of_request.min(gaps / effect / requests);
+        }
+        if level.is_none_or(|level| level.requests < FEWEST_ABOVE) {
+            worth = worth.min(requests);
+        }
+        // A swing of the queue shows so many independent requests, each worth what gaps of one request are.
+        let bound = self.turns.swings.filter(|swings| *swings < rule.long);
+        let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)) * of_request.max(1.0));
+        match bound {
+            Some(bound) if bound < worth => Worth { requests: bound, is_bound: true },
+            _ => Worth { requests: worth, is_bound: false },
+        }
+    }
+
+    /// The design effect of a level, requests taken as independent; none where none or all are above.
+    fn effect(&self, level: &Level) -> Option<f64> {
+        let (gaps, requests) = (self.gaps as f64, self.requests as f64);
+        let share = level.above as f64 / gaps;
+        if !(share > 0.0 && share < 1.0) {
+            return None;
+        }
+        let squares = level.squares - 2.0 * share * level.cross + share * share * self.squares;
+        let variance = squares * requests / (requests - 1.0).max(1.0) / (gaps * gaps);
+        Some((variance * gaps / (share * (1.0 - share))).max(1.0))
+    }
+
+    /// The same from blocks of requests, which may depend on those before.
+    fn serial_effect(&self, level: &Level, batches: usize) -> f64 {
+        let gaps = self.gaps as f64;
+        let share = level.above as f64 / gaps;
+        let blocks = self.of_block.len() as f64;
+        let residual = |(above, all): (&f64, &f64)| (above - share * all) * blocks / gaps;
+        let residuals: Vec<f64> = level.of_block.iter().zip(&self.of_block).map(residual).collect();
+        (worth::long_run(&residuals, batches) * gaps / (share * (1.0 - share))).max(1.0)
+    }
+
+    /// About the mean logarithm of the gaps, block by block.
+    fn course(&self) -> Vec<f64> {
+        let filled = self.buckets.iter().zip(&self.of_block).filter(|(_, gaps)| **gaps > 0.0);
+        filled.map(|(sum, gaps)| sum / gaps).collect()
+    }
+
+    /// The level above which about a share of all gaps lies; none without gaps.
+    fn at_share(&self, histogram: &Histogram, share: f64) -> Option<&Level> {
+        let border = border(histogram, share)?;
+        let at = self.borders.iter().position(|known| *known == border)?;
+        Some(&self.levels[at])
+    }
+}
+
+/// The shares above the levels that are looked at for a percentile: its own, and one where more is above.
+fn shares(percentile: Percentile) -> [f64; 2] {
+    let allowed = 1.0 - quantile::share(percentile);
+    [allowed, worth::nearby(allowed)]
+}
+
+/// The first of the buckets above which about a share of all gaps lies: of the bucket that the share falls into, the end at which it
+/// is nearer. None without gaps.
+fn border(histogram: &Histogram, share: f64) -> Option<usize> {
+    let last = histogram.n.checked_sub(1)?;
+    let rank = ((1.0 - share) * last as f64) as u64;
+    let bucket = histogram.of_rank(rank);
+    let wanted = share * histogram.n as f64;
+    let with = (histogram.n - bucket.before) as f64;
+    let is_with = (with - wanted).abs() < (with - bucket.count as f64 - wanted).abs() && bucket.before > 0;
+    Some(if is_with { bucket.bucket } else { bucket.bucket + 1 })
+}
+
+/// When the first request of each block was scheduled, of the window's requests that have gaps.
+fn starts(rows: &[Measured], facts: &Facts) -> Vec<u64> {
+    let has_gaps = |row: &&Measured| row.events >= 2;
+    let mut scheduled: Vec<u64> = window::members(rows, facts).filter(has_gaps).map(|row| row.scheduled_ns).collect();
+    scheduled.sort_unstable();
+    let mut starts: Vec<u64> =
+        edges(scheduled.len(), PARTS).iter().filter_map(|edge| scheduled.get(*edge).copied()).collect();
+    starts.dedup();
+    if starts.is_empty() { vec![0] } else { starts }
+}

@@ -1,0 +1,90 @@
+//! The table: every metric of a run. Source of the definitions: METRICS.md.
+
+use super::Better::{self, Higher, Lower, Neither};
+use super::Scale::{self, Log, Plain};
+use super::Unit::{self, Millis, Money, Ratio, Requests, RequestsPerSecond, Share, Tokens, TokensPerSecond};
+use super::{Kind, Metric, Of};
+
+/// Fewest requests from which gaps say something of other requests than these (METRICS).
+const FEWEST_REQUESTS_OF_GAPS: u64 = 30;
+
+/// Key, title, definition, and when there is none.
+type Words = [&'static str; 4];
+
+const fn metric(kind: Kind, words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+    let [key, title, definition, null_when] = words;
+    Metric { key, title, unit, better, scale, kind, definition, null_when }
+}
+
+const fn count(words: Words, better: Better) -> Metric {
+    metric(Kind::Count, words, Requests, better, Plain)
+}
+
+const fn single(words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+    metric(Kind::Single, words, unit, better, scale)
+}
+
+const fn of_plan(words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+    metric(Kind::OfPlan, words, unit, better, scale)
+}
+
+/// A time of each request.
+const fn time(words: Words, null_of_request: &'static str, scale: Scale) -> Metric {
+    let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
+    metric(kind, words, Millis, Lower, scale)
+}
+
+/// A rate of each request.
+const fn rate(words: Words, null_of_request: &'static str) -> Metric {
+    let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
+    metric(kind, words, TokensPerSecond, Higher, Log)
+}
+
+/// The gaps of all requests.
+const fn gaps(words: Words) -> Metric {
+    let null_of_request = "a request has one for each gap";
+    let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };
+    metric(kind, words, Millis, Lower, Log)
+}
+
+/// Every metric of a run: what has one value first, then what has percentiles. Columns of exports have this order.
+#[rustfmt::skip]
+pub const METRICS: [Metric; 37] = [
+    count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], Neither),
+    count(["completed", "completed", "requests of the window with a whole answer", ""], Neither),
+    count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], Lower),
+    count(["cut", "cut at drain", "requests of the window still under way at the end of drain", ""], Lower),
+    single(["error_share", "error share", "failed / all requests of the window", "no request"], Share, Lower, Plain),
+    single(["output_throughput", "output throughput", "tokens whose event fell inside the measure window / window length, whichever request they belong to; an event of a multi-token stream counts output tokens / events", "empty window, nothing completed, or an answer that came whole has no token count"], TokensPerSecond, Higher, Log),
+    single(["output_throughput_per_gpu", "per GPU", "output throughput / declared accelerators of the endpoint", "none declared, or nothing completed"], TokensPerSecond, Higher, Log),
+    single(["prompt_throughput", "prompt throughput", "prompt tokens of requests whose first token fell inside the window / window length (not streaming: whose answer ended inside)", "the server counts no prompt tokens, or nothing completed"], TokensPerSecond, Higher, Log),
+    single(["request_throughput", "request throughput", "completed requests whose last token fell inside the window / window length", "empty window"], RequestsPerSecond, Higher, Log),
+    single(["derived_server_throughput", "derived throughput", "mean user throughput × batch size", "open loop, or nothing completed"], TokensPerSecond, Higher, Log),
+    single(["achieved_rate", "achieved rate", "requests sent in the window / window length", "empty window"], RequestsPerSecond, Neither, Log),
+    single(["arrived_rate", "arrived rate", "requests that came in the window, by the schedule that was kept / window length: what stands beside the declared rate", "closed loop, or empty window"], RequestsPerSecond, Neither, Log),
+    single(["achieved_concurrency", "achieved concurrency", "time average over the window of requests in flight", "empty window"], Requests, Neither, Plain),
+    single(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Tokens, Neither, Log),
+    single(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
+    single(["idle_start_e2e", "idle start E2E", "E2E latency of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
+    single(["declared_reuse", "declared reuse", "leading prompt tokens that earlier requests of the run began with too / prompt tokens, as the server counts them where it does, else by our own count, of the requests of the window that were sent", "nothing was sent, or not known of all requests"], Share, Neither, Plain),
+    single(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Share, Neither, Plain),
+    single(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Ratio, Lower, Log),
+    single(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % interval: that of p99(ITL) / the upper one of p50(ITL)", "p99 has no lower or p50 no upper end"], Ratio, Lower, Log),
+    single(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % interval: that of p99(ITL) / the lower one of p50(ITL)", "p99 has no upper or p50 no lower end, or that is 0"], Ratio, Lower, Log),
+    of_plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no thresholds in the plan, or latencies that are not known without streaming"], Share, Higher, Plain),
+    of_plan(["goodput", "goodput rate", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / window length", "no thresholds in the plan, or latencies that are not known without streaming"], RequestsPerSecond, Higher, Log),
+    of_plan(["cost_per_million_output_tokens", "cost per million tokens", "declared price per hour / output tokens per hour × 1 000 000", "no price, or no throughput"], Money, Lower, Log),
+    of_plan(["tokens_per_unit_of_money", "tokens per money", "output tokens per hour / declared price per hour", "no price"], Tokens, Higher, Log),
+    time(["ttft", "TTFT", "first_token − sent", "nothing completed, no token, or not streaming"], "no token, failed, or not streaming", Log),
+    time(["ttft_from_schedule", "TTFT from schedule", "first_token − scheduled: what a user would have waited; free of coordinated omission", "nothing completed, no token, or not streaming"], "no token, failed, or not streaming", Log),
+    time(["ttfo", "TTFO", "first_output − sent: the first content or tool call, reasoning excluded", "nothing completed, no output token, or not streaming"], "no output token, failed, or not streaming", Log),
+    time(["e2e", "E2E", "last_token − sent (not streaming: done − sent)", "nothing completed"], "failed", Log),
+    time(["e2e_from_schedule", "E2E from schedule", "last_token − scheduled (not streaming: done − scheduled)", "nothing completed"], "failed", Log),
+    time(["tpot", "TPOT", "(last_token − first_token) / (output tokens − 1)", "nothing completed, fewer than 2 tokens or events, or not streaming"], "failed, fewer than 2 tokens or events, or not streaming", Log),
+    gaps(["itl", "ITL", "every gap between successive token events, pooled over the window's requests; a gap belongs to events, not tokens", "nothing completed, or fewer than 2 events"]),
+    time(["lateness", "lateness", "sent − released − connecting: the generator's own delay", "never sent"], "never sent", Plain),
+    time(["connecting", "connecting", "DNS, TCP and TLS time of a connection opened for this request", "connection reused"], "connection reused", Plain),
+    time(["cap_wait", "cap wait", "released − scheduled", "never released"], "never released", Plain),
+    rate(["user_throughput", "user throughput", "output tokens / E2E latency; contains TTFT", "nothing completed, or nobody counted the tokens"], "failed, or nobody counted the tokens"),
+    rate(["generation_throughput", "generation throughput", "(output tokens − 1) / (last_token − first_token): the inverse of TPOT", "nothing completed, fewer than 2 tokens or events, or not streaming"], "failed, fewer than 2 tokens or events, not streaming, or all tokens came in one read"),
+];
