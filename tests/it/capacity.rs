@@ -36,10 +36,21 @@ sweeps:
     phases: { measure: { for: 2s, min_requests: 60, at_most: 20s } }
 ";
 
+/// The plan's results. A machine that stands still for part of a second leaves more in flight at the end of a window than at its
+/// begin, and then no load is shown to be kept up with: that is measured again, twice at most.
 fn measured() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    for _ in 0..2 {
+        let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
+        let kept_up = |endpoint| of(curves, "ladder", endpoint)["saturation"]["kept_up"].as_f64();
+        if kept_up("two") == Some(30.0) && kept_up("one") == Some(10.0) {
+            break;
+        }
+        eprintln!("measured again: {:?} and {:?} kept up with", kept_up("two"), kept_up("one"));
+        honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--force"]));
+    }
     lab
 }
 
@@ -167,7 +178,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
         .replace("[10, 30, 200]", "[10]")
         .replace("[1, 2, 4, 8]", "[1]");
     lab.write("plan.yaml", &bare);
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
     let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
     assert!(without.code == Some(2) && without.stderr.contains("write `slo`"), "{}", without.stderr);
     let few =
@@ -246,11 +257,11 @@ sweeps:
 "
     );
     lab.write("plan.yaml", &plan);
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
     // Nobody knows yet what the other costs.
     let one = lab.ok(&["capacity", "plan.yaml"]).stdout;
     assert!(one.contains("4 of the plan's runs have no result yet: b · s 4 of 4"), "{one}");
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
 
     let args = ["capacity", "plan.yaml", "--target-qps", "100"];
     let answer = json(&lab, &args);

@@ -26,7 +26,7 @@ fn plan(mocks: usize, each: &str, rest: &str) -> String {
 /// Runs the plan, its endpoints beside each other, and has every run shown.
 fn shown(lab: &Lab, plan: &str, jobs: &str) -> Vec<Value> {
     lab.write("plan.yaml", plan);
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", jobs]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", jobs]));
     let show = |id: &String| lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
     lab.runs().keys().map(show).collect()
 }
@@ -153,7 +153,7 @@ fn errors_against_none_fail_the_gate() {
         .map(|faults| Mock::start(&[&["--ttft", "20ms", "--slots", "8"][..], faults].concat()));
     let lab = Lab::new();
     lab.write("plan.yaml", &over(&mocks.each_ref().map(|mock| mock.port), FAILING));
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
     assert_eq!(gate.code, Some(4), "{}{}", gate.stdout, gate.stderr);
     assert!(gate.stdout.contains("errors: worse"), "{}", gate.stdout);

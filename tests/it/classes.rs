@@ -51,7 +51,7 @@ fn exported(lab: &Lab, endpoint: &str, class: &str, column: &str) -> f64 {
 fn a_class_is_answered_for_alone() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     for class in ["brief", "long"] {
         let compared = answer(&lab, &["compare", "plan.yaml", "--class", class]);
         assert_eq!(compared["class"], class);

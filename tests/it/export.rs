@@ -55,7 +55,7 @@ fn a_workbook_is_read_by_others() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
     lab.ok(&["export", "plan.yaml", "-o", "all.xlsx"]);
     for rows in ["runs", "classes", "lengths", "curves", "requests"] {
         lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &format!("{rows}.json")]);
@@ -76,7 +76,7 @@ fn a_workbook_is_read_by_others() {
 fn a_workbook_has_the_sheets_that_are_asked_for() {
     let Some(python) = python() else { return };
     let lab = lab();
-    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let sheets = |args: &[&str]| {
         lab.ok(&[&["export", "plan.yaml", "-o", "book.xlsx"], args].concat());
         let script = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
@@ -105,7 +105,7 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
 #[test]
 fn columns_are_chosen_by_name_and_pattern() {
     let lab = lab();
-    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let header = |args: &[&str]| {
         let ended = lab.ok(&[&["export"], args].concat());
         ended.stdout.lines().next().unwrap().to_owned()
@@ -137,7 +137,7 @@ fn columns_are_chosen_by_name_and_pattern() {
 #[test]
 fn a_pivot_has_loads_across_and_metrics_down() {
     let lab = lab();
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
     let wide =
         lab.ok(&["export", "plan.yaml", "--wide", "--format", "json", "--columns", "requests,e2e_p50_ms"]).json();
     let long = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
@@ -163,7 +163,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
     // Without the plan another length of the window is another run of the same name.
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
-    honest(&lab.run(&["run", "again.yaml", "--only", "batch_size == 1"]));
+    honest(&lab.measured(&["run", "again.yaml", "--only", "batch_size == 1"]));
     let ended = lab.run(&["export", "--wide"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("name the PLAN"), "{ended:?}");
     lab.ok(&["export", "again.yaml", "--wide"]);
@@ -172,7 +172,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
 #[test]
 fn token_events_are_those_of_the_rows() {
     let lab = lab();
-    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 2"]));
+    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 2"]));
     let run = lab.only_run();
     let rows = lab.ok(&["export", "--rows", "events", "--format", "json"]).json();
     let mut rows = rows.as_array().unwrap().iter();
@@ -194,7 +194,7 @@ fn token_events_are_those_of_the_rows() {
 #[test]
 fn chosen_runs_are_exported() {
     let lab = lab();
-    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let rows = |flags: &[&str]| {
         let rows = lab.ok(&[&["export", "plan.yaml", "--format", "json"], flags].concat()).json();
         rows.as_array().unwrap().iter().map(|row| row["batch_size"].as_u64().unwrap()).collect::<Vec<_>>()

@@ -65,7 +65,7 @@ fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
     lab.write("plan.yaml", &PLAN.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port)));
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
     mock.terminate();
     let bodies = bodies(&lab, &mock);
     assert_eq!(bodies.len(), 6, "{:?}", bodies.keys());

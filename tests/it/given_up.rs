@@ -35,7 +35,7 @@ const SAID: &str = "HTTP 429 Too Many Requests: limit of 5 requests/s";
 fn measured() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
     lab
 }
 

@@ -27,6 +27,14 @@ pub struct Ended {
     pub log: String,
 }
 
+impl Ended {
+    /// Whether runs are invalid because of the client, and so of the machine.
+    fn was_spoiled(&self) -> bool {
+        let is_of_client = |line: &str| line.contains("invalid: client_");
+        self.code == Some(3) && self.stdout.lines().chain(self.stderr.lines()).any(is_of_client)
+    }
+}
+
 /// One committed run.
 pub struct Run {
     pub dir: PathBuf,
@@ -66,8 +74,22 @@ impl Lab {
 
     /// Runs the program and expects it to end well.
     pub fn ok(&self, args: &[&str]) -> Ended {
-        let ended = self.run(args);
+        let ended = self.measured(args);
         assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
+        ended
+    }
+
+    /// Runs a sweep; what the machine spoiled is measured again, three times at most: a client that stood still or was late makes runs
+    /// invalid, and tests share the cores with each other.
+    pub fn measured(&self, args: &[&str]) -> Ended {
+        let mut ended = self.run(args);
+        for _ in 0..3 {
+            if args[0] != "run" || !ended.was_spoiled() {
+                break;
+            }
+            eprintln!("measured again, for its client was late or stood still:\n{}", ended.stdout);
+            ended = self.run(&[args, &["--redo", "invalid"]].concat());
+        }
         ended
     }
 

@@ -37,7 +37,7 @@ fn requests_are_as_long_as_the_plan_says() {
                      paired: { lengths: { pairs: [[100, 4], [400, 12, 0.5], [900, 24]] } }\n  \
                      talk: { base: D, turns: 2, lengths: { prompt: { uniform: { min: 20, max: 60 } }, output: 8 } }";
     lab.write("plan.yaml", &plan(scenarios, "drawn, paired, talk"));
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
     let runs = lab.runs();
     assert_eq!(runs.len(), 6);
     for run in runs.values() {

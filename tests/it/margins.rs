@@ -42,7 +42,7 @@ fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
     let [good, bad] = servers(&lab, "http:500@6%");
     for repeats in [1, 3] {
         lab.write("plan.yaml", &plan([&good, &bad], repeats, ""));
-        honest(&lab.run(&["run", "plan.yaml", "-q"]));
+        honest(&lab.measured(&["run", "plan.yaml", "-q"]));
         let answer = compared(&lab, &[]);
         let guardrail = &answer["families"][0]["cells"][0]["guardrail"];
         assert_eq!((&guardrail["outcome"], &guardrail["rounds"]), (&json!("worse"), &json!(repeats)), "{guardrail}");
@@ -96,7 +96,7 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");
     lab.write("plan.yaml", &plan([&good, &other], 5, ", margin: 2%"));
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     lab.ok(&["compare", "plan.yaml", "--write-baseline", "baseline.json"]);
     let baseline = serde_json::from_slice(&std::fs::read(lab.path().join("baseline.json")).unwrap()).unwrap();
     let args = ["--against", "earlier.json"];
@@ -135,7 +135,7 @@ fn exploring_is_not_for_gates() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");
     lab.write("plan.yaml", &plan([&good, &other], 3, ""));
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     assert_eq!(compared(&lab, &["--explore"])["adjusted_by"], "benjamini_hochberg");
     assert_eq!(compared(&lab, &[])["adjusted_by"], "holm");
     let both = lab.run(&["compare", "plan.yaml", "--explore", "--gate"]);

@@ -35,7 +35,7 @@ fn experiment(endpoints: &str, matrix: &str) -> (Lab, Vec<Run>, BTreeMap<String,
     let mut mock = Mock::start(&[]);
     let endpoints = endpoints.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port));
     lab.write("plan.yaml", &format!("{HEAD}endpoints: {{ {endpoints} }}\nsweeps: {{ s: {{ matrix: {matrix} }} }}\n"));
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
     mock.terminate();
     let runs: Vec<Run> = lab.runs().into_values().collect();
     let mut bodies = BTreeMap::new();

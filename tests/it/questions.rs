@@ -46,7 +46,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let alone = RealServer::start_with(&script, lab.path());
     lab.write("plan.yaml", &plan(together.port, alone.port));
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
 
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
     lab.follows("curves", &curves);

@@ -29,7 +29,7 @@ sweeps: {{ one: {{ matrix: {{ scenario: s, batch_size: 8 }} }} }}
         mock.port
     );
     lab.write("plan.yaml", &plan);
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     lab
 }
 

@@ -74,7 +74,7 @@ fn others_read_one_table_and_compute_the_same_figures() {
     let lab = Lab::new();
     let faulty = Faulty::start(&lab);
     lab.write("plan.yaml", &PLAN.replace("FAULTY", &faulty.url));
-    honest(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.measured(&["run", "plan.yaml"]));
 
     let stored = lab.results().join("runs.parquet");
     lab.ok(&["export", "--format", "parquet"]);
@@ -101,7 +101,7 @@ fn others_read_one_table_and_compute_the_same_figures() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let lab = super::sweeps::lab();
-    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     for format in ["csv", "json", "markdown"] {
         // Nobody ever reads: the other end is closed before the program starts.
         let (reader, writer) = std::io::pipe().unwrap();

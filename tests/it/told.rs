@@ -47,7 +47,7 @@ sweeps:
 fn measured(plan: &str) -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
-    honest(&lab.run(&["run", "plan.yaml", "-q"]));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     lab
 }
 
