@@ -16,7 +16,7 @@ use super::sweeps::{files, honest, lab, names, unchanged, wait_for_attempt};
 /// A lab with two finished runs, and their short ids.
 fn two_runs() -> (Lab, [String; 2]) {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let ids: Vec<String> = names(&lab, "runs").into_iter().collect();
     let ids = ids.try_into().expect("two runs");
     (lab, ids)
@@ -106,7 +106,7 @@ fn an_edited_window_is_found_by_every_reader() {
         says(&lab.run(&[command, "plan.yaml"]), 5, &[words, answer]);
     }
     let before = files(&lab, "runs").into_iter().filter(|(path, _)| path.to_str().unwrap().contains(&good)).collect();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     unchanged(&before, &files(&lab, "runs"));
     lab.ok(&["verify"]);
 }
@@ -125,7 +125,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     honest(&nothing);
     assert!(nothing.stderr.contains("nothing to do"), "a run without an entry is a hit: {}", nothing.stderr);
     // The next that writes brings entries up to date.
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 3"]));
     assert_eq!(names(&lab, "inventory").len(), 3);
     says(&lab.run(&["verify"]), 0, &["3 runs", "1 not covered"]);
     // A record whose entry has a digest had one, too.
@@ -221,7 +221,7 @@ fn what_is_no_inventory_stops_no_reader() {
         says(&bounded(&lab, &["show", &id]), 0, &[]);
         says(&bounded(&lab, &["run", "plan.yaml", "--only", "batch_size == 3"]), 5, &words);
         std::fs::remove_file(&inventory).unwrap();
-        honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+        honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
         lab.ok(&["verify"]);
         assert_eq!(names(&lab, "inventory").len(), 2, "made anew");
         std::fs::remove_dir_all(&aside).unwrap();
@@ -401,7 +401,7 @@ fn a_comparison_goes_on_without_a_bad_run() {
         )
         .replace("  open:\n    matrix: { endpoint: [demo], model: [m], scenario: [short], qps: [40, 60] }\n", "");
     lab.write("plan.yaml", &plan);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     lab.ok(&["compare", "plan.yaml", "--include-invalid"]);
     let bad = names(&lab, "runs").pop_first().unwrap();
     let file = lab.results().join("runs").join(&bad).join("requests.parquet");
@@ -449,7 +449,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
     let times: u32 = std::env::var("SWEEPLINE_REPLACEMENTS").map_or(8, |times| times.parse().unwrap());
     let lab = Lab::new();
     lab.write("plan.yaml", TINY);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let id = names(&lab, "runs").pop_first().unwrap();
     let (done, looks) = (AtomicBool::new(false), AtomicU32::new(0));
     let readers: [&[&str]; 4] = [&["list"], &["show", &id], &["verify"], &["export", "--rows", "requests"]];
@@ -501,7 +501,7 @@ fn folders_with_the_last_numbers_are_not_ours() {
     for folder in ["attempts", "superseded"] {
         std::fs::create_dir(lab.results().join(folder).join(format!("{id}.4294967295"))).unwrap();
     }
-    honest(&lab.measured(&["run", "plan.yaml", "--force", "--only", &format!("id[:16] == '{id}'")]));
+    honest(&lab.run(&["run", "plan.yaml", "--force", "--only", &format!("id[:16] == '{id}'")]));
     assert_eq!(lab.runs()[&id].json["attempt"], 2);
     std::fs::create_dir(lab.results().join("attempts").join(format!("{id}.999999999"))).unwrap();
     let last = lab.run(&["run", "plan.yaml", "--force", "--only", &format!("id[:16] == '{id}'")]);

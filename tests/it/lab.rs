@@ -88,7 +88,8 @@ impl Lab {
                 break;
             }
             eprintln!("measured again, for its client was late or stood still:\n{}", ended.stdout);
-            ended = self.run(&[args, &["--redo", "invalid"]].concat());
+            let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--force").collect();
+            ended = self.run(&[&args[..], &["--redo", "invalid"]].concat());
         }
         ended
     }

@@ -90,7 +90,7 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
     );
     lab.write("plan.yaml", &plan);
     for night in ["first", "second"] {
-        honest(&lab.measured(&["run", "plan.yaml", "-q", "--results", night]));
+        honest(&lab.run(&["run", "plan.yaml", "-q", "--results", night]));
     }
     let compare =
         ["compare", "plan.yaml", "--results", "second", "--against", "first", "--metrics", "ttft_p50", "--gate"];
@@ -226,7 +226,7 @@ fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     let whole = killed_at("before_rename");
     let sealed = json_of(&whole.join("run.json"));
     assert_eq!(json_of(&whole.join("attempt.json"))["nonce_seed"], sealed["nonce_seed"]);
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     let run = lab.only_run();
     assert_eq!((&run.json["attempt"], &run.json["nonce_seed"]), (&json!(2), &sealed["nonce_seed"]));
     let seed = |record: &Value| record["nonce_seed"].as_str().unwrap().to_owned();
@@ -263,7 +263,7 @@ sweeps:
   s: { matrix: { endpoint: a, model: m, scenario: [own, plain, docs, talk, log, mixed], batch_size: 1 } }
 ";
     lab.write("plan.yaml", &small(&mock, rest));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     let sent = sent(&requests(&mut mock));
     let runs = lab.runs();
     assert_eq!((sent.len(), runs.len()), (6, 6));

@@ -143,7 +143,7 @@ fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
 #[test]
 fn a_folder_that_cannot_be_written_is_named_and_still_read() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 1"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
     let before = files(&lab, "runs");
     let folders = ["", "runs", "attempts", "superseded"].map(|name| lab.results().join(name));
     folders.iter().for_each(|folder| set_mode(folder, 0o555));
@@ -172,7 +172,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
 #[test]
 fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let ids: Vec<String> = names(&lab, "runs").into_iter().collect();
     let closed = lab.results().join("runs").join(&ids[0]).join("run.json");
     set_mode(&closed, 0o000);
@@ -277,7 +277,7 @@ fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
 #[test]
 fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 1"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
     let id = names(&lab, "runs").pop_first().unwrap();
     let path = lab.results().join("runs").join(&id).join("requests.parquet");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -295,7 +295,7 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     // What `verify` advises helps.
     let advice = verified.stdout.lines().find(|line| line.contains("--force")).expect("advice");
     let only = advice.split('"').nth(1).expect("an expression in quotes");
-    honest(&lab.measured(&["run", "plan.yaml", "--force", "--only", only]));
+    honest(&lab.run(&["run", "plan.yaml", "--force", "--only", only]));
     lab.ok(&["verify"]);
     assert_eq!(names(&lab, "runs").len(), 1);
 }
@@ -303,7 +303,7 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
 #[test]
 fn a_run_that_cannot_be_read_is_not_left_out_silently() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let ids: Vec<String> = names(&lab, "runs").into_iter().collect();
     std::fs::write(lab.results().join("runs").join(&ids[0]).join("run.json"), "").unwrap();
     refused(&lab.run(&["show", &ids[0]]), &["run.json is damaged", "sweepline verify"]);
@@ -321,7 +321,7 @@ fn a_run_that_cannot_be_read_is_not_left_out_silently() {
 #[test]
 fn one_writer_at_a_time_and_readers_as_they_like() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let before = files(&lab, "runs");
     let id = names(&lab, "runs").pop_first().unwrap();
     lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
