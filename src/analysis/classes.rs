@@ -3,7 +3,7 @@
 use crate::rows::{Facts, Only, Replay};
 
 use super::gaps::{Events, Gaps};
-use super::goodput::{GoodputMetrics, Thresholds, goodput};
+use super::goodput::{GoodputMetrics, Thresholds, goodput_of_part};
 use super::measure::{Queue, RunMetrics, measure_part};
 
 /// One class of a mix.
@@ -26,13 +26,15 @@ pub fn classes<R: Replay + ?Sized>(
     names: impl IntoIterator<Item = String>,
 ) -> Result<Vec<OfClass>, R::Error> {
     let facts = Facts { batch_size: None, ..facts.clone() };
+    // Its queue is the run's: classes wait for each other.
+    let queue = Queue::of(run.rows(), &facts);
     let measured = names.into_iter().map(|class| {
         let place = run.class(&class);
         let own = Only::new(run, |row| place.is_some() && row.class() == place);
         let events = Events::of(&own, &facts, &[])?;
-        let gaps = Gaps::of(&own, &facts, &events)?;
-        let metrics = measure_part(own.rows(), (&events, &gaps), &facts, Queue::of(run.rows(), &facts));
-        let goodput = goodput(own.rows(), &facts, thresholds);
+        let gaps = Gaps::of_part(&own, &facts, &events, queue.turns)?;
+        let metrics = measure_part(own.rows(), (&events, &gaps), &facts, queue);
+        let goodput = goodput_of_part(own.rows(), &facts, thresholds, queue.turns);
         Ok(OfClass { class, metrics, goodput })
     });
     measured.collect()

@@ -6,10 +6,10 @@ use crate::plan::{Goodput, Percentile, Slo};
 use crate::rows::{Facts, Measured};
 use crate::units::Nanos;
 
-use super::measure::{Queue, failing};
+use super::measure::{Queue, error_evidence};
 use super::request::{Metric, Observation, Request};
 use super::window;
-use super::worth::{Evidence, Sample};
+use super::worth::{Evidence, Sample, Turns};
 
 /// Limits that one request must meet; a null limit asks for nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -76,6 +76,16 @@ pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
 /// Goodput under `thresholds`. Null without thresholds or requests, and where answers are not streamed but a threshold
 /// asks for ttft or tpot.
 pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
+    goodput_of_part(rows, facts, thresholds, Queue::of(rows, facts).turns)
+}
+
+/// Goodput of some requests of a run as if they were the run; `turns` are those of the whole run's queue.
+pub fn goodput_of_part(
+    rows: &[Measured],
+    facts: &Facts,
+    thresholds: &Thresholds,
+    turns: Turns,
+) -> Option<GoodputMetrics> {
     let unknowable = !facts.stream && (thresholds.ttft.is_some() || thresholds.tpot.is_some());
     let seconds = facts.windows.measure_secs();
     if *thresholds == Thresholds::default() || unknowable || seconds <= 0.0 {
@@ -83,7 +93,6 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
     }
     let members = window::in_order(rows, facts);
     let requests = || members.iter().map(|row| window::request(row, facts));
-    let turns = Queue::of(rows, facts).turns;
     let misses = requests().map(|request| f64::from(u8::from(!thresholds.met(&request, facts.open_loop))));
     let misses = Sample::new(misses.collect(), turns);
     let (missed, all) = (misses.above(0.0), misses.n());
@@ -93,7 +102,7 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
     let good = (all - missed) as f64;
     // Where none missed, or all did, these do not tell how much requests depend on each other; their latencies do.
     let own = misses.evidence(0.0, missed as f64 / all as f64);
-    let of_latencies = failing(requests(), turns).map(|evidence| evidence.worth);
+    let of_latencies = error_evidence(requests(), turns).map(|evidence| evidence.worth);
     let worth = of_latencies.filter(|worth| worth.requests < own.worth.requests).unwrap_or(own.worth);
     let missing = Evidence { worth, ..own };
     Some(GoodputMetrics { share: good / all as f64, requests_per_s: good / seconds, missing })

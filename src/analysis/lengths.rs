@@ -78,8 +78,9 @@ pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts
     let facts = Facts { batch_size: None, ..facts.clone() };
     let own = Only::new(run, |row| Bucket::of(bucket.by, row) == bucket);
     let events = Events::of(&own, &facts, &[])?;
-    let gaps = Gaps::of(&own, &facts, &events)?;
-    Ok(measure_part(own.rows(), (&events, &gaps), &facts, Queue::of(run.rows(), &facts)))
+    let queue = Queue::of(run.rows(), &facts);
+    let gaps = Gaps::of_part(&own, &facts, &events, queue.turns)?;
+    Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::rows::{Facts, Measured};
 
+use super::binomial;
 use super::dispersion::FailureCount;
 use super::failures::Failures;
 use super::flight::Flight;
@@ -22,8 +23,9 @@ pub struct RunMetrics {
     pub counts: Counts,
     /// How those that failed ended, and what was said of them.
     pub failures: Failures,
-    /// How unevenly they lie in the window.
-    pub failure_count: FailureCount,
+    /// The same as a comparison counts them: how many, and in how few bursts. What they say of the share that fails in this run is
+    /// `error_evidence`.
+    pub failures_compared: FailureCount,
     /// Time to first token from sending.
     pub ttft: Summary,
     /// Time to first token from the schedule.
@@ -50,8 +52,9 @@ pub struct RunMetrics {
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
-    /// What the failures of the window's requests say of the share that fails; none without requests.
-    pub failing: Option<Evidence>,
+    /// What the requests of the window say of the share that fails: what the error share's interval rests on; none without requests.
+    /// Two arms are held against each other by `failures_compared`.
+    pub error_evidence: Option<Evidence>,
     /// Whether the server kept up with what came; none of a closed loop, and where the window has no length.
     pub saturation: Option<saturation::Evidence>,
     /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
@@ -116,7 +119,7 @@ pub fn measure_part(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: 
     RunMetrics {
         counts,
         failures: Failures::of(rows, facts),
-        failure_count: FailureCount::of(rows, facts),
+        failures_compared: FailureCount::of(rows, facts),
         ttft: of(Metric::Ttft),
         ttft_from_schedule: of(Metric::TtftFromSchedule),
         ttfo: of(Metric::Ttfo),
@@ -137,18 +140,33 @@ pub fn measure_part(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: 
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         flow,
-        failing: failing(requests(), queue.turns),
+        error_evidence: error_evidence(requests(), queue.turns),
         saturation: queue.saturation,
     }
 }
 
 /// How many requests failed, and how many independent ones all are worth: by when those failed that did, and by how their latencies
 /// depend on each other, whichever is less. Errors may come in bursts, and where there was none only the latencies tell.
-pub(super) fn failing<'a>(requests: impl Iterator<Item = Request<'a>>, turns: Turns) -> Option<Evidence> {
+pub(super) fn error_evidence<'a>(
+    requests: impl Iterator<Item = Request<'a>> + Clone,
+    turns: Turns,
+) -> Option<Evidence> {
     /// The share of which is spoken: that of a tail.
     const TAIL: f64 = 0.01;
-    let (latencies, _) = sample(requests, Metric::E2eFromSchedule, turns);
-    (latencies.n() > 0).then(|| latencies.evidence(f64::MAX, TAIL))
+    let (latencies, _) = sample(requests.clone(), Metric::E2eFromSchedule, turns);
+    // An answer without a token is whole, and has no latency.
+    let n = requests.count() as u64;
+    (latencies.n() > 0).then(|| Evidence { n, ..latencies.evidence(f64::MAX, TAIL) })
+}
+
+impl RunMetrics {
+    /// The 95 % interval of the error share, of as many independent requests as those of the window are worth; none without requests.
+    pub fn error_share_interval(&self) -> Option<[f64; 2]> {
+        self.error_evidence
+            .map(|Evidence { worth, .. }| worth.requests)
+            .zip(self.counts.error_share())
+            .map(|(worth, share)| binomial::share_interval(worth, share))
+    }
 }
 
 /// The distribution of a latency that no request has.

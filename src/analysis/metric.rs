@@ -42,6 +42,8 @@ const READINGS: [(&str, Get); METRICS.len()] = [
     ("failed", Get::Count(|m| m.counts.failed)),
     ("cut", Get::Count(|m| m.counts.cut)),
     ("error_share", Get::Scalar(|m| m.counts.error_share())),
+    ("error_share_low", Get::Scalar(|m| m.error_share_interval().map(|[low, _]| low))),
+    ("error_share_high", Get::Scalar(|m| m.error_share_interval().map(|[_, high]| high))),
     ("output_throughput", Get::Scalar(|m| m.flow.output_throughput)),
     ("output_throughput_per_gpu", Get::Scalar(|m| m.output_throughput_per_gpu)),
     ("prompt_throughput", Get::Scalar(|m| m.flow.prompt_throughput)),
@@ -258,7 +260,7 @@ fn doc(metric: &Metric, field: Field) -> String {
         Field::Streams => format!("Requests that have {title}."),
         Field::Effective(p) => format!(
             "Independent values that would say as much of {} of {title}: their number / the design effect, for those of one \
-             request are alike.",
+             request are alike. What `show` calls worth.",
             quantile::name(p)
         ),
     }

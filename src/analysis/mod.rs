@@ -48,6 +48,7 @@ mod steady;
 pub mod student;
 mod tokens;
 pub mod turns;
+pub mod undecided;
 pub mod verdict;
 mod waits;
 pub mod window;

@@ -8,7 +8,7 @@
 pub use crate::metrics::Scale;
 use crate::metrics::{Metric, Unit};
 
-use super::paired::{bootstrap, moments, power};
+use super::paired::{moments, power};
 use super::student;
 
 /// What a 95 % interval rests on.
@@ -24,8 +24,6 @@ pub enum IntervalKind {
     TOverRuns,
     /// Student's t over the logarithms of runs: the mean is geometric.
     LogTOverRuns,
-    /// A studentized bootstrap over runs.
-    BootstrapOverRuns,
 }
 
 impl IntervalKind {
@@ -37,7 +35,6 @@ impl IntervalKind {
             IntervalKind::ShareOfRequests => "binomial of what requests are worth",
             IntervalKind::TOverRuns => "t over runs",
             IntervalKind::LogTOverRuns => "t over runs, log scale",
-            IntervalKind::BootstrapOverRuns => "bootstrap over runs",
         }
     }
 }
@@ -98,14 +95,6 @@ impl OverRuns {
         let within = |ends: Ends| Ends { low: ends.low.clamp(0.0, 1.0), high: ends.high.clamp(0.0, 1.0), ..ends };
         OverRuns { ends: over.ends.filter(is_known).map(within), ..over }
     }
-}
-
-/// The interval of the same mean by a studentized bootstrap, which takes no distribution for granted; none below eight
-/// runs.
-pub fn bootstrapped(values: &[f64], scale: Scale) -> Option<Ends> {
-    let entered = values.iter().map(|value| scale.enter(*value)).collect::<Option<Vec<f64>>>()?;
-    let (low, high) = bootstrap::interval(&entered)?;
-    Some(Ends { low: scale.leave(low), high: scale.leave(high), kind: IntervalKind::BootstrapOverRuns })
 }
 
 #[cfg(test)]

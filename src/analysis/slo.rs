@@ -15,7 +15,7 @@ use super::goodput::latencies;
 use super::measure::Queue;
 use super::request::{Metric, sample};
 use super::worth::{Evidence, Verdict};
-use super::{quantile, window};
+use super::{quantile, undecided, window};
 
 /// What a test says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +62,8 @@ pub struct SloTest {
     pub above: u64,
     /// Requests that have the metric, failures counted; for ITL, gaps.
     pub n: u64,
-    /// Requests, worth as much as these, without one above it that show that the limit holds.
-    pub need: u64,
+    /// Requests that depend on each other as these do and that show, without one above it, that the limit holds. JSON calls it `need`.
+    pub alike_needed: u64,
     /// How many independent requests the run is worth here, and how many of all were above.
     pub evidence: Evidence,
     /// What the test says.
@@ -79,9 +79,9 @@ impl SloTest {
         1.0 - quantile::share(self.percentile)
     }
 
-    /// Whether the run is worth too little to show that the limit holds, whatever its requests had taken.
-    pub fn is_short(&self) -> bool {
-        self.answer == Answer::Undecided && self.n < self.need
+    /// What would decide it, in words.
+    pub fn would_decide(&self) -> String {
+        undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)
     }
 }
 
@@ -150,7 +150,7 @@ impl Asked {
             limit,
             above: evidence.above,
             n: evidence.n,
-            need: least.max((least as f64 * each).ceil() as u64),
+            alike_needed: least.max((least as f64 * each).ceil() as u64),
             evidence,
             answer,
             would_do: times.map(|times| times * facts.windows.measure_secs()),

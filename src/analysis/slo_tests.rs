@@ -52,7 +52,7 @@ fn slow_requests_in_a_row_are_worth_less() {
     assert!(together.evidence.worth.requests < 0.2 * apart.evidence.worth.requests);
     assert_eq!([apart.answer, together.answer], [Answer::Holds, Answer::Undecided]);
     assert!(apart.would_do.is_none() && together.would_do.is_some_and(|seconds| seconds > 2.0), "{together:?}");
-    assert!(together.is_short() && together.need > 59 && !apart.is_short(), "{together:?}");
+    assert!(together.n < together.alike_needed && together.alike_needed > 59, "{together:?}");
 }
 
 #[test]

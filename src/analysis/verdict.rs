@@ -18,7 +18,7 @@ use super::reuse::Reuse;
 use super::stats::Ordered;
 use super::steady::Steadiness;
 use super::window::{self, Counts};
-use super::{pauses, quantile, saturation, silence, waits};
+use super::{pauses, quantile, saturation, silence, undecided, waits};
 
 /// How far a run may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -318,11 +318,13 @@ fn label(saturation: saturation::Evidence) -> Option<Reason> {
         saturation::State::Saturated => format!(
             "{came}, and {rate:.1} ({low:.1} to {high:.1}) per second were done; in flight or waiting rose by {growth:.0}"
         ),
-        saturation::State::NotShown => format!(
-            "{came} in {seconds:.3} s, too few or too like each other to show whether the server kept up; a window of {:.0} s \
-             would do",
-            saturation.would_do().ceil()
-        ),
+        saturation::State::NotShown => match undecided::keeps_up(&saturation) {
+            Some(window) => format!(
+                "{came} in {seconds:.3} s, too few or too like each other to show whether the server kept up; {}",
+                undecided::would_do(window)
+            ),
+            None => "no request came, so nothing shows whether the server kept up".to_owned(),
+        },
     };
     Some(Reason { name: saturation.state().name(), state: State::Valid, text })
 }

@@ -11,7 +11,7 @@
 //! Proportions with Small Expected Number of Positive Counts Estimated from Survey Data (1998).
 
 use super::binomial::{worth_at_least, worth_at_most};
-use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, swings, variance};
+use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, rising_order, swings, variance};
 use super::student;
 
 /// How a claim is read off a sample: constants for a share that is allowed above a level.
@@ -59,6 +59,8 @@ const MIDDLE_VALUES: u32 = 20;
 /// The two-sided level of an interval, and the one whose halves are the levels of a test.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
+/// How many times the length of a run is still a sensible one.
+pub const MOST_TIMES: f64 = 100.0;
 /// The chance of a wrong answer of a test.
 const WRONG: f64 = TEST / 2.0;
 
@@ -105,9 +107,9 @@ impl Sample {
     /// Of values in the order of the schedule, failures infinite.
     pub fn new(values: Vec<f64>, turns: Turns) -> Sample {
         let edges = edges(values.len(), PARTS);
-        let of_ranks = block_means(&edges, ranks(&values).into_iter());
-        let mut rising = values.clone();
-        rising.sort_unstable_by(f64::total_cmp);
+        let order = rising_order(&values);
+        let of_ranks = block_means(&edges, ranks(&values, &order).into_iter());
+        let rising = order.iter().map(|index| values[*index as usize]).collect();
         let turnovers = of_ranks.len() as f64 / autocorrelation_time(&of_ranks);
         Sample { swings: swings(&of_ranks), turnovers, edges, rising, values, turns }
     }
@@ -275,7 +277,6 @@ impl Evidence {
     /// How many times the requests, or the length, of this evidence would decide, were the share what it is here; none where no
     /// hundred would: the share is too near to what is allowed.
     pub fn would_do(&self, allowed: f64) -> Option<f64> {
-        const MOST: f64 = 100.0;
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
             return None;
@@ -288,7 +289,7 @@ impl Evidence {
                 worth_at_least(worth, allowed, share * worth) <= WRONG
             }
         };
-        decides(MOST).then(|| first(1.0, MOST, decides))
+        decides(MOST_TIMES).then(|| first(1.0, MOST_TIMES, decides))
     }
 
     /// What several runs of one load say together: their requests weigh alike, their variances add up, and where they differ by more

@@ -10,6 +10,7 @@ use crate::analysis::curve;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::quantile;
 use crate::analysis::slo::{self, Answer, SloTest};
+use crate::analysis::undecided;
 use crate::analysis::verdict::State;
 use crate::analysis::{
     Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes,
@@ -161,27 +162,24 @@ pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
     parts.push(answered.verdict.to_string());
     // Of a queue that runs away no window tells more.
     let is_saturated = answered.verdict.labels.iter().any(|label| label.name == "saturated");
-    parts.extend(undecided(&answered.slo).filter(|_| !is_saturated));
+    parts.extend(objective_undecided(&answered.slo).filter(|_| !is_saturated));
     parts.join(" · ")
 }
 
 /// That a run does not decide the objective, and the window that would: the longest that a limit asks for.
-fn undecided(tests: &[SloTest]) -> Option<String> {
+fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
         return None;
     }
     let windows: Option<Vec<f64>> = open().map(|test| test.would_do).collect();
     let longest = windows.and_then(|windows| windows.into_iter().reduce(f64::max));
-    Some(match longest {
-        Some(seconds) => format!("objective undecided: {}", would_do(seconds)),
-        None => "objective undecided".to_owned(),
+    let hopeless = || open().find(|test| test.would_do.is_none() && test.n > 0).map(SloTest::would_decide);
+    let decides = longest.map(undecided::would_do).or_else(hopeless);
+    Some(match decides {
+        Some(decides) => format!("objective undecided: {decides}"),
+        None => "objective undecided: no request has it".to_owned(),
     })
-}
-
-/// The window that would do.
-pub fn would_do(seconds: f64) -> String {
-    format!("a window of {} would do", curve::decision::window(seconds))
 }
 
 /// Most characters of what a server said, in the line of a run.

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 
 use crate::analysis::comparison::{self, Missed};
-use crate::analysis::curve::{GivenUpRun, Point, Rung, decision};
+use crate::analysis::curve::{GivenUpRun, Point, Rung};
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::slo::Answer;
+use crate::analysis::undecided;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::report::format::{digits, plain};
@@ -141,17 +142,27 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
                 "{name}: saturated: {came} requests/s came, {completed} were completed (95 %: {low} to {high})"
             ));
         }
-        (Some(Saturation::NotShown), Some(evidence)) => {
-            let would_do = decision::window(evidence.would_do());
-            gate.undecided.push(format!("{name}: whether the server keeps up: a window of {would_do} would do"));
+        (Some(Saturation::NotShown), _) => {
+            let decides = rung.window_to_keep_up().map_or("no request came".to_owned(), undecided::would_do);
+            gate.undecided.push(format!("{name}: whether the server keeps up: {decides}"));
         }
         _ => {}
     }
-    if rung.runs.is_empty() && !rung.excluded.is_empty() {
-        gate.undecided.push(format!("{name}: no repeat counts"));
-    }
+    gate.undecided.extend(why_nothing_counts(&rung).map(|why| format!("{name}: {why}")));
     gate.excluded.extend(rung.why_excluded().map(|why| format!("{name}: {why}")));
     priced(gate, plan, &rung, name);
+}
+
+/// Why nothing is known of a cell; none where a run counts, and where what does not count says that the server misses.
+fn why_nothing_counts(rung: &Rung) -> Option<String> {
+    if !rung.runs.is_empty() || rung.has_failed() || rung.is_rejected() {
+        return None;
+    }
+    let invalid = rung.why_left_out().map(|why| format!("no valid run: {why}"));
+    let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));
+    let excluded = rung.why_excluded().map(|_| "no repeat counts".to_owned());
+    let reasons: Vec<String> = [excluded, invalid, given_up].into_iter().flatten().collect();
+    Some(if reasons.is_empty() { "no run has a result".to_owned() } else { reasons.join("; ") })
 }
 
 /// The price of a cell's tokens against the SLO.

@@ -216,7 +216,7 @@ impl Readings {
     }
 
     /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
-    pub fn said_of_missing(&self, left_out: usize) -> Option<String> {
+    pub fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
         if self.missing > 0 {
@@ -240,8 +240,10 @@ impl Readings {
             let were = if count == 1 { "was" } else { "were" };
             parts.push(format!("{count} of the plan's runs {were} given up: {reasons}; `{}` tries again", self.retry));
         }
-        if left_out > 0 {
-            parts.push(format!("{left_out} invalid left out (--include-invalid counts them)"));
+        if !left_out.is_empty() {
+            let more = if left_out.len() > MOST { "; …" } else { "" };
+            let names = left_out.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
+            parts.push(format!("{} invalid left out (--include-invalid counts them): {names}{more}", left_out.len()));
         }
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }

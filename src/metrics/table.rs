@@ -49,12 +49,14 @@ const fn gaps(words: Words) -> Metric {
 
 /// Every metric of a run: what has one value first, then what has percentiles. Columns of exports have this order.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 37] = [
+pub const METRICS: [Metric; 39] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], Neither),
     count(["completed", "completed", "requests of the window with a whole answer", ""], Neither),
     count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], Lower),
     count(["cut", "cut at drain", "requests of the window still under way at the end of drain", ""], Lower),
     single(["error_share", "error share", "failed / all requests of the window", "no request"], Share, Lower, Plain),
+    single(["error_share_low", "error share, lower end", "lower end of the error share's 95 % interval within the run, of as many independent requests as those of the window are worth", "no request"], Share, Lower, Plain),
+    single(["error_share_high", "error share, upper end", "upper end of the same, also where no request failed", "no request"], Share, Lower, Plain),
     single(["output_throughput", "output throughput", "tokens whose event fell inside the measure window / window length, whichever request they belong to; an event of a multi-token stream counts output tokens / events", "empty window, nothing completed, or an answer that came whole has no token count"], TokensPerSecond, Higher, Log),
     single(["output_throughput_per_gpu", "per GPU", "output throughput / declared accelerators of the endpoint", "none declared, or nothing completed"], TokensPerSecond, Higher, Log),
     single(["prompt_throughput", "prompt throughput", "prompt tokens of requests whose first token fell inside the window / window length (not streaming: whose answer ended inside)", "the server counts no prompt tokens, or nothing completed"], TokensPerSecond, Higher, Log),

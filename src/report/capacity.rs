@@ -4,11 +4,11 @@ use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::capacity::{Fleet, Instance, Target};
 use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
-use crate::analysis::slo;
+use crate::analysis::{slo, undecided};
 use crate::plan::{Percentile, Slo};
 use crate::units::Nanos;
 
-use super::curves::{bracket, differ, suspect_reasons, title};
+use super::curves::{bracket, differ, suspect_reasons, title, undecided_at};
 use super::format::{self, digits, plain};
 
 /// What a curve says of its endpoint as an instance.
@@ -173,8 +173,9 @@ fn failed_at(rung: &Rung) -> Option<String> {
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
-            "in brackets: the lowest load that misses (none: none did, the limit lies above), and the fewest instances, were the limit \
-             just below it; both ends rest on tests that are wrong in at most 5 % of cases. Instances are counted by what came"
+            "in brackets: the lowest load that misses (none: none did, the limit lies above), and at least how many instances, were \
+             the limit just below it (?: no load misses, so how few would do is not known); both ends rest on tests that are wrong \
+             in at most 5 % of cases. Instances are counted by what came"
         }
         None => {
             "in brackets: the lowest load that misses (none: none did, the limit lies above); both ends rest on tests that are wrong in \
@@ -205,10 +206,7 @@ fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec
         }
         let Answer::Holds { instance, bracket, .. } = &configurations[*at].answer else { continue };
         let above = bracket.undecided.iter().filter(|load| **load > instance.holds);
-        let above: Vec<String> = above.map(f64::to_string).collect();
-        if !above.is_empty() {
-            parts.push(format!("undecided above it at {}: longer windows decide it", above.join(", ")));
-        }
+        parts.extend(above.map(|load| undecided_above(configurations[*at].curve, *load)));
         parts.extend(rung(*at).and_then(|rung| rung.why_excluded()).map(|why| format!("excluded: {why}")));
         if !parts.is_empty() {
             notes.push(format!("{} at qps {}: {}", name(*at), instance.holds, parts.join("; ")));
@@ -218,6 +216,18 @@ fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec
         notes.extend(given_up.map(|(load, why)| format!("{} at qps {load}: given up: {why}", name(*at))));
     }
     notes
+}
+
+/// That a load above the one that holds is undecided, and what would decide it.
+fn undecided_above(curve: &Curve, load: f64) -> String {
+    let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
+    let not_shown = curve.not_shown().find(|rung| rung.load == load);
+    why.extend(not_shown.map(|rung| {
+        let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
+        format!("whether the server keeps up{}", would_do.unwrap_or_default())
+    }));
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
+    format!("undecided above it at {load}{why}")
 }
 
 /// What could make another configuration the cheapest after all: a limit that lies higher in its bracket, or above what was measured.

@@ -30,6 +30,7 @@ pub fn text(comparison: &Comparison) -> String {
             left_out(cell).iter().for_each(|line| out.push_str(&fill("left out: ", 10, &plain(line))));
             out.push_str(&fill("errors: ", 8, &plain(&effects::guarded(cell))));
             out.push_str(&table(family, cell));
+            two_of_errors(cell).iter().for_each(|line| out.push_str(&fill("", 2, line)));
         }
         out.push_str(&effects::text(family));
     }
@@ -58,6 +59,15 @@ fn hidden(comparison: &Comparison) -> Option<String> {
             power::LEVEL * 100.0
         )
     })
+}
+
+/// Why the share of failed requests has two intervals, where it is compared beside the guardrail.
+fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
+    let is_compared = cell.tests.iter().any(|test| test.metric == "error_share");
+    is_compared.then_some(
+        "error share: `errors` counts the requests of all rounds together and knows that failures come in bursts; the table takes one \
+         share of each round (Student's t), as of every metric, so its interval is another one. A gate fails where either is worse",
+    )
 }
 
 /// Whether a mean carries the mark.
@@ -97,8 +107,12 @@ fn verdict(test: &Test) -> String {
     match &test.margin {
         Some(margin) if margin.answer != MarginAnswer::NotJudged => {
             // What would have been seen is another question than what the margin asks.
-            let words = if test.outcome == Outcome::NotShown { "no difference shown" } else { &test.words };
-            format!("{words}; {}", margin.words)
+            match test.outcome {
+                Outcome::NotShown => format!("no difference shown; {}", margin.words),
+                // Both say how many repeats would do, each for something else.
+                Outcome::Refused => format!("{} for a test; {} for the margin", test.words, margin.words),
+                _ => format!("{}; {}", test.words, margin.words),
+            }
         }
         _ => test.words.clone(),
     }
@@ -267,6 +281,7 @@ pub fn markdown(comparison: &Comparison) -> String {
                 cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
             notes.for_each(|note| out.push_str(&format!("\n> {}\n", escaped(&note))));
             out.push_str(&format!("\n> {}\n", effects::guarded_markdown(cell)));
+            two_of_errors(cell).iter().for_each(|line| out.push_str(&format!("\n> {line}\n")));
             let then = if family.by == "time" { "then" } else { &family.baseline };
             out.push_str(&format!(
                 "\n| metric | {} | {} | change, 95 % | p | adjusted | verdict |\n",

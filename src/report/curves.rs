@@ -2,11 +2,11 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::decision::window;
 use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Range, Reading, Rung, Series};
 use crate::analysis::quantile;
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
+use crate::analysis::undecided;
 use crate::plan::Percentile;
 use crate::rows::GivenUp;
 
@@ -150,9 +150,11 @@ fn narrow(reasons: &str) -> String {
 fn lines(curve: &Curve) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
-    if let (kept, Some(saturated)) = curve.saturation() {
+    if let (kept, Some(first)) = curve.saturation() {
         let kept = kept.map_or_else(String::new, |kept| format!(", {axis} {kept} is kept up with"));
-        lines.push(format!("saturated from {axis} {saturated} on{kept}"));
+        let is_saturated = curve.rung(first).is_some_and(Rung::is_saturated);
+        let what = if is_saturated { "saturated" } else { "given up" };
+        lines.push(format!("{what} from {axis} {first} on{kept}"));
     }
     lines.extend(not_shown(curve));
     lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
@@ -166,8 +168,7 @@ fn lines(curve: &Curve) -> Vec<String> {
 /// At which loads it is not shown whether the server kept up, and which windows would show it.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| {
-        let would_do =
-            rung.saturation().map(|evidence| format!(" (a window of {} would do)", window(evidence.would_do())));
+        let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
         format!("{}{}", rung.load, would_do.unwrap_or_default())
     };
     let loads: Vec<String> = curve.not_shown().map(of).collect();
@@ -177,19 +178,40 @@ fn not_shown(curve: &Curve) -> Option<String> {
 
 /// The limits that the requests of a load do not decide, and what would.
 fn undecided(curve: &Curve) -> Vec<String> {
-    let mut lines = Vec::new();
-    for rung in curve.rungs.iter().filter(|rung| rung.answer() == Some(Answer::Undecided)) {
-        let limits: Vec<String> = rung
-            .limits()
-            .iter()
-            .filter(|limit| limit.answer == Answer::Undecided)
-            .map(|limit| format!("{} ({})", limit.name(), limit.why_undecided()))
-            .collect();
-        if !limits.is_empty() {
-            lines.push(format!("undecided at {} {}: {}", curve.axis.name(), rung.load, limits.join("; ")));
-        }
+    let of = |rung: &Rung| {
+        let why = undecided_at(rung);
+        (!why.is_empty()).then(|| format!("undecided at {} {}: {}", curve.axis.name(), rung.load, why.join("; ")))
+    };
+    curve.rungs.iter().filter_map(of).collect()
+}
+
+/// The parts of the objective that a load's runs do not decide, and what would; none where the load is decided all the same.
+pub(super) fn undecided_at(rung: &Rung) -> Vec<String> {
+    if rung.answer() != Some(Answer::Undecided) {
+        return Vec::new();
     }
-    lines
+    let limits = rung.limits().into_iter().filter(|limit| limit.answer == Answer::Undecided);
+    let mut why: Vec<String> = limits.map(|limit| format!("{} ({})", limit.name(), limit.why_undecided())).collect();
+    if rung.judged().is_some_and(|judged| judged.cost == Some(Answer::Undecided)) {
+        why.push("cost_per_million (not known, or repeats lie on both sides)".to_owned());
+    }
+    why
+}
+
+/// The invalid runs that do not count: `vllm · chat at qps 60: repeat 1: client_late`.
+pub fn left_out(curves: &[Curve]) -> Vec<String> {
+    let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
+    let mut names = Vec::new();
+    for curve in curves {
+        let title = title(&curve.series, models, sweeps);
+        let of = |rung: &Rung| {
+            let (load, axis) = (rung.load, curve.axis.name());
+            let one = |(repeat, why): (u32, String)| format!("{title} at {axis} {load}, repeat {repeat}: {why}");
+            rung.left_out_repeats().into_iter().map(one).collect::<Vec<_>>()
+        };
+        names.extend(curve.rungs.iter().flat_map(of));
+    }
+    names
 }
 
 /// Which repeats are excluded at which load, and why.

@@ -37,8 +37,8 @@ fn one(
         return match all().count() {
             0 | 1 => String::new(),
             rungs => {
-                let text =
-                    format!("Pareto front: {of}{}: n/a ({known} of {rungs} loads have both figures)", front.title);
+                let left_out = left_out(all().map(|(_, _, rung)| rung), front);
+                let text = format!("Pareto front: {of}{}: n/a ({known} of {rungs} loads count{left_out})", front.title);
                 format!("\n{}", format::fill("", 2, &text))
             }
         };
@@ -67,26 +67,34 @@ fn one(
         let [first, second] = figures(rung).map(|figure| figure.as_ref().map_or("n/a".to_owned(), marked));
         table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
-    let saturated = all().filter(|(_, _, rung)| rung.is_saturated()).count();
-    let not_shown = all().filter(|(_, _, rung)| rung.state() == Some(State::NotShown)).count();
-    let counted = |rung: &Rung| !matches!(rung.state(), Some(State::Saturated | State::NotShown));
-    let rejected = all().filter(|(_, _, rung)| rung.is_rejected() && counted(rung)).count();
-    let absent = all().count() - known - saturated - not_shown - rejected;
-    let mut note = format!("{beaten} beaten");
-    for (count, what) in [
-        (saturated, "saturated"),
-        (not_shown, "not shown to be kept up with"),
-        (rejected, "given up"),
-        (absent, "without one of the figures"),
-    ] {
-        if count > 0 {
-            note.push_str(&format!("; {count} {what}"));
-        }
-    }
+    let note = format!("{beaten} beaten{}", left_out(all().map(|(_, _, rung)| rung), front));
     let head = format::fill("", 2, &format!("Pareto front: {of}{} ({note})", front.title));
     let mark = if few { format!("{FEW}\n") } else { String::new() };
     format!("\n{head}\n{}{mark}\n", format::text(table, 2, &[0]))
 }
+
+/// Why rungs are on no front, each for the first reason that is true of it: `; 2 saturated; 1 without a valid run`.
+fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
+    let reason = |rung: &Rung| match rung.state() {
+        _ if front.values(rung).is_some() => None,
+        _ if rung.is_rejected() => Some(GIVEN_UP),
+        _ if rung.runs.is_empty() && !rung.given_up.is_empty() => Some(GIVEN_UP),
+        _ if rung.runs.is_empty() => Some("without a run that counts"),
+        Some(State::Saturated) => Some("saturated"),
+        Some(State::NotShown) => Some("not shown to be kept up with"),
+        Some(State::KeptUp) | None => Some("without one of the figures"),
+    };
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for reason in rungs.filter_map(reason) {
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
+    }
+    counts.iter().map(|(reason, count)| format!("; {count} {reason}")).collect()
+}
+
+const GIVEN_UP: &str = "given up";
 
 /// The heading of a figure.
 fn heading(name: &str) -> &'static str {

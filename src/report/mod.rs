@@ -18,7 +18,7 @@ mod spark;
 mod table;
 
 pub use capacity::{Answer as CapacityAnswer, Configuration, capacity, cheapest, failed};
-pub use curves::{bracket, curves, differ, title};
+pub use curves::{bracket, curves, differ, left_out, title};
 pub use diagnosis::{Bound, diagnosis};
 pub use fronts::fronts;
 pub use repeats::repeats;

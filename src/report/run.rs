@@ -194,10 +194,14 @@ fn ends(interval: Interval) -> String {
             let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
             format!("{low}{between}{high}")
         }
-        (Some(low), _) if low.exact().is_none() => text(low),
-        (Some(low), _) => format!("≥{}", text(low)),
-        (None, Some(high)) => format!("≤{}", text(high)),
-        (None, None) => NO_INTERVAL.to_owned(),
+        // Both ends lie among failures, or the other one is open: above the largest time that was seen, below the smallest rate.
+        (Some(Value::AtLeast(_) | Value::Failed), _) | (Some(_), Some(_)) => {
+            interval.low.map_or_else(String::new, text)
+        }
+        (None, Some(high @ Value::AtMost(_))) => text(high),
+        (Some(low @ Value::Exact(_)), None) => format!("≥{}", text(low)),
+        (None, Some(high @ Value::Exact(_))) => format!("≤{}", text(high)),
+        _ => NO_INTERVAL.to_owned(),
     }
 }
 
@@ -343,6 +347,8 @@ mod tests {
         No values: connecting (connection reused).
 
         error share              1.67%
+        error share, lower end   0.854%
+        error share, upper end   2.92%
         output throughput        1572 tok/s
         per GPU                  n/a (none declared)
         prompt throughput        4912 tok/s
@@ -405,6 +411,10 @@ mod tests {
         let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
         assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
         assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
+        // Of a rate failures lie below, and have their sign already.
+        let slow = Some(Value::AtMost(7.99));
+        assert_eq!([ends(None, slow), ends(slow, known), ends(slow, slow)], ["<7.99", "<7.99–12.7", "<7.99"]);
+        assert_eq!([ends(slow, None), ends(None, failed)], ["n/a", "n/a"], "nothing is known");
     }
 
     #[test]

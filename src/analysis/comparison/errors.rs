@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::analysis::binomial::{worth_at_least, worth_at_most};
+use crate::analysis::binomial;
 use crate::analysis::dispersion::{BATCHES, FailureCount};
 use crate::analysis::paired::power;
 use crate::analysis::student;
@@ -64,10 +64,10 @@ pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest
     let p = if unit > 0.0 { student::two_sided(difference / error, df) } else { 1.0 };
     // A dispersion from few batches or runs may be too small.
     let few = (student::critical(power::LEVEL, 1e6) / student::critical(power::LEVEL, df)).powi(2);
-    let [from, to] = sides.map(|side| side.limits(few / dispersion));
-    let (a, b) = (sides[0].share(), sides[1].share());
-    let low = difference - (b - to.0).hypot(from.1 - a);
-    let high = difference + (to.1 - b).hypot(a - from.0);
+    let [[from_low, from_high], [to_low, to_high]] = sides.map(|side| side.limits(few / dispersion));
+    let (from, to) = (sides[0].share(), sides[1].share());
+    let low = difference - (to - to_low).hypot(from_high - from);
+    let high = difference + (to_high - to).hypot(from - from_low);
     Some(ErrorTest { difference, low, high, p, dispersion, basis })
 }
 
@@ -113,21 +113,7 @@ impl Side {
     }
 
     /// The 95 % limits of the share, where one request is worth `worth` independent ones.
-    fn limits(self, worth: f64) -> (f64, f64) {
-        const TAIL: f64 = power::LEVEL / 2.0;
-        let (n, x) = (self.requests * worth, self.failed * worth);
-        let low = boundary(|p| worth_at_least(n, p, x) > TAIL);
-        let high = boundary(|p| worth_at_most(n, p, x) <= TAIL);
-        (if x > 0.0 { low } else { 0.0 }, if x < n { high } else { 1.0 })
+    fn limits(self, worth: f64) -> [f64; 2] {
+        binomial::share_interval(self.requests * worth, self.share())
     }
-}
-
-/// The share between 0 and 1 from which on something holds.
-fn boundary(holds: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..50 {
-        let middle = (low + high) / 2.0;
-        if holds(middle) { high = middle } else { low = middle }
-    }
-    high
 }

@@ -100,14 +100,16 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     let (first, margin) = open.first()?;
     let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
     let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
+    // Two figures in one line each say what they are of.
     let repeats = match most.filter(|_| all && open.len() > 1) {
-        Some(most) => format!("; {most} repeats would do for all"),
+        Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
+        Some(most) => format!(" for it, and {most} repeats would do for all"),
         None => String::new(),
     };
     let unknown = if first.outcome == Outcome::Unknown { format!(" ({})", first.words) } else { String::new() };
     let (count, of) = (open.len(), judged.len());
     Some(format!(
-        "{count} of {of} metrics are not shown to keep the margin, like {}: {}{unknown}{repeats}",
+        "{count} of {of} metrics are not shown to keep the margin, like {}: {}{repeats}{unknown}",
         first.metric, margin.words
     ))
 }

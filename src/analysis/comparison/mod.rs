@@ -103,9 +103,9 @@ pub struct Test {
     pub better: Better,
     /// Rounds: repeats of which both arms have a value.
     pub rounds: u32,
-    /// The baseline over these rounds.
+    /// The baseline over all rounds that were measured on both arms; null where it has no value in one of them.
     pub baseline: Option<Mean>,
-    /// The arm over these rounds.
+    /// The arm over the same rounds, likewise.
     pub arm: Option<Mean>,
     /// The arm against the baseline; null where not tested.
     pub change: Option<Change>,
@@ -242,7 +242,8 @@ impl Test {
         let spread = test.and_then(|_| bootstrap::interval(&pairs.differences));
         let mean = |at: usize| {
             let values = &pairs.values[at];
-            (!values.is_empty()).then(|| Mean::of(&OverRuns::of(metric, values), pairs.few[at])).flatten()
+            let is_whole = !values.is_empty() && values.len() == pairs.rounds;
+            is_whole.then(|| Mean::of(&OverRuns::of(metric, values), pairs.few[at])).flatten()
         };
         let ratio = scale == Scale::Log;
         Test {
@@ -288,12 +289,15 @@ impl Mean {
     }
 }
 
-/// The rounds of which both arms have a value.
+/// The rounds that were measured on both arms.
 struct Pairs {
+    /// How many.
+    rounds: usize,
+    /// The values that each arm has, whether or not the other has one.
     values: [Vec<f64>; 2],
     /// Whether any of an arm's values is a percentile of few samples.
     few: [bool; 2],
-    /// Differences on the scale.
+    /// Differences on the scale, of the rounds in which both have a value.
     differences: Vec<f64>,
     /// How many others there are that have none, and the first reason. They are not left out, nor are those below: a slow
     /// run has fewer requests, so the rounds that are left would favour the slower arm.
@@ -304,8 +308,14 @@ struct Pairs {
 
 impl Pairs {
     fn of(sides: &Sides, scale: Scale) -> Pairs {
-        let mut pairs =
-            Pairs { values: Default::default(), few: [false; 2], differences: Vec::new(), missing: None, failed: 0 };
+        let mut pairs = Pairs {
+            rounds: 0,
+            values: Default::default(),
+            few: [false; 2],
+            differences: Vec::new(),
+            missing: None,
+            failed: 0,
+        };
         for (repeat, baseline) in &sides.baseline {
             let Some(arm) = sides.arm.get(repeat) else { continue };
             pairs.take(baseline, arm, scale);
@@ -314,16 +324,16 @@ impl Pairs {
     }
 
     fn take(&mut self, baseline: &Reading, arm: &Reading, scale: Scale) {
+        self.rounds += 1;
+        for (side, reading) in [baseline, arm].into_iter().enumerate() {
+            self.values[side].extend(reading.number());
+            self.few[side] |= matches!(reading, Reading::Few(_));
+        }
         if let Some((a, b)) = baseline.number().zip(arm.number()) {
             let Some((from, to)) = scale.enter(a).zip(scale.enter(b)) else {
                 return self.lacks("of a value of 0 there is no ratio");
             };
-            self.differences.push(to - from);
-            for (side, (value, reading)) in [(a, baseline), (b, arm)].into_iter().enumerate() {
-                self.values[side].push(value);
-                self.few[side] |= matches!(reading, Reading::Few(_));
-            }
-            return;
+            return self.differences.push(to - from);
         }
         match (baseline, arm) {
             (Reading::Failed, _) | (_, Reading::Failed) => self.failed += 1,

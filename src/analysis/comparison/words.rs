@@ -87,8 +87,9 @@ struct Trimmed(f64);
 
 impl fmt::Display for Trimmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{:.3}", self.0);
-        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+        // Ten digits: more of them only floating point wrote.
+        let rounded = format!("{:.9e}", self.0).parse::<f64>().unwrap_or(self.0);
+        write!(f, "{rounded}")
     }
 }
 

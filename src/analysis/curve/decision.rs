@@ -7,6 +7,7 @@
 
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
+use crate::analysis::undecided;
 use crate::analysis::worth::Evidence;
 use crate::plan::Percentile;
 use crate::units::Nanos;
@@ -28,7 +29,7 @@ pub struct Limit {
     /// What the runs say together of the share above it.
     pub evidence: Evidence,
     /// Independent requests that it takes at least to show that the limit holds.
-    pub need: u64,
+    pub independent_needed: u64,
     /// What that comes to.
     pub answer: Answer,
     /// Seconds of a window that would decide, in as many runs, were the share above the limit what it is here; none where it is
@@ -49,15 +50,14 @@ impl Limit {
         if n == 0 {
             return "no request has it".to_owned();
         }
-        let would_do = self.would_do.map(|seconds| format!("; a window of {} would do", window(seconds)));
-        if worth.requests < self.need as f64 {
-            let worth = worth.requests.floor();
+        let needed = self.independent_needed;
+        let decides = undecided::would_decide(&self.evidence, needed, self.would_do);
+        if worth.requests < needed as f64 {
             let worth =
-                if worth < n as f64 { format!(" that are worth {worth} independent ones") } else { String::new() };
-            return format!("{n} {what}{worth}, {} are needed{}", self.need, would_do.unwrap_or_default());
+                undecided::worth(&self.evidence).map(|worth| format!(" that are worth {worth} independent ones"));
+            return format!("{n} {what}{}, {needed} are needed; {decides}", worth.unwrap_or_default());
         }
-        let would_do = would_do.unwrap_or_else(|| ": too near to what is allowed for any window to tell".to_owned());
-        format!("{above} of {n} above it{would_do}")
+        format!("{above} of {n} above it; {decides}")
     }
 }
 
@@ -85,7 +85,7 @@ pub fn limits(runs: &[Run]) -> Vec<Limit> {
             percentile: tested.percentile,
             limit: tested.limit,
             evidence,
-            need: quantile::need_to_decide(tested.percentile),
+            independent_needed: quantile::need_to_decide(tested.percentile),
             answer,
             would_do: times.map(|times| times * window).filter(|seconds| seconds.is_finite()),
         }

@@ -3,7 +3,7 @@
 //! Of one run the interval is the one within the run; of several it is over the runs, so it holds what differs from run to run.
 
 use crate::analysis::binomial;
-use crate::analysis::metric::{self, Get, Metric, Unit};
+use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
 use crate::analysis::stats::Estimate;
 use crate::analysis::worth::Evidence;
@@ -87,7 +87,7 @@ impl Reading {
     fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
         let bare = |value| Figure { value, ends: None, few_samples: false };
-        let of_whole = |value| Figure { ends: of_share(metric, std::slice::from_ref(run)), ..bare(value) };
+        let of_whole = |value| of_share(metric, std::slice::from_ref(run)).unwrap_or_else(|| bare(value));
         let summary = match metric::get(metric) {
             Get::Scalar(get) => return get(run.metrics).map(of_whole),
             Get::Plan(get) => return get(run.plan_metrics).map(of_whole),
@@ -127,22 +127,25 @@ pub(super) fn over(runs: &[Run], reading: &Reading) -> Option<Figure> {
     let values: Vec<f64> = read.iter().map(|figure| figure.value).collect();
     let over = OverRuns::of(metric, &values);
     let few_samples = read.iter().any(|figure| figure.few_samples);
-    let ends = if metric.unit == Unit::Share { of_share(metric, runs).or(over.ends) } else { over.ends };
-    Some(Figure { value: over.mean?, ends, few_samples })
+    of_share(metric, runs).or_else(|| Some(Figure { value: over.mean?, ends: over.ends, few_samples }))
 }
 
-/// The interval of a share of requests, over those of all runs as far as they are worth something; none where it is of something
-/// else, or a run has none.
-fn of_share(metric: &Metric, runs: &[Run]) -> Option<Ends> {
+/// A share of requests, over those of all runs alike, with its interval as far as they are worth something; none where it is of
+/// something else, or a run has none. It is no mean of the runs' shares: that may lie outside the interval.
+fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     let others = |run: &Run| match metric.key {
-        "error_share" => run.metrics.failing,
+        "error_share" => run.metrics.error_evidence,
         "goodput_share" => run.plan_metrics.goodput.map(|goodput| goodput.missing),
         _ => None,
     };
     let together = Evidence::together(&runs.iter().map(others).collect::<Option<Vec<_>>>()?)?;
     let [low, high] = binomial::share_interval(together.worth.requests, together.share());
-    let [low, high] = if metric.key == "goodput_share" { [1.0 - high, 1.0 - low] } else { [low, high] };
-    Some(Ends { low, high, kind: IntervalKind::ShareOfRequests })
+    let kind = IntervalKind::ShareOfRequests;
+    let (value, ends) = match metric.key {
+        "goodput_share" => (1.0 - together.share(), Ends { low: 1.0 - high, high: 1.0 - low, kind }),
+        _ => (together.share(), Ends { low, high, kind }),
+    };
+    Some(Figure { value, ends: Some(ends), few_samples: false })
 }
 
 /// The fewest values that a run has, where they are too few for the percentile.

@@ -2,6 +2,7 @@
 
 use crate::analysis::saturation::{self, State as Saturation};
 use crate::analysis::slo::Answer;
+use crate::analysis::undecided;
 use crate::analysis::verdict::State;
 
 use super::decision::{self, Limit};
@@ -55,7 +56,8 @@ impl<'a> Rung<'a> {
     }
 
     /// Excludes the repeats with a pause or a burst of errors where fewer than half have one: then it is not what the server does
-    /// at this load.
+    /// at this load. The half is of all repeats that were measured, invalid ones among them: whatever makes a run invalid, it shows
+    /// whether there was a pause. One that was given up shows nothing.
     pub(super) fn exclude_exceptions(&mut self) {
         let all = self.runs.len() + self.left_out.len();
         let measured = || self.runs.iter().chain(&self.left_out);
@@ -114,6 +116,11 @@ impl<'a> Rung<'a> {
         self.saturation().map(|evidence| evidence.state()).or(is_open.then_some(Saturation::NotShown))
     }
 
+    /// Seconds of a window that would show whether the server kept up; none in closed loops, and where nothing came.
+    pub fn window_to_keep_up(&self) -> Option<f64> {
+        undecided::keeps_up(&self.saturation()?)
+    }
+
     /// Whether more came than the server answered.
     pub fn is_saturated(&self) -> bool {
         self.state() == Some(Saturation::Saturated)
@@ -153,6 +160,23 @@ impl<'a> Rung<'a> {
         let one = |one: &Excluded| format!("repeat {}: {}", one.run.labels.repeat, one.reason);
         let reasons: Vec<String> = self.excluded.iter().map(one).collect();
         (!reasons.is_empty()).then(|| reasons.join(", "))
+    }
+
+    /// Which invalid repeats do not count, and why: `repeat 1: client_late, errors`; none where none is.
+    pub fn why_left_out(&self) -> Option<String> {
+        let runs = self.left_out_repeats().into_iter().map(|(repeat, why)| format!("repeat {repeat}: {why}"));
+        let runs: Vec<String> = runs.collect();
+        (!runs.is_empty()).then(|| runs.join("; "))
+    }
+
+    /// The invalid repeats that do not count, each with what makes it invalid.
+    pub fn left_out_repeats(&self) -> Vec<(u32, String)> {
+        let one = |run: &Run| {
+            let invalid = run.verdict.reasons.iter().filter(|reason| reason.state == State::Invalid);
+            let reasons: Vec<&str> = invalid.map(|reason| reason.name).collect();
+            (run.labels.repeat, reasons.join(", "))
+        };
+        self.left_out.iter().map(one).collect()
     }
 
     /// Requests that failed in the runs that say something of the server, and how many there were.

@@ -18,7 +18,7 @@ use super::measure::Queue;
 use super::request::token_events;
 use super::silence::Signs;
 use super::stats::{Clustered, Counted, Estimate, Interval, Ordered, Summary, Value};
-use super::worth::{Evidence, Span};
+use super::worth::{Evidence, Span, Turns};
 use super::{quantile, window};
 use clusters::Clusters;
 use histogram::{Counting, Histogram};
@@ -126,7 +126,17 @@ pub struct Gaps {
 impl Gaps {
     /// Goes through a run again.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts, events: &Events) -> Result<Gaps, R::Error> {
-        let (turns, limits) = (Queue::of(run.rows(), facts).turns, events.limits());
+        Gaps::of_part(run, facts, events, Queue::of(run.rows(), facts).turns)
+    }
+
+    /// Goes again through some requests of a run; `turns` are those of the whole run's queue.
+    pub fn of_part<R: Replay + ?Sized>(
+        run: &R,
+        facts: &Facts,
+        events: &Events,
+        turns: Turns,
+    ) -> Result<Gaps, R::Error> {
+        let limits = events.limits();
         let clusters = Clusters::new(run.rows(), facts, &events.histogram, turns, &limits);
         let mut second = Second::new(events, clusters);
         if events.gaps() > 0 {

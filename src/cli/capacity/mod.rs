@@ -5,9 +5,10 @@ mod document;
 use clap::Args;
 
 use crate::analysis::capacity::{Instance, Target};
-use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Reading, Rung, decision};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Reading, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
+use crate::analysis::undecided;
 use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
@@ -52,8 +53,7 @@ pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     match args.asked.format {
         TextOrJson::Text => {
             let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref());
-            let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
-            if let Some(said) = readings.said_of_missing(left_out) {
+            if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
             output::print(text.trim_start())?;
@@ -114,8 +114,8 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     match rung.state() {
         Some(State::Saturated) => said.push("saturated".to_owned()),
         Some(State::NotShown) => {
-            let would_do = rung.saturation().map(|evidence| decision::window(evidence.would_do()));
-            let would_do = would_do.map(|window| format!(" (a window of {window} would do)")).unwrap_or_default();
+            let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
+            let would_do = would_do.unwrap_or_default();
             said.push(format!("it is not shown whether the server keeps up{would_do}"));
         }
         Some(State::KeptUp) | None => {}
@@ -135,6 +135,8 @@ fn said_of_limits(rung: &Rung) -> Vec<String> {
         Answer::Misses => {
             Some(format!("{} misses ({} of {} above it)", limit.name(), limit.evidence.above, limit.evidence.n))
         }
+        // Of a queue that runs away no window tells more.
+        Answer::Undecided if rung.is_saturated() => None,
         Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
     };
     let mut said: Vec<String> = rung.limits().iter().filter_map(of).collect();

@@ -18,7 +18,7 @@ use crate::plan::compare::{axis_name, is_margin};
 use crate::plan::{Compare, MetricName, Plan, Scalar};
 use crate::report::comparison as page;
 use crate::store::Store;
-use crate::units::Share;
+use crate::units::{Share, UnitError};
 
 use super::changes::Changes;
 use super::class::OneClass;
@@ -63,7 +63,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     overwrite: Overwrite,
     /// By how much an arm may be worse, like 2%: whether it is not worse than that is shown, or not
-    #[arg(long, value_name = "SHARE", value_parser = margin, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 where an arm is worse than its baseline, or fails more requests; with a margin with 0 where it is shown that no arm
     /// is worse than that, with 4 where one is, else with 2
@@ -76,7 +76,7 @@ pub struct CompareArgs {
     #[arg(long)]
     include_invalid: bool,
     /// The size of a difference, in percent, that repeats are counted for
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_hyphen_values = true)]
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
     #[arg(long, value_enum, default_value = "text")]
@@ -101,10 +101,13 @@ fn percent(text: &str) -> Result<f64, String> {
     number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
 }
 
+/// A margin as a plan has it: with its sign, for 0.02 is 2 % to some and 0.02 % to others.
 fn margin(text: &str) -> Result<Share, String> {
-    let written = text.trim();
-    let share = if written.ends_with('%') { written.parse() } else { format!("{written}%").parse() };
-    let share: Option<Share> = share.ok();
+    let share: Option<Share> = match text.trim().ends_with('%') {
+        // What is no number and what is outside 0 to 100 % have one remedy.
+        true => text.parse().ok(),
+        false => Some(text.parse().map_err(|error: UnitError| error.to_string())?),
+    };
     share.filter(|share| is_margin(*share)).ok_or_else(|| "write a share above 0% and below 100%, like 2%".into())
 }
 

@@ -107,11 +107,11 @@ impl Sample {
             circumstances: circumstances(&record.spec, &record.environment),
             readings: every(&|name| read(name, &answered.metrics, &answered.plan_metrics)),
             classes: classes.collect(),
-            failing: answered.metrics.failure_count,
+            failing: answered.metrics.failures_compared,
             failing_classes: answered
                 .classes
                 .iter()
-                .map(|one| (one.class.clone(), one.metrics.failure_count))
+                .map(|one| (one.class.clone(), one.metrics.failures_compared))
                 .collect(),
         }
     }

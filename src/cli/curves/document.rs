@@ -321,7 +321,7 @@ impl OneRung {
             given_up_reason: rung.why_given_up(),
             saturated: rung.is_saturated(),
             saturation: rung.state().map(|state| state.name()),
-            saturation_would_do_s: is_short.then(|| Some(rung.saturation()?.would_do())).flatten(),
+            saturation_would_do_s: is_short.then(|| rung.window_to_keep_up()).flatten(),
             slo: rung.answer().map(|answer| answer.name()),
             limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::analysis::curve::{self, Curve, Point};
 use crate::report::format::{fill, plain};
-use crate::report::{curves as page, fronts};
+use crate::report::{curves as page, fronts, left_out};
 
 use super::class::OneClass;
 use super::readings::{Asked, Readings};
@@ -61,8 +61,7 @@ fn text(readings: &Readings, curves: &[Curve], above: Option<String>) -> Result<
     let mut out = above.unwrap_or_default();
     out.push_str(&page(curves));
     out.push_str(&fronts(curves));
-    let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
-    if let Some(said) = readings.said_of_missing(left_out) {
+    if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));
     }
     output::print(out.trim_start())

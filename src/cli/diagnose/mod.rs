@@ -53,8 +53,7 @@ pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     match args.asked.format {
         TextOrJson::Text => {
             let mut text = report::diagnosis(&bound, &diagnoses);
-            let left_out = curves.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.left_out.len()).sum();
-            if let Some(said) = readings.said_of_missing(left_out) {
+            if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
             output::print(&text)?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::verdict::Reason as Found;
-use crate::analysis::{Failure, Pulse, saturation, slo};
+use crate::analysis::{Failure, Pulse, saturation, slo, undecided};
 use crate::export::Cell;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
@@ -116,7 +116,8 @@ struct Saturation {
     completion_rate_high: f64,
     /// Requests in flight or waiting at the window's end less those at its begin.
     growth: f64,
-    /// Seconds of a window that would tell, as far as can be known; null unless it is not_shown.
+    /// Seconds of a window that would tell, as far as can be known; null unless it is not_shown, and where no request
+    /// came.
     would_do_s: Option<f64>,
 }
 
@@ -172,9 +173,9 @@ fn failed(failure: &Failure) -> Failed {
 }
 
 fn limit(test: &slo::SloTest) -> Limit {
-    let slo::SloTest { metric, percentile, limit, above, n, need, evidence, answer, would_do } = *test;
+    let slo::SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = *test;
     let (limit_ms, worth, answer) = (limit.millis(), evidence.worth.requests, answer.name());
-    Limit { metric, percentile, limit_ms, above, n, need, worth, answer, would_do_s: would_do }
+    Limit { metric, percentile, limit_ms, above, n, need: alike_needed, worth, answer, would_do_s: would_do }
 }
 
 fn saturated(evidence: saturation::Evidence) -> Saturation {
@@ -192,7 +193,7 @@ fn saturated(evidence: saturation::Evidence) -> Saturation {
         completion_rate_low,
         completion_rate_high,
         growth: evidence.growth,
-        would_do_s: (state == saturation::State::NotShown).then(|| evidence.would_do()),
+        would_do_s: (state == saturation::State::NotShown).then(|| undecided::keeps_up(&evidence)).flatten(),
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::analysis::saturation;
 use crate::analysis::slo::{self, Answer, SloTest};
+use crate::analysis::undecided;
 use crate::expand::expand;
 use crate::plan::Plan;
 use crate::report::format::fill;
@@ -78,7 +80,9 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
             }
             let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
-            let lines: Vec<String> = answered.slo.iter().map(slo_line).chain(cost).collect();
+            let is_saturated =
+                answered.verdict.labels.iter().any(|label| label.name == saturation::State::Saturated.name());
+            let lines: Vec<String> = answered.slo.iter().map(|test| slo_line(test, is_saturated)).chain(cost).collect();
             if !lines.is_empty() {
                 output::print(&format!("\nslo\n{}", lines.join("\n")))?;
             }
@@ -94,18 +98,17 @@ fn holds(plan: &Plan, record: &RunRecord) -> bool {
 }
 
 /// One limit of the objective and what the test says.
-fn slo_line(test: &SloTest) -> String {
-    let SloTest { metric, percentile, limit, above, n, need, evidence, answer, would_do } = test;
-    let worth = evidence.worth.requests;
-    let more = match (answer, would_do) {
-        (Answer::Undecided, Some(seconds)) => format!("; {}", answers::would_do(*seconds)),
-        (Answer::Undecided, None) if *n > 0 => "; too near to what is allowed for any window".to_owned(),
+fn slo_line(test: &SloTest, is_saturated: bool) -> String {
+    let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
+    let more = match answer {
+        Answer::Undecided if is_saturated => "; saturated: of a queue that runs away no window tells more".to_owned(),
+        Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
-    let worth = if worth.round() < *n as f64 { format!(", worth {worth:.0} independent ones") } else { String::new() };
+    let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones")).unwrap_or_default();
     let need = match answer {
-        Answer::Undecided if *above == 0 && would_do.is_some() => {
-            format!("; {need} without one above would show that it holds")
+        Answer::Undecided if *above == 0 && would_do.is_some() && !is_saturated => {
+            format!("; {alike_needed} without one above would show that it holds")
         }
         _ => String::new(),
     };

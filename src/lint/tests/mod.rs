@@ -77,7 +77,8 @@ fn a_comparison_takes_the_columns_of_exports() {
     let others = ["mean", "sd", "low", "high", "max", "n", "failures", "above", "below", "streams", "effective"];
     for column in metric::columns(metric::Scope::Plan).iter().map(|column| column.name.as_str()) {
         let part = |other: &str| column.split('_').any(|word| word == other) || column.ends_with("_tail_ratio");
-        let is_other = !column.starts_with("jitter_ratio") && others.into_iter().any(part);
+        let is_other =
+            !["jitter_ratio", "error_share"].iter().any(|key| column.starts_with(key)) && others.into_iter().any(part);
         let read = column.parse::<MetricName>();
         assert_eq!(read.is_ok(), !is_other, "{column}: {read:?}");
         if let Ok(name) = read {

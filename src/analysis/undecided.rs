@@ -1,0 +1,61 @@
+//! Why something is undecided and what would decide it, in words: the same in `run`, `show`, `curves`, `capacity` and gates.
+
+use super::curve::decision::window;
+use super::saturation;
+use super::worth::{Evidence, MOST_TIMES};
+
+/// The window that would do: `a window of 34 s would do`.
+pub fn would_do(seconds: f64) -> String {
+    format!("a window of {} would do", window(seconds))
+}
+
+/// What would decide a limit: the window, or why none of a sensible length would. `needed` independent requests, none of them above
+/// it, show that it holds.
+pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> String {
+    match seconds {
+        Some(seconds) => would_do(seconds),
+        None if evidence.worth.requests * MOST_TIMES < needed as f64 => {
+            format!("a window {MOST_TIMES} times as long would not do")
+        }
+        None => "too near to what is allowed for any window to tell".to_owned(),
+    }
+}
+
+/// How many independent requests those of a limit are worth, never more than that: `12`, below ten `0.7`. None where that is all of
+/// them.
+pub fn worth(evidence: &Evidence) -> Option<String> {
+    let worth = evidence.worth.requests;
+    let shown = if worth < 10.0 { (worth * 10.0).floor() / 10.0 } else { worth.floor() };
+    (shown < evidence.n as f64).then(|| shown.to_string())
+}
+
+/// Seconds of a window that would show whether a server kept up; none where no request came, for then nothing is known of how many
+/// would.
+pub fn keeps_up(evidence: &saturation::Evidence) -> Option<f64> {
+    (evidence.arrived > 0).then(|| evidence.would_do())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::worth::Worth;
+
+    fn evidence(n: u64, above: u64, worth: f64) -> Evidence {
+        Evidence { n, above, worth: Worth { requests: worth, is_bound: false } }
+    }
+
+    #[test]
+    fn what_is_undecided_always_says_what_would_decide_it() {
+        let of = |evidence: Evidence| would_decide(&evidence, 59, evidence.would_do(0.05).map(|times| 10.0 * times));
+        assert_eq!(of(evidence(40, 0, 20.0)), "a window of 30 s would do");
+        assert_eq!(of(evidence(1_000, 50, 20.0)), "too near to what is allowed for any window to tell");
+        assert_eq!(of(evidence(40, 0, 0.5)), "a window 100 times as long would not do");
+    }
+
+    #[test]
+    fn a_worth_is_never_more_than_it_is_and_never_nothing() {
+        let of = |worth_of| worth(&evidence(300, 3, worth_of));
+        assert_eq!(of(298.9).as_deref(), Some("298"));
+        assert_eq!([of(0.75).as_deref(), of(8.0).as_deref(), of(300.0).as_deref()], [Some("0.7"), Some("8"), None]);
+    }
+}
