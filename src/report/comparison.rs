@@ -30,6 +30,7 @@ pub fn text(comparison: &Comparison) -> String {
             left_out(cell).iter().for_each(|line| out.push_str(&fill("left out: ", 10, &plain(line))));
             out.push_str(&fill("errors: ", 8, &plain(&effects::guarded(cell))));
             out.push_str(&table(family, cell));
+            of_margins(cell).iter().for_each(|line| out.push_str(&fill(" ", 4, &plain(line))));
             two_of_errors(cell).iter().for_each(|line| out.push_str(&fill("", 2, line)));
         }
         out.push_str(&effects::text(family));
@@ -102,20 +103,33 @@ fn method(adjusted: Adjusted) -> &'static str {
     }
 }
 
-/// What a test says, of the margin too.
-fn verdict(test: &Test) -> String {
-    match &test.margin {
-        Some(margin) if margin.answer != MarginAnswer::NotJudged => {
-            // What would have been seen is another question than what the margin asks.
-            match test.outcome {
-                Outcome::NotShown => format!("no difference shown; {}", margin.words),
-                // Both say how many repeats would do, each for something else.
-                Outcome::Refused => format!("{} for a test; {} for the margin", test.words, margin.words),
-                _ => format!("{}; {}", test.words, margin.words),
-            }
-        }
+/// What a test says of a difference, where its margin is told elsewhere.
+fn bare_verdict(test: &Test) -> String {
+    match margin_of(test) {
+        // What would have been seen is another question than what the margin asks.
+        Some(_) if test.outcome == Outcome::NotShown => "no difference shown".to_owned(),
+        // Both say how many repeats would do, each for something else.
+        Some(_) if test.outcome == Outcome::Refused => format!("{} for a test", test.words),
         _ => test.words.clone(),
     }
+}
+
+/// What a metric's margin comes to; none without one.
+fn margin_of(test: &Test) -> Option<String> {
+    let margin = test.margin.as_ref().filter(|margin| margin.answer != MarginAnswer::NotJudged)?;
+    let which = if test.outcome == Outcome::Refused { " for the margin" } else { "" };
+    Some(format!("{}{which}", margin.words))
+}
+
+/// What margins come to, a line for each metric: in the table's last column they would take five.
+fn of_margins(cell: &CellAnswer) -> Vec<String> {
+    cell.tests.iter().filter_map(|test| Some(format!("{}: {}", named(test), margin_of(test)?))).collect()
+}
+
+/// What a test says, of the margin too.
+fn verdict(test: &Test) -> String {
+    let margin = margin_of(test).map(|margin| format!("; {margin}")).unwrap_or_default();
+    format!("{}{margin}", bare_verdict(test))
 }
 
 /// `load: m · B1 · batch 4: slow against base`.
@@ -168,7 +182,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
             Cell::new(change),
             right(p),
             right(adjusted),
-            Cell::new(plain(&verdict(test))),
+            Cell::new(plain(&bare_verdict(test))),
         ]);
     }
     if let Some(verdict) = table.column_mut(6) {

@@ -75,11 +75,11 @@ fn has_tpot(line: &Line) -> bool {
 /// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
 pub fn results(lines: &[Line], colour: bool) -> String {
     let shape = Shape::of(lines);
-    let longest = lines.iter().flat_map(|line| words(line.verdict)).max().unwrap_or(0);
+    let least = lines.iter().map(|line| least_width(line.verdict)).max().unwrap_or(0);
     let head = Head {
         names: shape.names(),
         cells: header(&shape),
-        last: Some(longest),
+        last: Some(least),
         paint: if colour { coloured } else { str::to_owned },
     };
     let rows: Vec<Row> =
@@ -172,9 +172,14 @@ fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-/// Length of each word of a verdict: none may be broken.
-fn words(verdict: &Verdict) -> Vec<usize> {
-    verdict.to_string().split(' ').map(str::len).collect()
+/// Columns that a verdict takes at least: none of its words may be broken, and one of many reasons takes about three lines, not a line
+/// for each reason. Where names leave no room for it they stand above.
+fn least_width(verdict: &Verdict) -> usize {
+    /// What the other columns leave where names stand above.
+    const MOST: usize = 30;
+    let text = verdict.to_string();
+    let longest = text.split(' ').map(str::len).max().unwrap_or(0);
+    longest.max(text.len().div_ceil(3).min(MOST))
 }
 
 /// The scenario and the cell's values on further axes.
