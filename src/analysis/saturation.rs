@@ -47,6 +47,9 @@ const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
 /// The same of 9 degrees of freedom, at 0.5 %.
 const RUNS_AWAY_LARGE: f64 = 3.250;
+/// Of few arrivals growth must be shown more plainly, by √(1 + this / arrivals): where requests remember the one before for as long
+/// as tens of them, a window of a hundred sees a few independent ones (`docs/METRICS.md`, Dependence).
+const FEW: f64 = 300.0;
 
 /// What the decision rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -136,7 +139,8 @@ impl Evidence {
 
     /// The growth in units of one that shows that what is in flight runs away.
     fn runs_away(&self) -> f64 {
-        (self.t(self.error) / RUNS_AWAY).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
+        let few = (1.0 + FEW / self.arrived.max(1) as f64).sqrt();
+        (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
     /// What it says.
