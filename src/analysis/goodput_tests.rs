@@ -67,3 +67,14 @@ fn an_slo_gives_the_default_thresholds() {
     let own = Goodput { e2e: Some(ms(9)), ..Goodput::default() };
     assert_eq!(Thresholds::of(Some(&own), Some(&slo)), Thresholds { e2e: Some(ms(9)), ..Thresholds::default() });
 }
+
+#[test]
+fn a_part_of_a_run_takes_the_queue_of_the_whole() {
+    let open = Facts { open_loop: true, ..facts() };
+    let seen = Turns { swings: Some(2), turnovers: 12.0 };
+    let part = goodput_of_part(&rows(), &open, &ttft(200), seen).unwrap();
+    assert_eq!(part.share, goodput(&rows(), &open, &ttft(200)).unwrap().share);
+    let many: Vec<Measured> = rows().into_iter().cycle().take(800).collect();
+    let of = |turns| goodput_of_part(&many, &open, &ttft(200), turns).unwrap().missing.worth;
+    assert!(of(seen).is_bound && !of(Turns { swings: Some(90), turnovers: 90.0 }).is_bound);
+}

@@ -34,8 +34,10 @@ impl State {
     }
 }
 
-/// Parts of the window whose increments are compared.
+/// Parts of the window whose increments are compared, and larger parts: what makes neighbouring increments alike, a memory of the
+/// service times, makes the growth look surer than it is, and less so in larger parts.
 const STEPS: usize = 20;
+const LARGE_STEPS: usize = 10;
 /// Arrivals below which nothing is said.
 pub const FEWEST: u64 = 50;
 /// Swings of what is in flight that show that it comes back.
@@ -43,6 +45,11 @@ pub const SWINGS: u32 = 16;
 /// Student's t of 19 degrees of freedom, one-sided: at 5 %, what still counts as no growth; at 0.5 %, growth.
 const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
+/// The same of 9 degrees of freedom, at 0.5 %.
+const RUNS_AWAY_LARGE: f64 = 3.250;
+/// Of few arrivals growth must be shown more plainly, by √(1 + this / arrivals): where requests remember the one before for as long
+/// as tens of them, a window of a hundred sees a few independent ones (`docs/METRICS.md`, Dependence).
+const FEW: f64 = 300.0;
 
 /// What the decision rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +64,8 @@ pub struct Evidence {
     pub growth: f64,
     /// Standard error of the growth.
     pub error: f64,
+    /// The same by fewer and larger parts of the window.
+    pub error_large: f64,
     /// Growth that a profile of arrivals explains; 0 where the rate is steady.
     pub explained: f64,
 }
@@ -64,14 +73,16 @@ pub struct Evidence {
 impl Evidence {
     /// Of a window; none where it has no length.
     pub fn of(flight: &Flight) -> Option<Evidence> {
-        let levels = flight.levels(STEPS);
-        let steps: Vec<f64> = levels.windows(2).map(|two| two[1] - two[0]).collect();
-        (!steps.is_empty()).then(|| Evidence {
+        let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
+        let error = |steps: &[f64]| (variance(steps) * steps.len() as f64).sqrt();
+        let (small, large) = (steps(STEPS), steps(LARGE_STEPS));
+        (!small.is_empty()).then(|| Evidence {
             arrived: flight.arrived(),
             seconds: flight.seconds(),
             swings: swings(&flight.averages(PARTS)),
-            growth: mean(&steps) * STEPS as f64,
-            error: (variance(&steps) * STEPS as f64).sqrt(),
+            growth: mean(&small) * STEPS as f64,
+            error: error(&small),
+            error_large: error(&large),
             explained: 0.0,
         })
     }
@@ -102,6 +113,7 @@ impl Evidence {
         }
         let count = runs.len() as f64;
         let mean_of = |of: fn(&Evidence) -> f64| runs.iter().map(of).sum::<f64>() / count;
+        let error_of = |of: fn(&Evidence) -> f64| (runs.iter().map(|run| of(run).powi(2)).sum::<f64>()).sqrt() / count;
         let mut swings: Vec<u32> = runs.iter().map(|run| run.swings).collect();
         swings.sort_unstable();
         Some(Evidence {
@@ -109,26 +121,33 @@ impl Evidence {
             seconds: mean_of(|run| run.seconds),
             swings: swings[(swings.len() - 1) / 2],
             growth: mean_of(|run| run.growth),
-            error: (mean_of(|run| run.error * run.error) / count).sqrt(),
+            error: error_of(|run| run.error),
+            error_large: error_of(|run| run.error_large),
             explained: mean_of(|run| run.explained),
         })
     }
 
-    /// The growth that no profile explains, in units of its standard error.
-    fn t(&self) -> f64 {
+    /// The growth that no profile explains, in units of a standard error.
+    fn t(&self, error: f64) -> f64 {
         let growth = self.growth - self.explained;
-        match (self.error > 0.0, growth > 0.0) {
-            (true, _) => growth / self.error,
+        match (error > 0.0, growth > 0.0) {
+            (true, _) => growth / error,
             (false, true) => f64::INFINITY,
             (false, false) => 0.0,
         }
+    }
+
+    /// The growth in units of one that shows that what is in flight runs away.
+    fn runs_away(&self) -> f64 {
+        let few = (1.0 + FEW / self.arrived.max(1) as f64).sqrt();
+        (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
     /// What it says.
     pub fn state(&self) -> State {
         if self.arrived < FEWEST {
             State::NotShown
-        } else if self.t() > RUNS_AWAY {
+        } else if self.runs_away() > 1.0 {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
             // What never changes has been seen to stay where it is. A rise that a profile explains shows neither.
@@ -162,9 +181,9 @@ impl Evidence {
     pub fn would_do(&self) -> f64 {
         let arrivals = FEWEST as f64 / self.arrived.max(1) as f64;
         let swings = f64::from(SWINGS) / f64::from(self.swings.max(1));
-        let is_between = self.state() == State::NotShown && self.t() >= GROWS;
+        let is_between = self.state() == State::NotShown && self.t(self.error) >= GROWS;
         // The growth of a random walk rises with its length, its standard error with the root.
-        let growth = if is_between { (RUNS_AWAY / self.t()).powi(2) } else { 1.0 };
+        let growth = if is_between { (1.0 / self.runs_away()).powi(2) } else { 1.0 };
         self.seconds * arrivals.max(swings).max(growth).max(1.0)
     }
 }

@@ -30,7 +30,11 @@ pub(super) struct Rule {
 impl Rule {
     /// For a share that is allowed above a level.
     pub fn of(allowed: f64) -> Rule {
-        let (batches, unsure, long) = if is_middle(allowed) { (10, 6.0, 60) } else { (15, 4.0, 40) };
+        let (batches, unsure, long) = match allowed {
+            share if is_middle(share) => (10, 6.0, 60),
+            share if share > 0.075 => (15, 7.0, 40),
+            _ => (15, 4.0, 40),
+        };
         let per_swing = match allowed {
             share if share > 0.4 => 0.75,
             share if share > 0.2 => 0.5,
@@ -136,6 +140,13 @@ impl Sample {
         if value.is_finite() { value } else { f64::MAX }
     }
 
+    /// Whether nine values in ten, all but the ends, are one and the same.
+    fn is_nearly_constant(&self) -> bool {
+        let end = self.rising.len() / 20;
+        let inner = self.rising.get(end..self.rising.len() - end).unwrap_or_default();
+        inner.first() == inner.last()
+    }
+
     /// How many independent values this is worth for the share above `level`, of which `allowed` is spoken, in a claim at a
     /// two-sided level.
     fn worth(&self, level: f64, allowed: f64, claim: f64) -> Worth {
@@ -171,9 +182,8 @@ impl Sample {
     /// is long.
     pub fn interval(&self, share: f64) -> Option<Span> {
         let allowed = 1.0 - share;
-        // Values that never change cannot swing.
-        let is_constant = self.rising.first() == self.rising.last();
-        let swings = if is_constant { u32::MAX } else { self.swings };
+        // Values that hardly ever change cannot swing.
+        let swings = if self.is_nearly_constant() { u32::MAX } else { self.swings };
         if self.values.is_empty() || !is_long_enough(allowed, self.turns, swings) {
             return None;
         }

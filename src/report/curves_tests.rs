@@ -69,3 +69,34 @@ fn percentiles_of_many_requests_are_bare() {
     assert!(!curve.contains('*') && !curve.contains("n="), "{curve}");
     assert!(!front.contains('*'), "{front}");
 }
+
+#[test]
+fn what_is_on_no_front_says_why() {
+    // More than the ten slots of the server answer: it falls behind.
+    let open = |qps: f64| {
+        let server = Server { batch_size: None, qps: Some(qps), seconds: 12.0, ..Server::default() };
+        let (records, facts) = server.make();
+        let labels = RunLabels { qps: Some(qps), batch_size: None, ..made(1, 8.0).0 };
+        (labels, measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None))
+    };
+    let none = PlanMetrics::default();
+    let made: Vec<_> = [2.0, 400.0, 500.0].map(open).into();
+    let runs: Vec<Run> = made
+        .iter()
+        .map(|(labels, metrics, verdict)| Run {
+            sweep: "s",
+            labels,
+            metrics,
+            plan_metrics: &none,
+            verdict,
+            saturation: metrics.saturation,
+            slo: &[],
+            cost: None,
+            tokens: MeanTokens::default(),
+        })
+        .collect();
+    let front = fronts(&curve::curves(&runs, false));
+    let front = front.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(front.contains("(0 of 3 loads count; 1 not shown to be kept up with; 2 saturated)"), "{front}");
+    assert!(!front.contains("figures"), "{front}");
+}

@@ -84,6 +84,7 @@ mod traces;
 mod traffic;
 mod tries;
 mod truth;
+mod undecided;
 mod usage;
 mod verdicts;
 mod wire;

@@ -140,9 +140,26 @@ fn exploring_is_not_for_gates() {
     assert_eq!(compared(&lab, &[])["adjusted_by"], "holm");
     let both = lab.run(&["compare", "plan.yaml", "--explore", "--gate"]);
     assert_eq!(both.code, Some(2), "{}", both.stderr);
-    for wrong in ["0%", "100%", "-2", "much"] {
+    let range = "write a share above 0% and below 100%, like 2%";
+    for (wrong, said) in [
+        ("0%", range),
+        ("100%", range),
+        ("-1%", range),
+        ("much%", range),
+        // In a plan it is refused too: to some it is 2 %, to others 0.02 %.
+        ("0.02", "`0.02` is not a share: write it in percent, like 1% or 0.5%"),
+        ("2", "`2` is not a share: write 2%, with its sign"),
+        ("-2", "`-2` is not a share"),
+        ("much", "`much` is not a share"),
+    ] {
         let told = lab.run(&["compare", "plan.yaml", "--margin", wrong]);
         assert_eq!(told.code, Some(2), "{wrong}");
-        assert!(told.stderr.contains("write a share above 0% and below 100%, like 2%"), "{}", told.stderr);
+        assert!(told.stderr.contains(said), "{wrong}: {}", told.stderr);
     }
+    let tiny = lab.ok(&["compare", "plan.yaml", "--margin", "0.0001%"]).stdout;
+    assert!(tiny.contains("margin 0.0001 %") && tiny.contains("worse than 0.0001 %"), "{tiny}");
+    // The table and the guardrail give the share of errors different intervals, and that is said.
+    let errors = lab.ok(&["compare", "plan.yaml", "--metrics", "error_share,ttft_p50"]).stdout;
+    assert!(errors.contains("error share: `errors` counts the requests of all rounds"), "{errors}");
+    assert!(!tiny.contains("error share: "), "{tiny}");
 }

@@ -85,6 +85,18 @@ fn too_few_repeats_are_refused_with_how_many_would_do() {
 }
 
 #[test]
+fn an_arm_that_lacks_a_value_does_not_hide_the_other_ones() {
+    let known = [90.0, 100.0, 110.0].map(Reading::Known);
+    let missing = || Reading::Missing("n=20 < 368 requests".to_owned());
+    for lacking in [[missing(), missing(), missing()], [Reading::Known(80.0), Reading::Failed, Reading::Known(80.0)]] {
+        let test = of_readings("ttft_p99", &known, &lacking);
+        assert!(test.words.starts_with("n/a: "), "{}", test.words);
+        assert!((test.baseline.as_ref().unwrap().value - 99.7).abs() < 0.1, "{:?}", test.baseline);
+        assert_eq!((test.arm, test.change), (None, None), "a mean of those that did not fail would be a better one");
+    }
+}
+
+#[test]
 fn what_never_varies_is_no_test() {
     let same = tested("requests", &[(40.0, 40.0), (41.0, 41.0), (42.0, 42.0)]);
     assert_eq!((same.outcome, same.words.as_str()), (Outcome::Constant, "equal in every repeat"));

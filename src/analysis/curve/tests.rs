@@ -278,6 +278,23 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
 }
 
 #[test]
+fn a_share_over_repeats_lies_in_its_interval() {
+    let mut made = ladder(&[40.0], 2, &objective("{}"));
+    // A long repeat without a failure, and a short one of which half failed.
+    for (one, [requests, failed]) in made.iter_mut().zip([[4_000, 0], [20, 10]]) {
+        let evidence = one.metrics.error_evidence.as_mut().unwrap();
+        (evidence.n, evidence.above, evidence.worth.requests) = (requests, failed, requests as f64);
+        (one.metrics.counts.requests, one.metrics.counts.failed) = (requests, failed);
+    }
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let rung = &curves(&runs, false)[0].rungs[0];
+    let figure = rung.figure(Reading::named("error_share").unwrap()).unwrap();
+    let ends = figure.ends.unwrap();
+    assert!((figure.value - 10.0 / 4_020.0).abs() < 1e-12, "the mean of both would be a quarter: {figure:?}");
+    assert!(ends.low <= figure.value && figure.value <= ends.high, "{figure:?}");
+}
+
+#[test]
 fn repeats_on_both_sides_of_a_limit_decide_nothing() {
     let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
     made[0].slo[0].evidence.above = made[0].slo[0].evidence.n / 10;

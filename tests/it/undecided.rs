@@ -1,0 +1,81 @@
+//! What is not decided says what would decide it, through the program: gates, curves, capacity and `show`.
+
+use super::lab::Lab;
+use super::mock::Mock;
+use super::outcomes::plan;
+
+const MATRIX: &str = "endpoint: [a], model: [m], scenario: [short]";
+
+#[test]
+fn a_cell_without_a_valid_run_is_named() {
+    let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
+    let lab = Lab::new();
+    // Of 0.001 requests a second none comes within the window.
+    let rest = format!(
+        "slo: {{ ttft: {{ p50: 10s }} }}\nvalidity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}\n\
+         phases: {{ fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }}\n\
+         sweeps: {{ s: {{ matrix: {{ {MATRIX}, qps: [0.001, 80] }} }} }}\n"
+    );
+    lab.write("plan.yaml", &plan(&[("a", mock.port)], &rest));
+    let gate = lab.run(&["run", "plan.yaml", "--gate"]);
+    assert_eq!(gate.code, Some(3), "invalid runs come first: {}{}", gate.stdout, gate.stderr);
+    assert!(gate.stderr.contains("0.001 qps: no valid run: repeat 0: empty_window"), "{}", gate.stderr);
+    assert!(gate.stderr.contains("0.001 qps · repeat 0 · 0 requests · invalid: empty_window"), "{}", gate.stderr);
+
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
+    let one_line = curves.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("a · short at qps 0.001, repeat 0: empty_window"), "{curves}");
+
+    let empty = lab.runs().into_values().find(|run| run.json["facts"]["scheduled_in_window"] == 0).unwrap();
+    let id = &empty.json["id"].as_str().unwrap()[..16];
+    let page = lab.ok(&["show", id, "--plan", "plan.yaml"]).stdout;
+    assert!(page.contains("not_shown (valid): no request came") && !page.contains("would do"), "{page}");
+    let shown = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("show", &shown);
+    assert!(shown["saturation"]["would_do_s"].is_null(), "{}", shown["saturation"]);
+    assert!(shown["metrics"]["error_share_high"].is_null(), "{}", shown["metrics"]);
+}
+
+#[test]
+fn an_error_share_of_none_has_an_upper_end() {
+    let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
+    let lab = Lab::new();
+    let rest = format!(
+        "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: 100, at_most: 60s }}, drain: 10s }}\n\
+         sweeps: {{ s: {{ matrix: {{ {MATRIX}, batch_size: [1] }} }} }}\n"
+    );
+    lab.write("plan.yaml", &plan(&[("a", mock.port)], &rest));
+    let ended = lab.run(&["run", "plan.yaml", "-q"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+    let id = lab.only_run().json["id"].as_str().unwrap()[..16].to_owned();
+    let metrics = &lab.ok(&["show", &id, "--format", "json"]).json()["metrics"];
+    let share = |name: &str| metrics[name].as_f64().unwrap_or_else(|| panic!("{name}: {metrics}"));
+    assert_eq!([share("error_share"), share("error_share_low")], [0.0, 0.0]);
+    assert!((0.001..0.5).contains(&share("error_share_high")), "{metrics}");
+    let page = lab.ok(&["show", &id]).stdout;
+    assert!(page.contains("error share, upper end"), "{page}");
+    let table = lab.ok(&["export", "plan.yaml", "--format", "csv"]).stdout;
+    assert!(table.lines().next().unwrap().contains("error_share,error_share_low,error_share_high,"), "{table}");
+}
+
+#[test]
+fn a_saturated_load_asks_for_no_longer_window() {
+    let mock = Mock::start(&["--ttft", "20ms", "--itl", "0ms", "--slots", "1"]);
+    let lab = Lab::new();
+    // Between two tokens nothing waits; what may be above the limit is left open by so few requests.
+    let rest = format!(
+        "slo: {{ e2e: {{ p999: 100s }} }}\nphases: {{ fill: 0s, stabilize: 500ms, measure: 2s, drain: 60s }}\n\
+         sweeps: {{ s: {{ matrix: {{ {MATRIX}, qps: [100, 110] }} }} }}\n"
+    );
+    lab.write("plan.yaml", &plan(&[("a", mock.port)], &rest));
+    let ended = lab.run(&["run", "plan.yaml", "--gate"]);
+    let (id, _) = lab.runs().pop_first().unwrap();
+    let page = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
+    let capacity = lab.ok(&["capacity", "plan.yaml"]).stdout;
+    for text in [&ended.stdout, &ended.stderr, &page, &curves, &capacity] {
+        assert!(text.contains("saturated") && !text.contains("would do"), "{text}");
+    }
+    assert!(page.contains("no window tells more"), "{page}");
+    assert!(curves.contains("(0 of 2 loads count; 2 saturated)"), "{curves}");
+}
