@@ -54,7 +54,9 @@ const FEW: f64 = 300.0;
 /// What the decision rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Requests that were wanted in the window.
+    /// Runs that this is of.
+    pub runs: u64,
+    /// Requests that were wanted in the window; of several runs their mean.
     pub arrived: u64,
     /// Length of the window in seconds.
     pub seconds: f64,
@@ -77,6 +79,7 @@ impl Evidence {
         let error = |steps: &[f64]| (variance(steps) * steps.len() as f64).sqrt();
         let (small, large) = (steps(STEPS), steps(LARGE_STEPS));
         (!small.is_empty()).then(|| Evidence {
+            runs: 1,
             arrived: flight.arrived(),
             seconds: flight.seconds(),
             swings: swings(&flight.averages(PARTS)),
@@ -117,6 +120,7 @@ impl Evidence {
         let mut swings: Vec<u32> = runs.iter().map(|run| run.swings).collect();
         swings.sort_unstable();
         Some(Evidence {
+            runs: runs.iter().map(|run| run.runs).sum(),
             arrived: mean_of(|run| run.arrived as f64) as u64,
             seconds: mean_of(|run| run.seconds),
             swings: swings[(swings.len() - 1) / 2],
@@ -139,7 +143,7 @@ impl Evidence {
 
     /// The growth in units of one that shows that what is in flight runs away.
     fn runs_away(&self) -> f64 {
-        let few = (1.0 + FEW / self.arrived.max(1) as f64).sqrt();
+        let few = (1.0 + FEW / (self.runs * self.arrived).max(1) as f64).sqrt();
         (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
@@ -241,6 +245,7 @@ mod tests {
             (alone, together)
         };
         let (alone, together) = counts(1.1, State::Saturated);
+        println!("a load of 1.1 saturates {alone} runs and {together} threes of {CASES}");
         assert!(together > 2 * alone, "{alone} alone, {together} together");
         assert!(counts(1.1, State::KeptUp).1 * 50 <= CASES && counts(0.9, State::Saturated).1 * 50 <= CASES);
         assert!(counts(0.7, State::KeptUp).1 * 3 > 2 * CASES);

@@ -124,17 +124,19 @@ const SLOWED: &str =
 sweeps:
   closed: { matrix: { endpoint: e0, model: m, scenario: one, batch_size: 4 } }
   open: { matrix: { endpoint: e1, model: m, scenario: one, qps: 80 } }
+  over: { matrix: { endpoint: e2, model: m, scenario: one, qps: 160 } }
 ";
 
 #[test]
 fn a_server_that_halves_its_speed_under_way_is_never_valid() {
     let slowed =
         |from: &str| Mock::start(&["--ttft", "20ms", "--slots", "4", "--fault", &format!("slow:2@{from}-999999")]);
-    // 200 and 80 requests a second; the first are counted so that a slow machine gets there within the window too.
-    let mocks = [slowed("600"), slowed("360")];
+    // 200, 80 and 160 requests a second; the first are counted so that a slow machine gets there within the window too. The last are
+    // more than the slower server can do: it saturates from half-way on.
+    let mocks = [slowed("600"), slowed("360"), slowed("640")];
     let lab = Lab::new();
-    let runs = shown(&lab, &over(&mocks.each_ref().map(|mock| mock.port), SLOWED), "2");
-    assert_eq!(runs.len(), 2);
+    let runs = shown(&lab, &over(&mocks.each_ref().map(|mock| mock.port), SLOWED), "3");
+    assert_eq!(runs.len(), 3);
     for run in &runs {
         assert_ne!(run["verdict"]["state"], "valid", "{:#}", run["verdict"]);
     }
