@@ -33,7 +33,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ),
 ];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// All source files in a folder and those below it.
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

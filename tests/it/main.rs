@@ -29,6 +29,7 @@ mod export;
 mod extra;
 mod extremes;
 mod failures;
+mod file_cycles;
 mod front;
 mod frozen;
 mod fuzz_smoke;
