@@ -8,19 +8,14 @@ use serde_json::Value;
 use super::array::Elements;
 use super::csv::{self, Records};
 use super::detect::Container;
+use super::entry::Entry;
 use super::error::{Bad, DatasetError};
 use super::lines::Lines;
 use super::parquet::Rows;
 use super::record::Place;
 use super::skipped::Reason;
 use super::text::{self, Cutter, Piece, Pieces};
-use super::value::{self, Fields};
-
-/// One entry: where it stands, and its fields.
-pub(super) struct Entry {
-    pub(super) place: Place,
-    pub(super) fields: Result<Fields, Bad>,
-}
+use super::value;
 
 /// The entries of a file.
 pub(super) struct Entries {

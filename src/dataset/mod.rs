@@ -10,6 +10,7 @@ mod array;
 mod csv;
 mod detect;
 mod entries;
+mod entry;
 mod error;
 mod filter;
 mod lines;

@@ -16,7 +16,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use serde_json::{Map, Number, Value};
 
-use super::entries::Entry;
+use super::entry::Entry;
 use super::error::{Bad, DatasetError};
 use super::skipped::Reason;
 use super::text;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::units::Nanos;
 
 use super::detect::{self, Container};
-use super::entries::{Entries, Entry};
+use super::entries::Entries;
+use super::entry::Entry;
 use super::error::{Bad, DatasetError};
 use super::options::{Format, OnBad, Options};
 use super::record::{Place, Record};

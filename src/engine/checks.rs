@@ -5,19 +5,10 @@ use std::task::{Context, Poll};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::outage::Checked;
+use super::outage::{Checked, Depth};
 
 /// Asks an endpoint whether it is there. Blocks for ten seconds at most.
 pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
-
-/// How much an endpoint is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// Whether it answers at all.
-    Presence,
-    /// Whether it generates, too. Not of one that is silent: it may be at work on what it has.
-    Generation,
-}
 
 /// Checks under way.
 pub struct Checks {

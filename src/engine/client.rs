@@ -21,11 +21,11 @@ use super::http::Body;
 use super::io::Read;
 use super::limit::Limit;
 use super::observe::Observer;
-use super::pacer::Start;
 use super::pattern::Pattern;
 use super::pool::Pool;
 use super::progress::Progress as Live;
 use super::sse;
+use super::start::Start;
 use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
 

@@ -16,7 +16,7 @@ use super::ahead::Ahead;
 use super::clock::Clock;
 use super::feed::{Content, Lane};
 use super::observe::Observer;
-use super::pacer::Start;
+use super::start::Start;
 use super::tally::Reply;
 use super::threads;
 use super::waits::Waits;

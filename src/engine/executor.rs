@@ -15,14 +15,15 @@ use crate::rows::{Outcome, Phase, RequestRow};
 use crate::workload::Lengths;
 
 use super::EngineError;
-use super::checks::{Checks, Depth};
+use super::checks::Checks;
 use super::client::{Common, Ended, Order};
 use super::feed::Feed;
 use super::hands::{Hands, Told};
-use super::outage::{Now, Outage, Seen, Step, server_died};
-use super::pacer::{Pacer, Start};
+use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
+use super::pacer::Pacer;
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
+use super::start::Start;
 use super::tally::{Aside, Entry, Failure, Tally};
 use super::timer::Timer;
 

@@ -19,7 +19,7 @@ use super::ahead::Ahead;
 use super::clock::Clock;
 use super::conversations::{Conversations, Turn};
 use super::observe::Observer;
-use super::pacer::Start;
+use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
 

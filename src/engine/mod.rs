@@ -35,6 +35,7 @@ mod schedule;
 mod sessions;
 mod sse;
 mod stamp;
+mod start;
 #[doc(hidden)]
 pub mod steps;
 mod tally;
@@ -65,10 +66,10 @@ use crate::units::patience;
 use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
-pub use checks::{Check, Depth};
+pub use checks::Check;
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
-pub use outage::Checked;
+pub use outage::{Checked, Depth};
 pub use progress::{Counter, Progress};
 pub use recorder::{SampleSink, Sink, SinkError};
 pub use target::{Secret, Target, TargetError};

@@ -25,7 +25,6 @@
 use crate::rows::{Outcome, SpoilCause, Spoiled};
 use crate::units::Nanos;
 
-use super::checks::Depth;
 use super::tally::Aside;
 
 /// So many 429, or 404, in an attempt are no chance.
@@ -38,6 +37,15 @@ const BETWEEN_CHECKS: u64 = 200_000_000;
 const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
 /// Without streaming, so many times the patience pass before the first answer is missed.
 const UNTIL_FIRST_ANSWER: u64 = 6;
+
+/// How much an endpoint is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Whether it answers at all.
+    Presence,
+    /// Whether it generates, too. Not of one that is silent: it may be at work on what it has.
+    Generation,
+}
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,19 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::schedule::Schedule;
 use super::sessions::Sessions;
-
-/// The start of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Start {
-    /// Its number, from 0.
-    pub request: u64,
-    /// When the load pattern wanted it, in nanoseconds since the run's start.
-    pub scheduled: u64,
-    /// When the cap let it through.
-    pub released: u64,
-    /// The slot of a closed loop; where conversations arrive, the conversation's number.
-    pub slot: Option<u32>,
-}
+use super::start::{Start, Unstarted};
 
 /// A load pattern at work.
 #[derive(Debug)]
@@ -167,17 +155,6 @@ impl Pacer {
             _ => None,
         }
     }
-}
-
-/// A request that was wanted and never started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unstarted {
-    /// Its number.
-    pub request: u64,
-    /// When the load pattern wanted it.
-    pub scheduled: u64,
-    /// Whether the in-flight cap held it back; otherwise the generator failed to send it.
-    pub held_by_cap: bool,
 }
 
 impl Closed {

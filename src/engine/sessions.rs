@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::pacer::{Start, Unstarted};
 use super::schedule::Schedule;
+use super::start::{Start, Unstarted};
 
 /// Conversations that arrive by schedule and go on by themselves, with or without an in-flight cap. What is held in memory
 /// is the conversations under way.

@@ -19,11 +19,11 @@ use super::feed::Feed;
 use super::http::{Head, Malformed};
 use super::io::Read;
 use super::observe::Observer;
-use super::pacer::Start;
 use super::progress::Progress;
 use super::recorder::{Recorder, Sink, SinkError};
 use super::sse::Parser;
 use super::stamp::{self, Now};
+use super::start::Start;
 use super::tally::{Entry, Tally};
 use super::template::Template;
 

@@ -2,27 +2,9 @@
 
 use crate::plan::{LintCode, Severity};
 
+use super::table::{self, Words};
 use super::view::View;
-use super::{Finding, rules, table};
-
-/// What a rule says of itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Words {
-    /// What is wrong, in a few words.
-    pub title: &'static str,
-    /// When it is said, with its thresholds.
-    pub when: &'static str,
-    /// Why it matters.
-    pub reason: &'static str,
-    /// Who says so: a paper, a tool's documentation, a section of METRICS.
-    pub source: &'static str,
-    /// A plan, or the part of one that matters, about which it is said.
-    pub wrong: &'static str,
-    /// The same as it should be.
-    pub right: &'static str,
-    /// Codes that are about something near.
-    pub related: &'static str,
-}
+use super::{Finding, rules};
 
 /// One rule.
 pub struct Rule {

@@ -1,7 +1,24 @@
 //! What the rules say of themselves. `docs/LINT.md` and the pages of `explain` are made from these words, and the examples
 //! are run by the tests: each wrong one gives its code, each right one does not.
 
-use super::rule::Words;
+/// What a rule says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// When it is said, with its thresholds.
+    pub when: &'static str,
+    /// Why it matters.
+    pub reason: &'static str,
+    /// Who says so: a paper, a tool's documentation, a section of METRICS.
+    pub source: &'static str,
+    /// A plan, or the part of one that matters, about which it is said.
+    pub wrong: &'static str,
+    /// The same as it should be.
+    pub right: &'static str,
+    /// Codes that are about something near.
+    pub related: &'static str,
+}
 
 pub const WARM_UP: Words = Words {
     title: "the warm-up is too short",

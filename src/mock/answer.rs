@@ -15,7 +15,7 @@ use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
 use super::fault::{self, Kind};
 use super::log::{Entry, Line, Outcome};
 use super::metrics;
-use super::pace::random;
+use super::random::random;
 use super::request::{Api, Request};
 use super::slot::Slot;
 use super::stream::Stream;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use rand::RngExt;
 
-use super::pace::random;
+use super::random::random;
 use crate::units::Share;
 
 /// One fault and the requests that it strikes.

@@ -21,6 +21,7 @@ mod fault;
 mod log;
 mod metrics;
 mod pace;
+mod random;
 mod request;
 mod serve;
 mod slot;

@@ -1,16 +1,10 @@
 //! When each token is due: pure arithmetic on planned instants.
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::config::Config;
-
-/// A pseudo-random stream for one purpose and one request, so that no purpose shifts another's numbers.
-pub(super) fn random(seed: u64, purpose: &[u8; 4], number: u64) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(seed ^ (u64::from(u32::from_le_bytes(*purpose)) << 32));
-    random.set_stream(number);
-    random
-}
+use super::random::random;
 
 /// The timing model of one request, all times in nanoseconds.
 pub(super) struct Pace {

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::config::{Config, Cut};
 use super::conn::{Conn, Gone};
-use super::pace::random;
+use super::random::random;
 use super::timer::now;
 
 /// Bytes gathered before they are written when nothing is to be waited for: large enough to make the system call

@@ -94,7 +94,7 @@ pub(super) fn plain(word: &'static str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::pace::random;
+    use crate::mock::random::random;
 
     #[test]
     fn words_and_marks_are_tokens() {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::error::{Doing, StoreError};
+use super::hex::hex;
 use super::seal;
 
 /// Waits until the disk has the entries of a folder.
@@ -108,12 +109,6 @@ pub(crate) fn sha256(path: &Path, mut file: &File) -> Result<String, StoreError>
         Ok(hex(&hasher.finalize()))
     };
     read().map_err(StoreError::on(Doing::Read, path))
-}
-
-/// Bytes as hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Exchanges two folders in one step. Says no where the file system cannot.

@@ -13,6 +13,7 @@ mod failpoint;
 mod find;
 mod folder;
 mod given_up;
+mod hex;
 mod inventory;
 mod layout;
 mod list;

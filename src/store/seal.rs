@@ -16,7 +16,7 @@
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::disk::hex;
+use super::hex::hex;
 
 /// What stands before the digits …
 const BEFORE: &[u8] = b",\n  \"sha256\": \"";

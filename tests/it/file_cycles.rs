@@ -325,18 +325,19 @@ impl Crate {
         if source.defines.contains(name) {
             return module.to_vec();
         }
-        let shared = || source.imports.iter().filter(|import| import.is_public);
-        for import in shared().filter(|import| import.name == *name) {
+        // What is brought in for the module itself its children may name too.
+        for import in source.imports.iter().filter(|import| import.name == *name) {
             if let Some(mut target) = self.absolute(module, &import.path).filter(|target| target != path) {
                 target.extend(rest[1..].iter().cloned());
                 return self.defining(&target, depth + 1);
             }
         }
-        for import in shared().filter(|import| import.name == "*") {
-            let target = self.absolute(module, &import.path);
-            if let Some(target) = target.filter(|t| self.modules.get(t).is_some_and(|(_, s)| s.defines.contains(name)))
-            {
-                return target;
+        for import in source.imports.iter().filter(|import| import.name == "*") {
+            let Some(mut target) = self.absolute(module, &import.path) else { continue };
+            target.push(name.clone());
+            let defining = self.defining(&target, depth + 1);
+            if self.modules.get(&defining).is_some_and(|(_, source)| source.defines.contains(name)) {
+                return defining;
             }
         }
         module.to_vec()

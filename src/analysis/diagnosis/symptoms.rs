@@ -4,7 +4,7 @@ use crate::analysis::Summary;
 use crate::analysis::curve::{Curve, Reading, Run, Rung};
 use crate::plan::Percentile;
 
-use super::{Evidence, Evident, Finding, Symptom};
+use super::evidence::{Evidence, Evident, Finding, Symptom};
 
 /// What no run holds, and what would tell the regimes apart for certain.
 pub const NOT_MEASURED: &str = "these figures are a client's: accelerator utilization, memory in use, clocks and power, and the \

@@ -1,5 +1,6 @@
 use super::*;
-use crate::analysis::curve::curves;
+use crate::analysis::curve::{Run, curves};
+use crate::analysis::roofline::Prediction;
 use crate::analysis::synthetic::{Run as Server, measured, verdict};
 use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;

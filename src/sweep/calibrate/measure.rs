@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::analysis::Events;
@@ -14,10 +16,27 @@ use crate::sweep::perform::{JournalSink, check, question};
 use crate::units::{Nanos, NonceSeed};
 use crate::workload::NonceKey;
 
-use super::{CalibrationLoad, Measured};
+use super::load::CalibrationLoad;
 
 /// What opens the `x-request-id` of every request.
 const PREFIX: &str = "calibrate";
+
+/// What was measured of one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// The load.
+    pub load: CalibrationLoad,
+    /// Length of the measure window in seconds.
+    pub window_s: f64,
+    /// How hard it turned out to be.
+    pub pressure: Pressure,
+    /// The generator's errors.
+    pub errors: Errors,
+    /// What it cost.
+    pub cost: Cost,
+    /// Who stamped.
+    pub stamps: Stamps,
+}
 
 /// Why a load was not measured.
 #[derive(Debug)]

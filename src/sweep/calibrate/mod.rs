@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps};
+use crate::analysis::calibration::Errors;
 use crate::engine::demand;
 use crate::rows::Environment;
 use crate::server::client_environment;
@@ -21,6 +21,7 @@ use crate::units::Nanos;
 
 pub use known::{Known, Loaded, known};
 pub use load::{CalibrationLoad, Timing, of_flags, of_plan};
+pub use measure::Measured;
 
 use measure::{Trouble, measure};
 use search::Search;
@@ -31,23 +32,6 @@ const FORMAT: u32 = 1;
 const MOST_IN_FLIGHT: u64 = 16_384;
 /// Files that the process has open besides those of the run, with room.
 const OTHER_FILES: u64 = 64;
-
-/// What was measured of one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Measured {
-    /// The load.
-    pub load: CalibrationLoad,
-    /// Length of the measure window in seconds.
-    pub window_s: f64,
-    /// How hard it turned out to be.
-    pub pressure: Pressure,
-    /// The generator's errors.
-    pub errors: Errors,
-    /// What it cost.
-    pub cost: Cost,
-    /// Who stamped.
-    pub stamps: Stamps,
-}
 
 /// A load that was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

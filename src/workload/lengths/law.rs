@@ -3,8 +3,8 @@
 
 use crate::plan::lengths::{Distribution, Range, Row, Rows};
 
+use super::bell::Bell;
 use super::moments::Moments;
-use super::normal;
 
 /// A distribution of one count of tokens.
 #[derive(Debug, Clone)]
@@ -76,53 +76,6 @@ fn log(tokens: u32) -> f64 {
 pub fn of_range(range: Range, u: f64) -> u32 {
     let count = f64::from(range.max - range.min) + 1.0;
     (range.min + (u * count) as u32).min(range.max)
-}
-
-/// A normal distribution cut to a range: drawn by its inverse within the share that the cut leaves.
-#[derive(Debug, Clone, Copy)]
-pub struct Bell {
-    /// Mean before the cut.
-    pub mean: f64,
-    /// Standard deviation before the cut.
-    pub sd: f64,
-    /// The ends of the cut, in standard deviations from the mean.
-    pub ends: [f64; 2],
-    /// The ends of the cut in tokens.
-    within: Range,
-    /// The share below the lower end and the share that is left, both from the end that is nearer to its tail.
-    low: f64,
-    left: f64,
-    mirrored: bool,
-}
-
-impl Bell {
-    /// The bell of this mean and deviation, cut at `within` as `scale` puts tokens on its axis.
-    fn new(mean: f64, sd: f64, within: Range, scale: impl Fn(u32) -> f64) -> Bell {
-        let ends = [within.min, within.max].map(|tokens| (scale(tokens) - mean) / sd);
-        // In the upper tail shares are close to 1, where floats are coarse; mirrored they are close to 0.
-        let mirrored = ends[0] > 0.0;
-        let low = if mirrored { normal::below(-ends[1]) } else { normal::below(ends[0]) };
-        Bell { mean, sd, ends, within, low, left: normal::between(ends[0], ends[1]), mirrored }
-    }
-
-    /// The share that the cut leaves.
-    pub fn left(&self) -> f64 {
-        self.left
-    }
-
-    /// The value at the share `u` of what is left.
-    fn at(&self, u: f64) -> f64 {
-        let u = if self.mirrored { 1.0 - u } else { u };
-        let p = (self.low + self.left * u).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
-        let z = normal::quantile(p);
-        self.mean + self.sd * if self.mirrored { -z } else { z }
-    }
-
-    /// The nearest whole token inside the cut.
-    fn rounded(&self, tokens: f64) -> u32 {
-        // A float becomes the nearest whole number that there is: no NaN and no overflow comes out of it.
-        (libm::floor(tokens + 0.5) as u32).clamp(self.within.min, self.within.max)
-    }
 }
 
 /// Rows by weight.

@@ -7,6 +7,7 @@
 //! A distribution that is cut to a range is conditioned on it: a value outside never comes, those inside keep their
 //! proportions. Counts are rounded to the nearest whole token.
 
+mod bell;
 mod law;
 mod moments;
 mod normal;

@@ -2,7 +2,7 @@
 
 use crate::plan::lengths::Range;
 
-use super::law::Bell;
+use super::bell::Bell;
 use super::normal::{between, density};
 
 /// Mean and standard deviation of a count of tokens, after the cut and before rounding.

@@ -1,0 +1,11 @@
+//! One entry of a file.
+
+use super::error::Bad;
+use super::record::Place;
+use super::value::Fields;
+
+/// One entry: where it stands, and its fields.
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) fields: Result<Fields, Bad>,
+}
