@@ -75,8 +75,13 @@ pub struct Evidence {
 impl Evidence {
     /// Of a window; none where it has no length.
     pub fn of(flight: &Flight) -> Option<Evidence> {
+        Evidence::with(flight, variance)
+    }
+
+    /// Of a window, with the variance of the increments by a rule.
+    fn with(flight: &Flight, variance_of: fn(&[f64]) -> f64) -> Option<Evidence> {
         let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
-        let error = |steps: &[f64]| (variance(steps) * steps.len() as f64).sqrt();
+        let error = |steps: &[f64]| (variance_of(steps) * steps.len() as f64).sqrt();
         let (small, large) = (steps(STEPS), steps(LARGE_STEPS));
         (!small.is_empty()).then(|| Evidence {
             runs: 1,
@@ -91,6 +96,9 @@ impl Evidence {
     }
 
     /// Of a window whose rate a profile changes; none where it has no length.
+    ///
+    /// A rate that rises past what the server can do lets what is in flight grow faster and faster: that its increments differ is
+    /// then no noise, so their variance is that of their differences from one to the next.
     pub fn under_profile(flight: &Flight) -> Option<Evidence> {
         /// What latency may rise by.
         const LATENCY: f64 = 1.5;
@@ -102,7 +110,7 @@ impl Evidence {
         };
         let rise = (wanted(flight.to - quarter) / wanted(flight.from)).max(1.0);
         let first = flight.averages(4).first().copied().unwrap_or(0.0);
-        Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::of(flight)? })
+        Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::with(flight, variance_of_differences)? })
     }
 
     /// What several runs of one load say together, as one run of their means: growths add up and so do their variances, and at least
@@ -190,6 +198,13 @@ impl Evidence {
         let growth = if is_between { (1.0 / self.runs_away()).powi(2) } else { 1.0 };
         self.seconds * arrivals.max(swings).max(growth).max(1.0)
     }
+}
+
+/// Variance of values whose mean may move slowly: half the mean square of the differences between neighbours (von Neumann, "Distribution
+/// of the ratio of the mean square successive difference to the variance", Annals of Mathematical Statistics 12, 1941).
+fn variance_of_differences(values: &[f64]) -> f64 {
+    let squares = values.windows(2).map(|two| (two[1] - two[0]).powi(2)).sum::<f64>();
+    squares / (2.0 * values.len().saturating_sub(1).max(1) as f64)
 }
 
 #[cfg(test)]
