@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::{Course, Load, PlannedRun, RunSpec};
-use crate::plan::scenario::{Content, Reuse};
+use crate::plan::model::content::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};

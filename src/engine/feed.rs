@@ -9,7 +9,8 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::expand::{ClassSpec, RunSpec, Shaping};
-use crate::plan::scenario::{self, Reuse};
+use crate::plan::model::content;
+use crate::plan::model::content::Reuse;
 use crate::workload::{
     Common, Conversation, Counting, Generator, Lengths, Lineup, Mix, NonceKey, Prompt, Shape, Trail, body,
 };
@@ -210,7 +211,7 @@ impl Lane {
 
 /// The classes of a run.
 fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
-    let lane = |class, number, content: &scenario::Content, shaping: &Shaping| {
+    let lane = |class, number, content: &content::Content, shaping: &Shaping| {
         let nonce = key.under(shaping.nonce, number);
         let generator = match counting {
             Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
@@ -271,7 +272,7 @@ fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Re
     Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }
 
-fn shape(spec: &RunSpec, content: &scenario::Content, shaping: &Shaping) -> Shape {
+fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> Shape {
     Shape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,

@@ -58,8 +58,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::expand::{Course, Load, RunSpec};
-use crate::plan::scenario::Content;
-use crate::plan::talk::Talk;
+use crate::plan::model::content::Content;
+use crate::plan::model::talk::Talk;
 use crate::plan::{Cache, Corpus, ErrorPolicy, Sessions, Timer};
 use crate::rows::{Facts, PromptCount, ReuseCount, Spoiled, Windows};
 use crate::units::patience;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::lengths::{Preset, WrittenLengths};
+use crate::plan::model::lengths::{Preset, WrittenLengths};
 use crate::plan::{
     Arrivals, Cache, Connections, ContextCut, History, NonceMode, Process, Scalar, Scenario, Sessions, Think, is_axis,
 };

@@ -8,10 +8,10 @@
 use std::fmt;
 use std::io::Write;
 
-use crate::plan::lengths::Lengths;
-use crate::plan::scenario::{Content, Reuse};
-use crate::plan::shorthand::DrainMode;
-use crate::plan::talk::Talk;
+use crate::plan::model::content::{Content, Reuse};
+use crate::plan::model::lengths::Lengths;
+use crate::plan::model::shorthand::DrainMode;
+use crate::plan::model::talk::Talk;
 use crate::plan::{
     Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
     Scalar, Sessions, Timeouts,

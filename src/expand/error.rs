@@ -1,6 +1,6 @@
 //! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
 
-use crate::plan::matrix::GridError;
+use crate::plan::matrix::axes::GridError;
 use crate::plan::{Engine, NonceMode, Scalar};
 
 use super::Cell;

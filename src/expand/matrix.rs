@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::plan::matrix::{Axes, Chosen, Grid, Rule};
+use crate::plan::matrix::axes::Axes;
+use crate::plan::matrix::grid::{Chosen, Grid, Rule};
 use crate::plan::{Scalar, Step, Sweep};
 
 use super::cell::{Cell, Entry};
@@ -68,7 +69,7 @@ impl Table {
             points.push(push_all(
                 &mut entries,
                 of_axis.iter().map(|point| {
-                    let entry = |field: &crate::plan::matrix::Field| {
+                    let entry = |field: &crate::plan::matrix::axes::Field| {
                         Entry::new(&names[field.name], &field.value, axes.place(axis, field, written))
                     };
                     point.fields.iter().map(entry).collect()

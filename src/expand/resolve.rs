@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::plan::extra;
-use crate::plan::scenario::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
-use crate::plan::shorthand::DrainMode;
+use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
+use crate::plan::model::extra;
+use crate::plan::model::shorthand::DrainMode;
 use crate::plan::{
     Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
     Process, Scalar, Sessions, Sweep, Table,

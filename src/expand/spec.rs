@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{
     Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Profile,
     Scalar, Timeouts, Timer,

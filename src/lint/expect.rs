@@ -2,7 +2,7 @@
 //! server's speed decides it.
 
 use crate::expand::{Course, Load};
-use crate::plan::scenario::Resolved;
+use crate::plan::model::content::Resolved;
 use crate::plan::{Endpoint, Engine, MockFigures};
 use crate::units::Nanos;
 use crate::workload::lengths::expected;

@@ -3,8 +3,8 @@
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
-use crate::plan::lengths::{Preset, WrittenLengths};
-use crate::plan::scenario::{Resolved, Reuse, resolve};
+use crate::plan::model::content::{Resolved, Reuse, resolve};
+use crate::plan::model::lengths::{Preset, WrittenLengths};
 use crate::plan::{
     Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
 };

@@ -11,7 +11,7 @@ use crate::engine::{
     self, Checked, Depth, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace,
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{Api, Endpoint, Engine, ErrorPolicy, MockFigures};
 use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::plan::scenario::{Content, Reuse};
+use crate::plan::model::content::{Content, Reuse};
 use crate::plan::{Corpus, Prefix, Replay};
 use crate::units::Seed;
 

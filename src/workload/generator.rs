@@ -7,9 +7,9 @@ mod whole;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::plan::lengths::Range;
-use crate::plan::scenario::{Content, Reuse};
-use crate::plan::talk::Talk;
+use crate::plan::model::content::{Content, Reuse};
+use crate::plan::model::lengths::Range;
+use crate::plan::model::talk::Talk;
 use crate::plan::{Cache, ContextCut, History};
 use crate::units::Seed;
 

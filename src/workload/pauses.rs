@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::plan::Think;
-use crate::plan::talk::{Exponential, Lognormal, Uniform};
+use crate::plan::model::talk::{Exponential, Lognormal, Uniform};
 use crate::units::Nanos;
 
 /// No pause is longer, however far the tail of a distribution reaches: a week, in nanoseconds.

@@ -5,8 +5,8 @@
 //! [`BESIDE`] of them, and when one has had its requests another one takes its place. All of it is arithmetic on the number of a
 //! request: nothing is drawn, and nothing has to be known of the requests before.
 
-use crate::plan::lengths::{Joint, Lengths, Rows};
-use crate::plan::profiled::{Sharing, TurnCount, coupled};
+use crate::plan::model::lengths::{Joint, Lengths, Rows};
+use crate::plan::model::profiled::{Sharing, TurnCount, coupled};
 
 use super::lengths::{Sampler, Table};
 use super::prompt::Lengths as Drawn;

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::{Conversation, Exchange, Generator, NonceKey, Prompt, estimate};
-use crate::plan::scenario::{Content, built_in};
-use crate::plan::talk::Talk;
+use crate::plan::model::content::{Content, built_in};
+use crate::plan::model::talk::Talk;
 use crate::plan::{ContextCut, History, Sessions, Think};
 use crate::units::{Nanos, NonceSeed, Seed};
 

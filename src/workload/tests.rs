@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, body, estimate};
-use crate::plan::scenario::{Content, Reuse, built_in};
+use crate::plan::model::content::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use sweepline::plan::scenario::{Content, Reuse};
+use sweepline::plan::model::content::{Content, Reuse};
 use sweepline::plan::{Api, Disk, NonceMode, TokenizerFiles};
 use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};

@@ -14,7 +14,7 @@ use crate::analysis::comparison::{
 };
 use crate::expand::{Expansion, PlannedRun};
 use crate::lint::Lint;
-use crate::plan::compare::{axis_name, is_margin};
+use crate::plan::model::compare::{axis_name, is_margin};
 use crate::plan::{Compare, MetricName, Plan, Scalar};
 use crate::report::comparison as page;
 use crate::store::Store;

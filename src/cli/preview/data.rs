@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::RunSpec;
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{DataNote, data_notes};
 use crate::report::format::{digits, plain};
 

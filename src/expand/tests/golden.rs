@@ -8,8 +8,8 @@ use crate::expand::{
     AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunId, RunSpec, Shaping,
 };
 
-use crate::plan::scenario::{Content, Reuse};
-use crate::plan::shorthand::DrainMode;
+use crate::plan::model::content::{Content, Reuse};
+use crate::plan::model::shorthand::DrainMode;
 use crate::plan::{
     Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Scalar,
     Table, Timeouts,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::golden::{closed_chat, conversation_on_mock, open_completions};
 use crate::expand::canonical::Bytes;
 use crate::expand::{LoadEngine, ModelSpec, Recording, RunId, RunSpec, canonical, differences};
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{ErrorPolicy, History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 

@@ -9,8 +9,8 @@ use crate::import::secrets::names_secret;
 use crate::import::text::{scalar, text_value};
 use crate::plan::Engine;
 use crate::plan::Json;
-use crate::plan::extra::dialect::{names, refused, takes};
-use crate::plan::extra::of_engine;
+use crate::plan::model::extra::dialect::{names, refused, takes};
+use crate::plan::model::extra::of_engine;
 use crate::units::Decimal;
 
 /// The options, and the fields of a request that they set.
@@ -48,7 +48,7 @@ pub(super) fn extra(arguments: &Arguments, endpoint: &[Field]) -> Option<Field> 
         }
         let shown = arguments.secrets().shown(&key, &value.to_string());
         let takes = takes(&key);
-        let fits = |takes: crate::plan::extra::dialect::Takes| {
+        let fits = |takes: crate::plan::model::extra::dialect::Takes| {
             serde_json::from_value::<Json>(value.clone()).is_ok_and(|value| takes.takes(&value))
         };
         let (is_taken, engine_name) = match engine {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::{Job, Said};
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
 use crate::import::text::{name_of, scalar, seconds};
-use crate::plan::scenario::built_in;
+use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
 /// The shortest window that is made of a number of prompts, in seconds: a tail needs requests, and a server time.

@@ -8,7 +8,7 @@ use crate::import::Wishes;
 use crate::import::draft::{Draft, Field};
 use crate::import::error::ImportError;
 use crate::import::text::{name_of, one_line, text_value};
-use crate::plan::scenario::built_in;
+use crate::plan::model::content::built_in;
 
 /// The scenarios of a configuration.
 pub(super) struct Scenarios {

@@ -3,7 +3,7 @@
 use super::super::view::{SweepView, View, steps};
 use super::super::{Finding, Scope};
 use super::{listed, quoted};
-use crate::plan::scenario::{Resolved, Reuse};
+use crate::plan::model::content::{Resolved, Reuse};
 use crate::plan::{NonceMode, Plan, Step};
 
 /// M009: scenarios that share text and scenarios that share none in one sweep.

@@ -5,7 +5,7 @@ use super::super::{Finding, Scope};
 use super::sides::{self, Sides};
 use super::{differ, listed};
 use crate::analysis::comparison;
-use crate::plan::scenario::Resolved;
+use crate::plan::model::content::Resolved;
 use crate::plan::{Compare, Endpoint, Plan, Scalar};
 
 /// The fewest repeats that a comparison rests on.

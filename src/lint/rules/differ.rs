@@ -2,7 +2,7 @@
 //! known to differ; that it is not known to be equal either, the rules of disclosure say.
 
 use super::equal::facts;
-use crate::plan::scenario::Resolved;
+use crate::plan::model::content::Resolved;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
 /// Settings that every engine has, so that they count between two engines too, with their other names.
@@ -128,7 +128,7 @@ pub fn models(a: &Model, b: &Model) -> Vec<String> {
 pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
     // A system prompt or turns are how text is shared.
-    let shared = |content: &crate::plan::scenario::Content| {
+    let shared = |content: &crate::plan::model::content::Content| {
         let by_profile = (content.sharing.clone(), content.turn_counts.clone());
         (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache, by_profile)
     };

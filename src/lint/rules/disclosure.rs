@@ -158,7 +158,7 @@ fn of_models(view: &View, is_meant: impl Fn(&Model) -> bool, message: &str, reme
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::disclosure::SERVER_FACTS;
+    use crate::plan::model::disclosure::SERVER_FACTS;
 
     #[test]
     fn every_well_known_fact_is_asked_for() {

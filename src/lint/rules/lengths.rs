@@ -3,7 +3,7 @@
 use super::super::view::{SweepView, View, steps};
 use super::super::{Finding, Scope};
 use crate::plan::Model;
-use crate::plan::scenario::Resolved;
+use crate::plan::model::content::Resolved;
 
 /// M023: lengths in tokens, and a model whose tokenizer nobody knows.
 pub fn estimated_lengths(view: &View) -> Vec<Finding> {

@@ -6,7 +6,7 @@ use super::super::view::{Rung, SweepView, View, steps};
 use super::super::{Finding, Scope};
 use super::rate_above;
 use crate::expand::Load;
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{Plan, Slo, Step};
 
 /// M002: latency is promised, and no sweep is an open loop.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use indexmap::{IndexMap, IndexSet};
 
 use super::super::view::SweepView;
-use crate::plan::matrix::{Chosen, Grid, Query, Rule, Want};
-use crate::plan::scenario::{Resolved, resolve};
+use crate::plan::matrix::grid::{Chosen, Grid, Query, Rule, Want};
+use crate::plan::model::content::{Resolved, resolve};
 use crate::plan::{Extend, Plan, Scalar};
 use crate::units::Decimal;
 

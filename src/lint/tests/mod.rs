@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::analysis::metric;
 use crate::metrics;
-use crate::plan::compare::MetricName;
+use crate::plan::model::compare::MetricName;
 use crate::plan::{Format, parse};
 
 /// What stands in for the keys that a small plan leaves out: a plan without any lint.

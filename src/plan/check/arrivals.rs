@@ -1,9 +1,12 @@
 //! Arrivals of a sweep: numbers within their ranges, profiles that offer something, and rates that say one thing.
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Arrivals, Bursts, Point, Process, Profile, Ramp, Rate, Shape, StepOfProfile, Sweep};
-use crate::plan::tree::Step;
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::arrivals::Arrivals;
+use crate::plan::model::process::Process;
+use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
 
 /// More steps and points than these are a trace.

@@ -1,12 +1,15 @@
 //! What a plan declares beside its runs: comparisons whose cells exist, and opt-outs of the lint that say why.
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::axis;
-use crate::plan::compare::is_margin;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Allow, Compare, Plan, Scalar, Sweep};
-use crate::plan::suggest;
-use crate::plan::tree::Step;
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::allow::Allow;
+use crate::plan::model::axis;
+use crate::plan::model::compare::{Compare, is_margin};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices have their one form.

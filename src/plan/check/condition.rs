@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Checker, steps};
-use crate::plan::axis::{self, Kind};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::{Condition, Filter, Grid, Pick, Query, Want};
-use crate::plan::model::{Scalar, Sweep};
-use crate::plan::suggest;
-use crate::plan::tree::Step;
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::matrix::grid::{Grid, Query, Want};
+use crate::plan::model::axis;
+use crate::plan::model::axis::Kind;
+use crate::plan::model::matrix::{Condition, Filter, Pick};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
 /// More values than this are not listed in a remedy.

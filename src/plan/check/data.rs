@@ -1,12 +1,14 @@
 //! Data sets: what is said of one can be followed, and nothing beside it says the same.
 
-use super::{Checker, steps};
+use super::checker::{Checker, steps};
 use crate::dataset::Format;
-use crate::plan::data::TableOf;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scenario, Sweep};
-use crate::plan::scenario::{Content, Resolved, Reuse, resolve};
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Content, Resolved, Reuse, resolve};
+use crate::plan::model::data::written::TableOf;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks `data` of a scenario. What its file holds was looked at when the plan was loaded.

@@ -2,13 +2,20 @@
 
 use std::path::{Component, Path};
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::mask::carries_secret;
-use crate::plan::model::{
-    Endpoint, Engine, Hardware, MockFigures, Model, ModelId, ModelShape, Owned, Plan, Retries, SecretRef,
-};
-use crate::plan::suggest;
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::mask::carries_secret;
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::engine::Engine;
+use crate::plan::model::hardware::Hardware;
+use crate::plan::model::mock_figures::MockFigures;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::price::Owned;
+use crate::plan::model::retries::Retries;
+use crate::plan::model::scalar::ModelId;
+use crate::plan::model::under_test::{Model, ModelShape};
+use crate::plan::text::secret::SecretRef;
 use crate::units::Decimal;
 
 /// A URL that can be asked, or what is wrong with it and what to type.

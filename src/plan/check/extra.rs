@@ -1,13 +1,18 @@
 //! Further fields of a request's body: none that sweepline sends itself, values of the right kind, and only fields that
 //! the engine takes. A server ignores what it does not know, so that a slip of the pen would measure another thing.
 
-use super::{Checker, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::extra::{Json, dialect, of_engine};
-use crate::plan::mask::{is_secret_name, looks_like_key};
-use crate::plan::model::{Endpoint, Engine, Plan, Scenario, Table};
-use crate::plan::suggest;
-use crate::plan::tree::Step;
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::mask::{is_secret_name, looks_like_key};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::engine::Engine;
+use crate::plan::model::extra::json::Json;
+use crate::plan::model::extra::{dialect, of_engine};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::table::Table;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks `extra` of an endpoint: what is sent as it stands.

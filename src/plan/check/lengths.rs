@@ -1,13 +1,13 @@
 //! Lengths: one way of saying them, numbers within their range, distributions that can be drawn from.
 
-use super::{Checker, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::lengths::{
-    LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS, WrittenDistribution, WrittenLengths, WrittenLognormal, WrittenNormal,
-};
-use crate::plan::model::{Scenario, Table};
-use crate::plan::scenario::{Reuse, resolve};
-use crate::plan::tree::{Node, Step, Value};
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::lengths::written::{WrittenDistribution, WrittenLengths, WrittenLognormal, WrittenNormal};
+use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::table::Table;
+use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
 /// The largest sigma: beyond it half of all values differ by a factor of a thousand and more.

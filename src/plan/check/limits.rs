@@ -2,10 +2,13 @@
 
 use indexmap::IndexMap;
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Limits, LoadEnginePatch, Percentile, PhasesPatch, Plan, Slo};
-use crate::plan::tree::Step;
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::client::LoadEnginePatch;
+use crate::plan::model::objective::{Limits, Percentile, Slo};
+use crate::plan::model::phases::PhasesPatch;
+use crate::plan::model::plan::Plan;
+use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
 impl Checker<'_> {

@@ -1,13 +1,14 @@
 //! Mixes: scenarios that exist and are no mixes themselves, shares that add up, and what all members must have in common.
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::error_policy::ErrorPolicy;
-use crate::plan::mix::{MOST_PARTS, MixPart, weights};
-use crate::plan::model::{Plan, Scenario};
-use crate::plan::scenario::{Resolved, resolve};
-use crate::plan::talk::{Sessions, Talk};
-use crate::plan::tree::Step;
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Resolved, resolve};
+use crate::plan::model::error_policy::ErrorPolicy;
+use crate::plan::model::mix::{MOST_PARTS, MixPart, weights};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::talk::{Sessions, Talk};
+use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
 /// What a scenario says of one switch, if anything.

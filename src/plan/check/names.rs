@@ -3,14 +3,16 @@
 
 use std::collections::HashSet;
 
-use super::{Checker, steps};
-use crate::plan::axis;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::foreign;
-use crate::plan::matrix::{Axis, Item, What};
-use crate::plan::model::{Sweep, Table};
-use crate::plan::suggest;
-use crate::plan::tree::Step;
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::axis;
+use crate::plan::model::matrix::{Axis, Item, What};
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::read::foreign;
+use crate::plan::text::alias::ALIASES;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Puts every axis of a sweep under its first name.
@@ -169,7 +171,7 @@ impl Checker<'_> {
             Diagnostic::new(Code::AxisNotPossible, message)
                 .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
         } else {
-            let names = axis::AXES.iter().map(|(name, ..)| *name).chain(axis::ALIASES.iter().map(|(name, _)| *name));
+            let names = axis::AXES.iter().map(|(name, ..)| *name).chain(ALIASES.iter().map(|(name, _)| *name));
             let remedy = match (foreign::axis_of(key), suggest::nearest(key, names.clone())) {
                 (Some(remedy), _) => remedy,
                 (_, Some(near)) => format!("did you mean `{near}`?"),

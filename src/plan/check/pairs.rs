@@ -2,14 +2,17 @@
 
 use indexmap::IndexMap;
 
-use super::Checker;
+use super::checker::Checker;
 use super::condition::Asked;
 use super::scenario::has_no_turns;
 use super::talk::placed;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::Want;
-use crate::plan::model::{ContextCut, Engine, History, Plan, Scalar, Sessions};
-use crate::plan::suggest;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::matrix::grid::Want;
+use crate::plan::model::engine::Engine;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::units::Nanos;
 
 impl Checker<'_> {

@@ -1,9 +1,12 @@
 //! What prompts share: lengths within their range, and nothing that could not have an effect.
 
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{NonceMode, Plan, Prefix, PrefixOrder, Scenario};
-use crate::plan::scenario::{Reuse, resolve};
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::prefix::{Prefix, PrefixOrder};
+use crate::plan::model::scenario::Scenario;
 
 impl Checker<'_> {
     /// Checks `prefix` and `cache` of a scenario.

@@ -1,10 +1,12 @@
 //! Profiles: what is said beside one can be followed, and what it does not tell is said.
 
+use super::checker::{Checker, out_of_range, steps};
 use super::trace::says_trace;
-use super::{Checker, out_of_range, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scenario, Sweep};
-use crate::plan::scenario::{Reuse, resolve};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::sweep::Sweep;
 
 impl Checker<'_> {
     /// Checks `profile` of a scenario. What its file holds was looked at when the plan was loaded.

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::checker::{Checker, steps};
 use super::condition::{Asked, EXCLUDE, WHEN};
-use super::{Checker, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::{Axis, Chosen, Condition, Query, Rule, Want};
-use crate::plan::model::{Extend, Scalar};
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::matrix::grid::{Chosen, Query, Rule, Want};
+use crate::plan::model::matrix::{Axis, Condition, Extend};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::text::tree::Step;
 
 /// The axes that every cell needs, each with what is said of a cell without it.
 const NEEDED: [(&[&str], Code, &str); 4] = [

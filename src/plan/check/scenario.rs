@@ -1,10 +1,13 @@
 //! Scenarios: bases that exist and end at a built-in, fields within their range.
 
-use super::{Checker, steps};
-use crate::plan::axis;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scalar, Scenario, Table};
-use crate::plan::scenario::{Reuse, built_in, resolve};
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::axis;
+use crate::plan::model::content::{Reuse, built_in, resolve};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
 impl Checker<'_> {

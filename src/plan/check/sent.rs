@@ -1,13 +1,16 @@
 //! What axes say of the requests' texts that the scenarios of the same cells cannot follow.
 
-use super::Checker;
+use super::checker::Checker;
 use super::condition::Asked;
 use super::talk::placed;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Cache, NonceMode, Plan, Scalar};
-use crate::plan::scenario::{Reuse, resolve};
-use crate::plan::suggest;
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::prefix::Cache;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Lengths that differ, where every request is the same.
@@ -86,7 +89,7 @@ impl Checker<'_> {
             "`cache: cold` needs `nonce: on`, and its cells have `nonce: {nonce}`: a cold prompt opens with a nonce of its own"
         );
         let remedy = "write `nonce: on`, or leave `cache: cold` out";
-        let at = [&super::steps!["sweeps", asked.name][..], place].concat();
+        let at = [&super::checker::steps!["sweeps", asked.name][..], place].concat();
         self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 }

@@ -2,16 +2,22 @@
 
 use std::collections::HashSet;
 
+use super::checker::{Checker, out_of_range, steps};
 use super::condition::Asked;
 use super::names::fields;
 use super::profiled::brings_load;
-use super::{Checker, out_of_range, steps};
-use crate::plan::axis;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::{Axis, Grid, GridError};
-use crate::plan::model::{Plan, Scalar, Sweep, Table};
-use crate::plan::scenario::SCENARIO;
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::matrix::axes::GridError;
+use crate::plan::matrix::grid::Grid;
+use crate::plan::model::axis;
+use crate::plan::model::content::SCENARIO;
+use crate::plan::model::matrix::Axis;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::text::alias::ALIASES;
+use crate::plan::text::tree::Step;
 
 /// No plan has more cells than this, whatever it allows itself: they are held in memory.
 const MOST_CELLS: u32 = 10_000_000;
@@ -121,7 +127,7 @@ impl Checker<'_> {
         let matrix = steps!["sweeps", name, "matrix"];
         sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))
             || self.is_given(&matrix, axis)
-            || axis::ALIASES.iter().any(|(alias, first)| *first == axis && self.is_given(&matrix, alias))
+            || ALIASES.iter().any(|(alias, first)| *first == axis && self.is_given(&matrix, alias))
     }
 
     /// Whether the file has an axis of several: where that is wrong, what it would have given is not known.

@@ -1,13 +1,16 @@
 //! How conversations go on: nothing that could not have an effect, distributions that exist, room for a first turn.
 
+use super::checker::{Checker, steps};
 use super::condition::Asked;
 use super::scenario::has_no_turns;
-use super::{Checker, steps};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::Want;
-use crate::plan::model::{Plan, Scalar, Scenario, Sessions};
-use crate::plan::scenario::{Reuse, resolve};
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::matrix::grid::Want;
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::talk::Sessions;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks what a scenario says of its conversations.

@@ -1,11 +1,16 @@
 //! Traces: what is said of one can be followed, and nothing beside it says the same.
 
-use super::{Checker, out_of_range, steps};
+use super::checker::{Checker, out_of_range, steps};
 use crate::dataset::Format;
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::model::{Plan, Scalar, Scenario, Sweep, Table, TraceFile};
-use crate::plan::scenario::{Reuse, resolve};
-use crate::plan::tree::Step;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::model::trace::TraceFile;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks `trace` of a scenario. What its file holds was looked at when the plan was loaded.

@@ -2,15 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::{Checker, steps};
-use crate::plan::axis::{self, Kind};
-use crate::plan::error::{Code, Diagnostic};
-use crate::plan::matrix::{Axes, Axis, Item, What, Zip};
-use crate::plan::model::{Scalar, Sweep, Table};
-use crate::plan::tree::Step;
-
-/// More values of axes than any plan has, ranges written out.
-pub(super) const MOST_VALUES: usize = 100_000;
+use super::checker::{Checker, steps};
+use crate::plan::check::checker::MOST_VALUES;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::matrix::axes::Axes;
+use crate::plan::model::axis;
+use crate::plan::model::axis::Kind;
+use crate::plan::model::matrix::{Axis, Item, What, Zip};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Checks the values of every axis of a sweep. Axes that cannot be written out are taken out.
@@ -68,7 +70,7 @@ impl Checker<'_> {
         }
     }
 
-    fn range(&mut self, at: &[Step], axis: &str, range: crate::plan::matrix::Range) {
+    fn range(&mut self, at: &[Step], axis: &str, range: crate::plan::model::matrix::range::Range) {
         let Some(kind) = axis::kind(axis) else { return };
         let Some(value) = range.values().map(Scalar::Number).find(|value| !kind.takes(value)) else { return };
         let (message, remedy) = if kind.is_number() {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{Axis, Condition, Item, What};
-use crate::plan::model::{Scalar, Sweep};
-use crate::plan::tree::Step;
+use crate::plan::model::matrix::{Axis, Condition, Item, What};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
 
 /// Why a matrix has no cells.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

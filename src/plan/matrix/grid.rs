@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::axes::{Axes, Field, GridError, Point};
-use super::{Condition, Filter};
-use crate::plan::model::{Scalar, Sweep};
+use crate::plan::model::matrix::{Condition, Filter};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
 
 /// A condition whose fields have been looked up.
 #[derive(Debug, Clone)]

@@ -42,7 +42,7 @@ fn a_comparison_needs_its_cells() {
 #[test]
 fn a_metric_that_is_none_is_told_from_those_that_are() {
     let told = ["p99_ttft", "TTFT_p99", "throughput", "ttft_mean_ms", "p99", "speed", "TTFT", "requests_p99"]
-        .map(|name| name.parse::<crate::plan::compare::MetricName>().unwrap_err());
+        .map(|name| name.parse::<crate::plan::model::compare::MetricName>().unwrap_err());
     insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(told.join("\n")) });
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::matrix::{By, Range};
+use crate::plan::model::matrix::range::{By, Range};
 use crate::units::Decimal;
 
 /// A plan whose one sweep has this matrix besides its endpoint and model.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::expand::{
     Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
 };
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
 use crate::plan::{
     Api, Between, Connections, Drain, DrainMode, Engine, ErrorPolicy, Measure, MockFigures, NonceMode, Timeouts,
 };

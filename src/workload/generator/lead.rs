@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::plan::TraceRequest;
-use crate::plan::scenario::{Content, Reuse};
+use crate::plan::model::content::{Content, Reuse};
 
 use super::super::digest::derived;
 use super::super::nonce::{Nonce, Scope};

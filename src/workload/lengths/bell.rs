@@ -1,6 +1,6 @@
 //! The normal distribution that normal and lognormal lengths are drawn by.
 
-use crate::plan::lengths::Range;
+use crate::plan::model::lengths::Range;
 
 use super::normal;
 

@@ -1,7 +1,7 @@
 //! A distribution ready to be drawn from: a number between 0 and 1 becomes a count of tokens, and the same number always
 //! the same count. Rising numbers give counts that never fall.
 
-use crate::plan::lengths::{Distribution, Range, Row, Rows};
+use crate::plan::model::lengths::{Distribution, Range, Row, Rows};
 
 use super::bell::Bell;
 use super::moments::Moments;

@@ -18,8 +18,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::plan::DataMeans as Means;
-use crate::plan::lengths::{Joint, Lengths};
-use crate::plan::scenario::Content;
+use crate::plan::model::content::Content;
+use crate::plan::model::lengths::{Joint, Lengths};
 
 use super::prompt::Lengths as Drawn;
 

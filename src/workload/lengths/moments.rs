@@ -1,6 +1,6 @@
 //! Mean and standard deviation of lengths, by closed forms: what estimates go by and what tests hold draws against.
 
-use crate::plan::lengths::Range;
+use crate::plan::model::lengths::Range;
 
 use super::bell::Bell;
 use super::normal::{between, density};

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::*;
-use crate::plan::lengths::{Bucket, Distribution, Joint, Preset, Range, Rows, Shape};
+use crate::plan::model::lengths::{Bucket, Distribution, Joint, Preset, Range, Rows, Shape};
 use crate::units::Decimal;
 
 const DRAWS: u64 = 100_000;

@@ -196,7 +196,7 @@ pub(super) fn counted(tokens: i64) -> u32 {
 mod tests {
     use super::*;
     use crate::plan::Api;
-    use crate::plan::scenario::{Content, Reuse};
+    use crate::plan::model::content::{Content, Reuse};
     use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey};
 

@@ -1,0 +1,122 @@
+//! What all checks share: the tree that paths are looked up in, and what was found.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::content::BUILT_IN;
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Node, Step, Value};
+
+/// Steps that searches for cells may take, all together: a fraction of a second. What they do not decide by then is
+/// believed to be right, and found by the expansion.
+const MOST_STEPS: u64 = 5_000_000;
+
+/// More values of axes than any plan has, ranges written out.
+pub(super) const MOST_VALUES: usize = 100_000;
+
+/// A path into the plan from names and indices.
+macro_rules! steps {
+    ($($step:expr),* $(,)?) => { [$($crate::plan::text::tree::Step::from($step)),*] };
+}
+pub(super) use steps;
+
+/// The tree that paths are looked up in, and what was found.
+pub(super) struct Checker<'t> {
+    pub(super) tree: &'t Node,
+    pub(super) found: Vec<Diagnostic>,
+    /// How many more values the axes of the plan may have.
+    pub(super) values_left: usize,
+    /// How many more steps searches for cells may take; no plan written by hand comes near.
+    pub(super) steps_left: u64,
+    /// The names of tables, once looked up.
+    names: HashMap<&'static str, HashSet<&'t str>>,
+}
+
+impl<'t> Checker<'t> {
+    /// With nothing found yet.
+    pub(super) fn new(tree: &'t Node) -> Checker<'t> {
+        Checker { tree, found: Vec::new(), values_left: MOST_VALUES, steps_left: MOST_STEPS, names: HashMap::new() }
+    }
+
+    /// Notes a mistake at the value of a path, unless that is already known to be wrong.
+    pub(super) fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
+        let found = self.tree.walk(path);
+        if !found.broken {
+            self.found.push(diagnostic.at(Some(found.span())).with(found.related()));
+        }
+    }
+
+    /// Notes a mistake at the key of a path.
+    pub(super) fn report_key(&mut self, path: &[Step], diagnostic: Diagnostic) {
+        let found = self.tree.walk(path);
+        if !found.broken {
+            let span = found.key_span.cloned().unwrap_or_else(|| found.span());
+            self.found.push(diagnostic.at(Some(span)));
+        }
+    }
+
+    /// Whether the file gives something at exactly this path, right or wrong.
+    pub(super) fn is_given(&self, parents: &[Step], key: &str) -> bool {
+        let parent = self.tree.walk(parents);
+        !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
+    }
+
+    /// The names in a table of the plan, those of wrong entries too: they are declared all the same.
+    pub(super) fn declared(&self, table: &str) -> Vec<&'t str> {
+        let Some(node) = self.tree.get(table) else { return Vec::new() };
+        node.keys().chain(node.holes.iter().map(String::as_str)).collect()
+    }
+
+    /// The names that a value of an axis may have.
+    pub(super) fn names(&self, table: &str) -> Vec<&'t str> {
+        let built_in = BUILT_IN.iter().map(|(name, ..)| *name).filter(|_| table == "scenarios");
+        self.declared(table).into_iter().chain(built_in).collect()
+    }
+
+    /// The same names, to be looked up.
+    pub(super) fn known_names(&mut self, table: &'static str) -> &HashSet<&'t str> {
+        if !self.names.contains_key(table) {
+            let names = self.names(table).into_iter().collect();
+            self.names.insert(table, names);
+        }
+        &self.names[table]
+    }
+
+    /// Where the key of a path is, with what it is, to be shown beside a mistake.
+    pub(super) fn key_of(&self, path: &[Step], what: &str) -> Option<(Span, String)> {
+        let found = self.tree.walk(path);
+        Some((found.key_span.cloned().unwrap_or_else(|| found.span()), what.to_owned()))
+    }
+
+    /// Reports a name that is in no table.
+    pub(super) fn unknown_name(&mut self, path: &[Step], what: &str, name: &str, known: &[&str]) {
+        let remedy = if known.is_empty() || self.found.len() > MOST_MISTAKES {
+            format!("add {what} `{name}` to the plan")
+        } else {
+            let parts: Vec<&str> = name.split([',', ' ']).filter(|part| !part.is_empty()).collect();
+            match suggest::nearest(name, known.iter().copied()) {
+                None if parts.len() > 1 && parts.iter().all(|part| known.contains(part)) => {
+                    format!("write a list: [{}]", parts.join(", "))
+                }
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the plan knows {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
+            }
+        };
+        self.report(path, Diagnostic::new(Code::UnknownName, format!("there is no {what} `{name}`")).remedy(remedy));
+    }
+
+    /// Reports a table or list that must have something in it.
+    pub(super) fn empty(&mut self, path: &[Step], message: impl Into<String>, remedy: &str) {
+        let node = self.tree.walk(path).node;
+        if node.holes.is_empty() && matches!(node.value, Value::List(_) | Value::Map(_) | Value::Text(_)) {
+            self.report(path, Diagnostic::new(Code::Empty, message).remedy(remedy));
+        }
+    }
+}
+
+/// A number or time outside its range.
+pub(super) fn out_of_range(field: &str, wanted: &str, value: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::new(Code::OutOfRange, format!("`{field}` must be {wanted}, not {value}"))
+        .remedy(format!("write {wanted}, or remove it"))
+}

@@ -1,0 +1,234 @@
+//! Keeps secrets out of errors. A plan must not hold any, and the one that does by mistake is quoted in an error about
+//! it: whatever may be a secret is hidden there, in the message and in the quoted line.
+
+use crate::plan::text::span::{Span, shifted};
+use crate::plan::text::tree::{Node, Value};
+use crate::units::text::{is_unseen, sequence, without_secret};
+
+/// Words that make a key the name of a secret.
+const SECRET_WORDS: [&str; 9] =
+    ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
+
+/// How well-known services begin their keys.
+const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
+
+/// What is hidden in the texts of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Mask {
+    spans: Vec<Span>,
+    texts: Vec<String>,
+}
+
+/// Whether a value under this key may be a secret. `prompt_tokens` is none, `hf_token` is.
+pub fn is_secret_name(key: &str) -> bool {
+    key.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        let word = word.to_ascii_lowercase();
+        SECRET_WORDS.contains(&word.as_str()) || word.ends_with("apikey")
+    })
+}
+
+/// Whether a word looks like a key of a well-known service.
+pub fn looks_like_key(word: &str) -> bool {
+    word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
+}
+
+/// Whether a text says where a secret is, and is none itself.
+fn is_reference(text: &str) -> bool {
+    text.parse::<crate::plan::text::secret::SecretRef>().is_ok()
+}
+
+/// Whether a line says where a secret is.
+fn has_reference(line: &str) -> bool {
+    line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '}' | ',' | '=')).any(is_reference)
+}
+
+/// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
+pub fn carries_secret(url: &reqwest::Url) -> bool {
+    let is_secret_pair =
+        |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
+    let parts = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
+    let mut pairs = parts.iter().flat_map(|part| part.split(['/', '&', ';', '#', '?']));
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !url.username().is_empty()
+        || url.password().is_some()
+        || url.query_pairs().any(|(key, _)| is_secret_name(&key))
+        || pairs.any(|pair| is_secret_pair(pair) || pair.split(|c| !is_key(c)).any(looks_like_key))
+}
+
+impl Mask {
+    /// What to hide in a text: by its tree where there is one, by its lines where it could not be read.
+    pub fn new(text: &str, tree: Option<&Node>) -> Mask {
+        let mut mask = Mask::default();
+        match tree {
+            Some(node) => mask.collect(node, false),
+            None => mask.collect_lines(text),
+        }
+        mask.collect_words(text);
+        mask.collect_texts(text);
+        mask
+    }
+
+    /// Hides by lines too, for what is not in the tree.
+    pub fn add_lines(&mut self, text: &str) {
+        self.collect_lines(text);
+        self.collect_texts(text);
+    }
+
+    /// Hides what is hidden in another text too, which begins `by` bytes after the first one.
+    pub fn join(&mut self, other: Mask, by: usize) {
+        self.spans.extend(other.spans.into_iter().map(|span| shifted(span, by)));
+        self.texts.extend(other.texts);
+        self.sort_texts();
+    }
+
+    fn collect_texts(&mut self, text: &str) {
+        for span in self.spans.clone() {
+            let span = crate::plan::text::span::clamp(span, text);
+            self.texts.push(text[span].trim_matches(['"', '\'']).to_owned());
+        }
+        self.texts.retain(|text| text.len() >= 3);
+        self.sort_texts();
+    }
+
+    /// The longest first: a shorter one may be a part of it.
+    fn sort_texts(&mut self) {
+        self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    }
+
+    fn collect(&mut self, node: &Node, secret: bool) {
+        match &node.value {
+            Value::Map(entries) => {
+                entries.iter().for_each(|entry| self.collect(&entry.node, secret || is_secret_name(&entry.key)))
+            }
+            Value::List(items) => items.iter().for_each(|item| self.collect(item, secret)),
+            Value::Text(text) if secret && !is_reference(text) => {
+                self.spans.push(node.span.clone());
+                self.texts.push(text.clone());
+            }
+            Value::Int(_) | Value::Float(_) if secret => self.spans.push(node.span.clone()),
+            // In the file the characters that are not seen are escapes, so that the words of the text are not its words.
+            Value::Text(text) if text.contains(is_unseen) => {
+                let mut found = Mask::default();
+                found.collect_words(text);
+                if !found.spans.is_empty() {
+                    found.collect_texts(text);
+                    self.spans.push(node.span.clone());
+                    self.texts.extend(found.texts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `key: value` and `key = value` in a text that could not be read, and the lines indented below such a key.
+    fn collect_lines(&mut self, text: &str) {
+        let mut start = 0;
+        let mut hidden_below: Option<usize> = None;
+        for line in text.split_inclusive('\n') {
+            let indent = line.len() - line.trim_start().len();
+            let end = start + line.trim_end().len();
+            if hidden_below.is_some_and(|outer| indent > outer) && !has_reference(line) {
+                self.spans.push(start + indent..end.max(start + indent));
+            } else {
+                hidden_below = None;
+                if let Some(value) = after_secret_key(line) {
+                    self.spans.push(start + value..end.max(start + value));
+                    hidden_below = Some(indent);
+                }
+            }
+            start += line.len();
+        }
+    }
+
+    /// What is a secret by its own look, wherever it stands, also behind characters that are not seen: they would be taken
+    /// out before it is shown.
+    fn collect_words(&mut self, text: &str) {
+        let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
+        if !text.contains(is_hidden) {
+            return self.collect_seen_words(text);
+        }
+        // A terminal takes more than the escape character for a part of a sequence, who takes that out alone does not.
+        for obeyed in [false, true] {
+            let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
+            let mut behind = 0;
+            for (at, c) in text.char_indices() {
+                let end = at + c.len_utf8();
+                if at >= behind && is_hidden(c) {
+                    behind = end + if obeyed { sequence(c, &text[end..]) } else { 0 };
+                }
+                if at >= behind {
+                    places.extend((at..end).map(|byte| byte..end));
+                    seen.push(c);
+                }
+            }
+            let mut found = Mask::default();
+            found.collect_seen_words(&seen);
+            let place = |span: &Span| Some(places.get(span.start)?.start..places.get(span.end.checked_sub(1)?)?.end);
+            self.spans.extend(found.spans.iter().filter_map(place));
+        }
+    }
+
+    /// `user:password@` of a URL, keys of well-known services, `api_key=…` of a URL.
+    fn collect_seen_words(&mut self, text: &str) {
+        for (at, _) in text.match_indices("://") {
+            let rest = &text[at + 3..];
+            let end =
+                rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?')).unwrap_or(rest.len());
+            if let Some(user_end) = rest[..end].rfind('@') {
+                self.spans.push(at + 3..at + 3 + user_end);
+            }
+        }
+        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let mut start = 0;
+        for word in text.split(|c| !is_key(c)) {
+            if looks_like_key(word) {
+                self.spans.push(start..start + word.len());
+            }
+            // Separators are single characters of one to four bytes.
+            start += word.len();
+            start += text[start..].chars().next().map_or(0, char::len_utf8);
+        }
+        self.collect_query(text);
+    }
+
+    /// `api_key=…` of a URL: in its query, its fragment or its path.
+    fn collect_query(&mut self, text: &str) {
+        for (at, _) in text.match_indices(['?', '&', '#', ';', '/']) {
+            let rest = &text[at + 1..];
+            let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'')).unwrap_or(rest.len());
+            if let Some((name, value)) = rest[..end].split_once('=')
+                && is_secret_name(name)
+            {
+                self.spans.push(at + 1 + name.len() + 1..at + 1 + name.len() + 1 + value.len());
+            }
+        }
+    }
+
+    /// The text with every hidden byte as `*`, so that lines and columns stay what they are.
+    pub fn source(&self, text: &str) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        for span in &self.spans {
+            let span = crate::plan::text::span::clamp(span.clone(), text);
+            bytes[span].iter_mut().filter(|byte| !byte.is_ascii_whitespace()).for_each(|byte| *byte = b'*');
+        }
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// A message without any hidden text.
+    pub fn clean(&self, message: &str) -> String {
+        self.texts.iter().fold(message.to_owned(), |message, text| without_secret(&message, text, "***"))
+    }
+}
+
+/// Where the value begins in a line that gives a secret a value.
+fn after_secret_key(line: &str) -> Option<usize> {
+    for (at, separator) in line.match_indices([':', '=']) {
+        let before = line[..at].trim_end().trim_end_matches(['"', '\'']);
+        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).next().unwrap_or_default();
+        let value = &line[at + separator.len()..];
+        if is_secret_name(name) && !has_reference(value) {
+            return Some(line.len() - value.trim_start().len());
+        }
+    }
+    None
+}

@@ -1,0 +1,66 @@
+//! Files beside a plan that are no plans: tables whose numbers take part in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::mask::Mask;
+use crate::plan::files::loader::{Loader, MOST_BYTES, bad_line};
+use crate::plan::text::span::Span;
+
+impl Loader<'_> {
+    /// Where a file lies that is named at `span`: relative to the text that names it, and without links.
+    pub fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
+        let by = self.sources.of(span.start).name;
+        let by = if by == Path::new("--set") { self.sources.first_name() } else { by };
+        let path = by.parent().unwrap_or(Path::new("")).join(written);
+        let canonical = self.files.canonical(&path);
+        // Whether something lies elsewhere on this machine is not told.
+        let inside = |path: &Path| self.root.as_ref().is_some_and(|root| path.starts_with(root));
+        let is_inside = match &canonical {
+            Ok(canonical) => inside(canonical),
+            Err(_) => self.files.canonical(path.parent().unwrap_or(Path::new(""))).is_ok_and(|folder| inside(&folder)),
+        };
+        if !is_inside && !self.options.allow_outside {
+            let message = format!("the file `{written}` is not in the plan's folder");
+            let remedy = "put it there, or allow files elsewhere with --allow-outside";
+            return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
+        }
+        let canonical = canonical.map_err(|error| {
+            let message = format!("the file `{written}` cannot be read: {error}");
+            Diagnostic::new(Code::File, message).remedy("paths are relative to the file that names them")
+        })?;
+        Ok((path, canonical))
+    }
+
+    /// The file of this machine at a path without links, where files are read from its disk.
+    pub fn local(&self, canonical: &Path) -> Option<PathBuf> {
+        self.files.local(canonical)
+    }
+
+    /// Adds the text of a file that is no plan; what is wrong in it then has a place.
+    pub fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
+        let mistake = |message: String, remedy: &str| Box::new(Diagnostic::new(Code::File, message).remedy(remedy));
+        let most = MOST_BYTES.saturating_sub(self.sources.text().len());
+        let bytes = self.files.read(path, most + 1).map_err(|error| {
+            mistake(format!("the file `{written}` cannot be read: {error}"), "check the path and its permissions")
+        })?;
+        if bytes.len() > most {
+            let message = format!("with the file `{written}` the plan has more than {MOST_BYTES} bytes");
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller files").into());
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let message = format!("line {} of the file `{written}` is not UTF-8 text", bad_line(&error));
+            mistake(message, "save the file as UTF-8")
+        })?;
+        let start = self.sources.add(path, &text);
+        self.mask.join(Mask::new(&text, None), start);
+        Ok(start..start + text.len())
+    }
+
+    /// Takes as many values from those that a plan may have; false where there are too few.
+    pub fn take_nodes(&mut self, count: usize) -> bool {
+        let left = self.nodes_left.checked_sub(count);
+        self.nodes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+}

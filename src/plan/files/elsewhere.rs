@@ -1,0 +1,113 @@
+//! A plan that is written down in another folder: the files that it names lie where they lay.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Component, Path, PathBuf};
+
+use crate::plan::model::plan::Plan;
+
+/// A file that a plan in another folder could not name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreachable {
+    /// As the plan names it.
+    pub written: String,
+}
+
+impl Plan {
+    /// Names the files of a plan as one in `folder` has to, all of them relative to it. A plan may name files outside of its
+    /// folder only where `allow_outside`.
+    pub fn moved_to(&mut self, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
+        let Ok(folder) = std::fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+        else {
+            return Ok(());
+        };
+        let traces = self.scenarios.values_mut().filter_map(|scenario| scenario.trace.as_mut());
+        for trace in traces {
+            rename(&mut trace.file, trace.lies_at.as_deref(), &folder, allow_outside)?;
+        }
+        let profiles = self.scenarios.values_mut().filter_map(|scenario| scenario.profile.as_mut());
+        for profile in profiles {
+            rename(&mut profile.file, profile.lies_at.as_deref(), &folder, allow_outside)?;
+        }
+        for data in self.scenarios.values_mut().filter_map(|scenario| scenario.data.as_mut()) {
+            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
+        }
+        let lengths = self.scenarios.values_mut().filter_map(|scenario| scenario.lengths.as_mut()?.data.as_mut());
+        for data in lengths {
+            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
+        }
+        for tokenizer in self.models.values_mut().filter_map(|model| model.tokenizer.as_mut()) {
+            let (written, lies_at) = tokenizer.file();
+            rename(written, lies_at, &folder, allow_outside)?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives a path the name that it has from `folder`; one that leads there already, or to a copy, is left as it is written.
+fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
+    let Some(lies_at) = lies_at else { return Ok(()) };
+    let named = std::fs::canonicalize(folder.join(&*written));
+    if named.is_ok_and(|named| named == lies_at || is_copy(&named, lies_at).unwrap_or(false)) {
+        return Ok(());
+    }
+    if !lies_at.starts_with(folder) && !allow_outside {
+        return Err(Unreachable { written: written.clone() });
+    }
+    *written = from(folder, lies_at).to_string_lossy().into_owned();
+    Ok(())
+}
+
+/// Whether two files hold the same bytes.
+fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
+    let [one, other] = [File::open(one)?, File::open(other)?];
+    if !one.metadata()?.is_file() || one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let [mut one, mut other] = [one, other].map(BufReader::new);
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
+}
+
+/// The way from a folder to a file, both without links.
+fn from(folder: &Path, file: &Path) -> PathBuf {
+    let mut below = file.components();
+    let mut above = folder.components();
+    loop {
+        match (above.clone().next(), below.clone().next()) {
+            (Some(one), Some(other)) if one == other => (above.next(), below.next()),
+            _ => break,
+        };
+    }
+    let up = above.map(|_| Component::ParentDir.as_os_str());
+    let down: Vec<&OsStr> = below.map(Component::as_os_str).collect();
+    up.chain(down).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_up_and_down() {
+        for (folder, file, way) in [
+            ("/a/b", "/a/b/c.json", "c.json"),
+            ("/a/b", "/a/b/d/c.json", "d/c.json"),
+            ("/a/b/d", "/a/c.json", "../../c.json"),
+            ("/a/b", "/x/c.json", "../../x/c.json"),
+        ] {
+            assert_eq!(from(Path::new(folder), Path::new(file)), Path::new(way), "{folder}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What is settled about lengths before the plan is read: `base: lengths` gets its long form, and a table that stands in a
+//! CSV file takes its place in the tree, every number at its place in the file. So a plan's lengths are what the file says
+//! now, wherever it lies, and behind this file there is no case for either.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::files::loader::Loader;
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Entry, Node, Value};
+
+/// The base that says: a B1 with lengths.
+const BASE: &str = "lengths";
+
+/// The columns of a histogram of prompts and answers together.
+const JOINT: [&str; 5] = ["prompt_min", "prompt_max", "output_min", "output_max", "weight"];
+
+/// More wrong places of one file than these are not told.
+const MOST_TOLD: usize = 20;
+
+/// Gives lengths their long form, with their tables read.
+pub(crate) fn settle(tree: &mut Node, loader: &mut Loader<'_>) {
+    let Some(Value::Map(entries)) = tree.at_mut(&["scenarios".into()]).map(|node| &mut node.value) else { return };
+    let has_own = entries.iter().any(|entry| entry.key == BASE);
+    let mut files = Files { loader, read: HashMap::new() };
+    for scenario in entries {
+        if !has_own {
+            based(&mut scenario.node, &mut files.loader.found);
+        }
+        let Some(lengths) = scenario.node.at_mut(&["lengths".into()]) else { continue };
+        files.inline(lengths, "pairs", Columns { needed: &["prompt", "output"], optional: &["weight"] });
+        files.inline(lengths, "histogram", Columns { needed: &JOINT, optional: &[] });
+        for side in ["prompt", "output"] {
+            if let Some(side) = lengths.at_mut(&[side.into()]) {
+                files.inline(side, "histogram", Columns { needed: &["min", "max", "weight"], optional: &[] });
+            }
+        }
+    }
+}
+
+/// `{ base: lengths, preset: chat }` becomes `{ lengths: { preset: chat } }`.
+fn based(scenario: &mut Node, found: &mut Vec<Diagnostic>) {
+    if !matches!(scenario.get("base"), Some(Node { value: Value::Text(base), .. }) if base == BASE) {
+        return;
+    }
+    let Some(base) = scenario.take("base") else { return };
+    let given: Vec<Entry> = ["preset", "shape"].into_iter().filter_map(|key| scenario.take(key)).collect();
+    match (given.first(), scenario.entry("lengths")) {
+        (Some(first), Some(own)) => {
+            let message = format!("`{}` and `lengths` both say the lengths", first.key);
+            let own = (own.key_span.clone(), "lengths are given here too".to_owned());
+            let diagnostic = Diagnostic::new(Code::Contradiction, message).at(Some(first.key_span.clone()));
+            found.push(diagnostic.with([own]).remedy("keep one of the two"));
+        }
+        (None, Some(_)) => {}
+        (_, None) => {
+            let node = Node::new(Value::Map(given), base.node.span);
+            if let Value::Map(fields) = &mut scenario.value {
+                fields.push(Entry { key: "lengths".to_owned(), key_span: base.key_span, node });
+            }
+        }
+    }
+}
+
+/// The columns of a table.
+#[derive(Clone, Copy)]
+struct Columns {
+    needed: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+impl Columns {
+    fn all(&self) -> impl Iterator<Item = &'static str> {
+        self.needed.iter().chain(self.optional).copied()
+    }
+}
+
+/// The files that tables stand in, each read once.
+struct Files<'l, 'f> {
+    loader: &'l mut Loader<'f>,
+    read: HashMap<PathBuf, Option<Span>>,
+}
+
+/// A cell of a line, without space around it, and where it is.
+type Field<'t> = (&'t str, Span);
+
+impl Files<'_, '_> {
+    /// Puts the table in place of the path of its file, if `parent` has one under `key`.
+    fn inline(&mut self, parent: &mut Node, key: &str, columns: Columns) {
+        let Some(node) = parent.at_mut(&[key.into()]) else { return };
+        let Value::Text(written) = &node.value else { return };
+        match self.table(&written.clone(), &node.span, columns) {
+            Some(rows) => node.value = Value::List(rows),
+            None => node.fail(),
+        }
+        node.spread = true;
+    }
+
+    /// The rows of the file `written`, named at `span`; what is wrong is told.
+    fn table(&mut self, written: &str, span: &Span, columns: Columns) -> Option<Vec<Node>> {
+        let place = match self.text(written, span) {
+            Ok(place) => place?,
+            Err(diagnostic) => {
+                self.loader.found.push((*diagnostic).at(Some(span.clone())));
+                return None;
+            }
+        };
+        let text = self.loader.sources.text()[place.clone()].to_owned();
+        let mut told = Vec::new();
+        let rows = rows(&text, place.start, columns, &mut told);
+        let few = told.is_empty();
+        if few && rows.is_empty() {
+            let message = format!("the file `{written}` has no rows");
+            let remedy = "write a line for each row under the names of the columns";
+            told.push(Diagnostic::new(Code::Empty, message).at(Some(span.clone())).remedy(remedy));
+        } else if few && !self.loader.take_nodes(rows.iter().map(Node::count).sum()) {
+            let message = format!("with the {} rows of `{written}` the plan has too many values", rows.len());
+            let remedy = "use fewer, wider buckets";
+            told.push(Diagnostic::new(Code::TooLarge, message).at(Some(span.clone())).remedy(remedy));
+        }
+        let is_good = told.is_empty();
+        self.loader.found.extend(told);
+        is_good.then_some(rows)
+    }
+
+    /// Where the text of a file stands; `None` where that it cannot be read was told before.
+    fn text(&mut self, written: &str, span: &Span) -> Result<Option<Span>, Box<Diagnostic>> {
+        let (path, canonical) = self.loader.locate(written, span)?;
+        if let Some(known) = self.read.get(&canonical) {
+            return Ok(known.clone());
+        }
+        let place = self.loader.add_text(&path, written);
+        self.read.insert(canonical, place.as_ref().ok().cloned());
+        place.map(Some)
+    }
+}
+
+/// The rows of a CSV text that begins at `start`, each a table under the names of its columns.
+fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) -> Vec<Node> {
+    let mut lines = lines(text, start);
+    let Some((_, header)) = lines.next() else { return Vec::new() };
+    told.extend(header_mistakes(&header, columns));
+    let mut rows = Vec::new();
+    for (place, fields) in lines {
+        if told.len() >= MOST_TOLD || told.iter().any(|one| one.code != Code::WrongType) {
+            break;
+        }
+        if fields.len() != header.len() {
+            let message = format!("this line has {} values and the head {}", fields.len(), header.len());
+            let remedy = "write one value for each column, with commas between them";
+            told.push(Diagnostic::new(Code::WrongType, message).at(Some(place)).remedy(remedy));
+            continue;
+        }
+        let entries = header.iter().zip(fields).filter_map(|((name, head), (value, at))| match number(value) {
+            Some(value) => Some(Entry { key: (*name).to_owned(), key_span: head.clone(), node: Node::new(value, at) }),
+            None => {
+                let message = format!("`{name}` must be a number, not `{value}`");
+                told.push(Diagnostic::new(Code::WrongType, message).at(Some(at)).remedy("write digits only, like 12"));
+                None
+            }
+        });
+        rows.push(Node::new(Value::Map(entries.collect()), place));
+    }
+    rows
+}
+
+/// Lines with something in them, `#` before remarks, each with its cells.
+fn lines(text: &str, start: usize) -> impl Iterator<Item = (Span, Vec<Field<'_>>)> {
+    let mut next = 0;
+    let all = text.split_inclusive('\n').map(move |line| {
+        let at = next;
+        next += line.len();
+        (at, line)
+    });
+    let kept = all.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    kept.map(move |(at, line)| {
+        let line = line.trim_end();
+        let mut from = at;
+        let fields = line.split(',').map(|cell| {
+            let inner = trimmed(cell, from);
+            from += cell.len() + 1;
+            (&text[inner.clone()], start + inner.start..start + inner.end)
+        });
+        (start + at..start + at + line.len(), fields.collect())
+    })
+}
+
+/// Where a cell at `from` is without space and quotes around it, and without the mark that some programs begin files with.
+fn trimmed(cell: &str, from: usize) -> Range<usize> {
+    let is_around = |c: char| c.is_whitespace() || c == '"' || c == '\u{feff}';
+    let left = cell.len() - cell.trim_start_matches(is_around).len();
+    from + left..from + left.max(cell.trim_end_matches(is_around).len())
+}
+
+fn number(text: &str) -> Option<Value> {
+    match text.parse::<i128>() {
+        Ok(value) => Some(Value::Int(value)),
+        Err(_) => text.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Float),
+    }
+}
+
+/// What is wrong with the names of the columns.
+fn header_mistakes(header: &[Field<'_>], columns: Columns) -> Vec<Diagnostic> {
+    let all: Vec<&str> = columns.all().collect();
+    let wanted = all.join(",");
+    let mut found = Vec::new();
+    for (at, (name, place)) in header.iter().enumerate() {
+        let diagnostic = match () {
+            () if header[..at].iter().any(|(other, _)| other == name) => {
+                Diagnostic::new(Code::DuplicateKey, format!("the column `{name}` is there twice")).remedy("keep one")
+            }
+            () if !all.contains(name) => {
+                let near = suggest::nearest(name, all.iter().copied());
+                let remedy = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the first line names the columns: {wanted}"),
+                };
+                Diagnostic::new(Code::UnknownKey, format!("a table of these lengths has no column `{name}`"))
+                    .remedy(remedy)
+            }
+            () => continue,
+        };
+        found.push(diagnostic.at(Some(place.clone())));
+    }
+    let missing = columns.needed.iter().find(|name| !header.iter().any(|(own, _)| own == *name));
+    if let (Some(name), true, Some((_, first))) = (missing, found.is_empty(), header.first()) {
+        let message = format!("the column `{name}` is missing");
+        let remedy = format!("the first line names the columns: {wanted}");
+        found.push(Diagnostic::new(Code::MissingField, message).at(Some(first.clone())).remedy(remedy));
+    }
+    found
+}

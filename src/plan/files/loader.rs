@@ -1,0 +1,374 @@
+//! From files to one tree: the plan's text, the fragments it uses, what the command line sets, templates.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::plan::diagnostic::error::{Code, Diagnostic, PlanErrors};
+use crate::plan::diagnostic::mask::Mask;
+use crate::plan::diagnostic::suggest;
+use crate::plan::files::disk::Files;
+use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::read::reader::read;
+use crate::plan::read::{recover, written};
+use crate::plan::syntax::merge::merge;
+use crate::plan::syntax::{aliases, set, template, toml, yaml};
+use crate::plan::text::format::Format;
+use crate::plan::text::source::Sources;
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Entry, Node, Step, Value};
+
+/// More text than this, all files together, is not a plan.
+pub(crate) const MOST_BYTES: usize = 1 << 20;
+
+/// More values than any plan has, aliases counted as often as they are used.
+const MOST_NODES: usize = 50_000;
+
+/// More fragments than this are not read.
+const MOST_FRAGMENTS: usize = 64;
+
+/// Values that may pass through merges, counted each time; fragments that use each other in many ways end here.
+const MOST_MERGED: usize = 500_000;
+
+/// What decides besides the plan's own text what is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Values set from outside, each `path=value`; the last one of a path wins.
+    pub set: Vec<String>,
+    /// Fragments may lie outside of the plan's folder.
+    pub allow_outside: bool,
+}
+
+/// What is read so far.
+pub(crate) struct Loader<'f> {
+    pub(super) files: &'f dyn Files,
+    pub(super) options: &'f Options,
+    /// The plan's folder without links.
+    pub(super) root: Option<PathBuf>,
+    /// The files being read, each of which uses the next: without links, and as they were named.
+    chain: Vec<(PathBuf, PathBuf)>,
+    /// Fragments that were read; `None` for those that cannot be.
+    done: HashMap<PathBuf, Option<Node>>,
+    pub(super) nodes_left: usize,
+    merges_left: usize,
+    pub sources: Sources,
+    pub(super) mask: Mask,
+    pub found: Vec<Diagnostic>,
+    /// Something is missing in the tree: what depends on all of it cannot be judged.
+    pub incomplete: bool,
+}
+
+impl<'f> Loader<'f> {
+    pub fn new(files: &'f dyn Files, options: &'f Options) -> Loader<'f> {
+        Loader {
+            files,
+            options,
+            root: None,
+            chain: Vec::new(),
+            done: HashMap::new(),
+            nodes_left: MOST_NODES,
+            merges_left: MOST_MERGED,
+            sources: Sources::default(),
+            mask: Mask::default(),
+            found: Vec::new(),
+            incomplete: false,
+        }
+    }
+
+    /// The tree of a plan with everything in it that belongs to it; `None` if its text cannot be trusted.
+    pub fn tree(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
+        let own = self.text(name, text, format)?;
+        let folder = name.parent().unwrap_or(Path::new(""));
+        self.root = self.files.canonical(folder).ok();
+        let canonical = self.files.canonical(name).unwrap_or_else(|_| name.to_owned());
+        self.chain.push((canonical, name.to_owned()));
+        let mut tree = self.with_fragments(own, folder, true);
+        self.chain.pop();
+        self.set(&mut tree);
+        let text = self.sources.text();
+        self.found.extend(written::switches(&mut tree, text));
+        self.found.extend(template::expand(&mut tree, text));
+        self.found.extend(written::lost(&mut tree, text));
+        Some(tree)
+    }
+
+    /// Reads one more text: its tree, with places in the common string, if it can be trusted.
+    fn text(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
+        let is_plan = self.chain.is_empty();
+        let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
+        let mut mask = Mask::new(text, tree.as_ref());
+        if tree.is_some() && !found.is_empty() {
+            // The second value of a key given twice is in no tree.
+            mask.add_lines(text);
+        }
+        let start = self.sources.add(name, text);
+        self.mask.join(mask, start);
+        self.found.extend(found.into_iter().map(|diagnostic| diagnostic.shift(start)));
+        if let Some(tree) = &mut tree {
+            tree.shift(start);
+            self.nodes_left = self.nodes_left.saturating_sub(tree.count());
+        }
+        tree
+    }
+
+    /// The tree laid over the fragments it uses, of which later ones lie over earlier ones.
+    fn with_fragments(&mut self, mut tree: Node, folder: &Path, is_plan: bool) -> Node {
+        let mut below: Option<Node> = None;
+        let mut seen: Vec<PathBuf> = Vec::new();
+        for (path, span) in self.uses(&mut tree, is_plan) {
+            let Some(fragment) = self.fragment(&folder.join(&path), &path, &span, &mut seen) else {
+                self.incomplete = true;
+                continue;
+            };
+            below = Some(match below {
+                Some(below) => self.merged(fragment, below, &span),
+                None => fragment,
+            });
+        }
+        match below {
+            Some(below) => {
+                let span = tree.entry("use").map_or(tree.span.clone(), |entry| entry.key_span.clone());
+                let mut merged = self.merged(tree, below, &span);
+                if !is_plan {
+                    merged.take("use");
+                }
+                merged
+            }
+            None => {
+                if !is_plan {
+                    tree.take("use");
+                }
+                tree
+            }
+        }
+    }
+
+    fn merged(&mut self, over: Node, under: Node, span: &Span) -> Node {
+        let work = over.count() + under.count();
+        if work > self.merges_left {
+            self.merges_left = 0;
+            self.incomplete = true;
+            let message = "the fragments use each other in more ways than any plan needs";
+            let remedy = "use each fragment in one place";
+            self.found.push(Diagnostic::new(Code::TooLarge, message).at(Some(span.clone())).remedy(remedy));
+            return over;
+        }
+        self.merges_left -= work;
+        merge(over, under)
+    }
+
+    /// The paths of a tree's `use`, each with its place. What is no path is reported, and taken out.
+    fn uses(&mut self, tree: &mut Node, is_plan: bool) -> Vec<(String, Span)> {
+        let Some(entry) = tree.entry("use") else { return Vec::new() };
+        if let Err(error) = read::<OneOrMany<String>>(&entry.node) {
+            // In the plan itself the mistake is met again when the whole of it is read.
+            if !is_plan {
+                let path = [vec![Step::from("use")], error.path()].concat();
+                self.found.extend(recover::describe(&error, &path, tree, self.sources.text()));
+                tree.take("use");
+            }
+            self.incomplete = true;
+            return Vec::new();
+        }
+        let items = match &entry.node.value {
+            Value::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(&entry.node),
+        };
+        let path = |node: &Node| match &node.value {
+            Value::Text(text) => Some((text.clone(), node.span.clone())),
+            _ => None,
+        };
+        items.iter().filter_map(path).collect()
+    }
+
+    /// A fragment with those that it uses, read once however often it is used.
+    fn fragment(&mut self, path: &Path, written: &str, span: &Span, seen: &mut Vec<PathBuf>) -> Option<Node> {
+        let mistake = |diagnostic: Diagnostic| diagnostic.at(Some(span.clone()));
+        let canonical = match self.find(path, written, seen) {
+            Ok(canonical) => canonical,
+            Err(diagnostic) => {
+                self.found.push(mistake(*diagnostic));
+                return None;
+            }
+        };
+        seen.push(canonical.clone());
+        if let Some(known) = self.done.get(&canonical) {
+            return known.clone();
+        }
+        let tree = match self.bytes_of(path, written) {
+            Ok((text, format)) => {
+                self.chain.push((canonical.clone(), path.to_owned()));
+                let own = self.text(path, &text, format);
+                own.as_ref().inspect(|own| self.found.extend(other_version(own)));
+                let folder = path.parent().unwrap_or(Path::new(""));
+                let tree = own.map(|own| self.with_fragments(own, folder, false));
+                self.chain.pop();
+                tree
+            }
+            Err(diagnostic) => {
+                self.found.push(mistake(*diagnostic));
+                None
+            }
+        };
+        self.done.insert(canonical, tree.clone());
+        tree
+    }
+
+    /// The one path of a fragment that may be used here.
+    fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
+        let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
+        if !self.may_read(&canonical) {
+            let message = format!("the fragment `{written}` is outside of the plan's folder");
+            let remedy = "put it into the plan's folder, or allow it with --allow-outside";
+            return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
+        }
+        if let Some(at) = self.chain.iter().position(|(other, _)| *other == canonical) {
+            let names = self.chain[at..].iter().map(|(_, name)| name.as_path()).chain([path]);
+            let circle: Vec<String> = names.map(|name| name.display().to_string()).collect();
+            let message = format!("files use each other in a circle: {}", circle.join(" → "));
+            return Err(Diagnostic::new(Code::Circle, message).remedy("remove one `use` of the circle").into());
+        }
+        if seen.contains(&canonical) {
+            let message = format!("the fragment `{written}` is used twice here");
+            return Err(Diagnostic::new(Code::DuplicateValue, message).remedy("keep the last one, which wins").into());
+        }
+        Ok(canonical)
+    }
+
+    /// The text of a fragment.
+    fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Box<Diagnostic>> {
+        let Some(format) = Format::of(path) else {
+            let message = format!("`{written}` is no fragment by its name");
+            return Err(Diagnostic::new(Code::Fragment, message)
+                .remedy("a fragment is a .yaml, .yml or .toml file")
+                .into());
+        };
+        if self.done.len() >= MOST_FRAGMENTS {
+            let message = format!("a plan uses at most {MOST_FRAGMENTS} fragments");
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy("put several fragments into one file").into());
+        }
+        let most = MOST_BYTES.saturating_sub(self.sources.text().len());
+        let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(written, &error)))?;
+        if bytes.len() > most {
+            let message = format!("with the fragment `{written}` the plan has more than {MOST_BYTES} bytes");
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller fragments").into());
+        }
+        String::from_utf8(bytes).map(|text| (text, format)).map_err(|error| {
+            let message = format!("line {} of the fragment `{written}` is not UTF-8 text", bad_line(&error));
+            Diagnostic::new(Code::Fragment, message).remedy("save the file as UTF-8").into()
+        })
+    }
+
+    /// Where files are read from.
+    pub fn files(&self) -> &'f dyn Files {
+        self.files
+    }
+
+    /// Whether a file may be read that lies here, without links.
+    pub fn may_read(&self, canonical: &Path) -> bool {
+        self.options.allow_outside || self.root.as_ref().is_some_and(|root| canonical.starts_with(root))
+    }
+
+    fn not_found(&self, path: &Path, written: &str, error: &std::io::Error) -> Diagnostic {
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return cannot_read(written, error);
+        }
+        let diagnostic = Diagnostic::new(Code::Fragment, format!("there is no fragment `{written}`"));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let Ok(canonical) = self.files.canonical(folder) else {
+            let from = "paths in `use` are relative to the file that names them";
+            return diagnostic.remedy(format!("there is no folder {}; {from}", shown.display()));
+        };
+        // What lies elsewhere on this machine is not told.
+        if !self.options.allow_outside && !self.root.as_ref().is_some_and(|root| canonical.starts_with(root)) {
+            return diagnostic.remedy("put it into the plan's folder");
+        }
+        let names = self.files.names(folder);
+        let wrong = path.file_name().unwrap_or_default().to_string_lossy();
+        let readable = names.iter().map(String::as_str).filter(|name| Format::of(Path::new(name)).is_some());
+        diagnostic.remedy(match suggest::nearest(&wrong, readable) {
+            Some(near) => format!("did you mean `{}`?", Path::new(written).with_file_name(near).display()),
+            None => format!("no file in {} has a name like it", shown.display()),
+        })
+    }
+
+    /// Lays what the command line sets over the tree.
+    fn set(&mut self, tree: &mut Node) {
+        if self.options.set.is_empty() {
+            return;
+        }
+        let read = set::read(&self.options.set, self.nodes_left);
+        let start = self.sources.add(Path::new("--set"), &read.text);
+        self.mask.join(read.mask, start);
+        self.found.extend(read.found.into_iter().map(|diagnostic| diagnostic.shift(start)));
+        for change in read.changes {
+            self.found.extend(set::apply(tree, change.shift(start)).err().map(|diagnostic| *diagnostic));
+        }
+        self.found.extend(aliases::settle(tree));
+    }
+
+    /// The mistakes, without those that may only follow from a part that is missing.
+    pub fn into_errors(mut self) -> PlanErrors {
+        const UNSURE: [Code; 7] = [
+            Code::MissingField,
+            Code::UnknownName,
+            Code::MissingAxis,
+            Code::NoLoad,
+            Code::Empty,
+            Code::NoServer,
+            Code::NoModelId,
+        ];
+        if self.incomplete {
+            self.found.retain(|diagnostic| !UNSURE.contains(&diagnostic.code));
+        }
+        PlanErrors::new(&self.sources, &self.mask, self.found)
+    }
+}
+
+fn cannot_read(written: &str, error: &std::io::Error) -> Diagnostic {
+    let message = format!("the fragment `{written}` cannot be read: {error}");
+    Diagnostic::new(Code::Fragment, message).remedy("check the path and its permissions")
+}
+
+/// The line, from 1, that has the first bytes that are no text.
+pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
+    let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// A fragment of another version of the format, which the plan's own version would hide.
+fn other_version(tree: &Node) -> Option<Diagnostic> {
+    let Entry { node, .. } = tree.entry("sweepline")?;
+    let other = matches!(node.value, Value::Int(version) if version != 1);
+    let message = "this sweepline reads version 1 of the plan format, and the fragment is of another";
+    other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write sweepline: 1"))
+}
+
+/// The tree of a text, without keys given twice, and what is wrong with the text as such.
+fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (Option<Node>, Vec<Diagnostic>) {
+    let (mut tree, mut found) = match format {
+        Format::Toml => toml::read(text, most_nodes),
+        Format::Yaml => yaml::read(text, most_nodes),
+    };
+    let mut duplicates = Vec::new();
+    if let Some(tree) = &mut tree {
+        tree.take_duplicates(&mut duplicates);
+        found.extend(aliases::settle(tree));
+        if !matches!(tree.value, Value::Map(_)) {
+            let (message, remedy) = match (is_plan, &tree.value) {
+                (true, Value::Null) => ("there is no plan in this file: it says nothing", "begin with `sweepline: 1`"),
+                (true, _) => ("this is not a plan: a plan is a table of keys and values", "begin with `sweepline: 1`"),
+                (false, _) => {
+                    ("this is not a fragment: a fragment is a table of a plan's keys", "begin with `endpoints:`")
+                }
+            };
+            found.push(Diagnostic::new(Code::WrongType, message).at(Some(0..0)).remedy(remedy));
+            return (None, found);
+        }
+    }
+    found.extend(duplicates.into_iter().map(|duplicate| {
+        let first = (duplicate.first, "first here".to_owned());
+        Diagnostic::duplicate_key(&duplicate.key, duplicate.second, Some(first))
+    }));
+    (tree, found)
+}

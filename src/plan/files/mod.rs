@@ -1,0 +1,15 @@
+//! Everything that opens a file: the plan's own text and its fragments (`loader`), and what the plan names besides, such as data
+//! sets, traces, profiles, tokenizers and tables of lengths.
+//!
+//! What was found is put into the types of `model`. Stands on `syntax`, `read` and `model`; only `load` calls it.
+
+pub(crate) mod beside;
+pub(crate) mod data;
+pub(crate) mod data_reader;
+pub(crate) mod disk;
+pub(crate) mod elsewhere;
+pub(crate) mod length_tables;
+pub(crate) mod loader;
+pub(crate) mod profiles;
+pub(crate) mod tokenizers;
+pub(crate) mod traces;

@@ -1,0 +1,112 @@
+//! Traces that scenarios replay: each file is read once, however many scenarios name it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::dataset::{Dataset, DatasetError, Options, Record, digest};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::files::loader::Loader;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Node, Step};
+use crate::units::Nanos;
+
+/// Requests that are replayed: more are refused, because they are held in memory.
+const MOST_REQUESTS: usize = 5_000_000;
+
+/// Reads the traces that the plan's scenarios name.
+pub(crate) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
+    let mut known: HashMap<(PathBuf, String), Replay> = HashMap::new();
+    for (name, scenario) in &mut plan.scenarios {
+        let Some(trace) = scenario.trace.as_mut().filter(|trace| trace.is_sound()) else { continue };
+        let place = tree.walk(&["scenarios", name, "trace", "file"].map(Step::from));
+        if place.broken {
+            continue;
+        }
+        match read(trace, &place.span(), loader, &mut known) {
+            Ok((replay, path)) => (trace.found, trace.lies_at) = (Some(replay), Some(path)),
+            Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
+        }
+    }
+}
+
+fn read(
+    trace: &TraceFile,
+    span: &Span,
+    loader: &Loader<'_>,
+    known: &mut HashMap<(PathBuf, String), Replay>,
+) -> Result<(Replay, PathBuf), Box<Diagnostic>> {
+    let written = &trace.file;
+    let (_, canonical) = loader.locate(written, span)?;
+    let path = loader.local(&canonical).ok_or_else(|| {
+        let message = format!("the trace `{written}` is read from the disk, not from a revision");
+        Diagnostic::new(Code::File, message).remedy("compare two files: sweepline diff A B")
+    })?;
+    let (reading, window) = (trace.reading(), trace.window);
+    let key = (path.clone(), format!("{reading} {window:?}"));
+    if let Some(replay) = known.get(&key) {
+        return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
+    }
+    let cannot = |error: DatasetError| {
+        let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
+        Diagnostic::new(Code::File, format!("the trace `{written}` cannot be read: {error}")).remedy(remedy)
+    };
+    let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
+    let options = Options { format: trace.format, mapping, on_bad, ..Options::default() };
+    let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
+    let replay = Replay {
+        sha256: digest(&path).map_err(cannot)?,
+        reading,
+        speed: trace.speed,
+        window,
+        repeat: trace.repeat,
+        requests,
+    };
+    known.insert(key, replay.clone());
+    Ok((replay, path))
+}
+
+/// Requests that can be replayed: neither too few nor too many, each with a time and lengths.
+fn enough(written: &str, requests: Option<Vec<TraceRequest>>) -> Result<TraceRequests, Box<Diagnostic>> {
+    let (what, remedy) = match requests {
+        Some(requests) if requests.len() > MOST_REQUESTS => {
+            ("has more than 5 000 000 requests", "replay a part of it: window: [0s, 10m]")
+        }
+        Some(requests) if requests.len() < 2 => {
+            ("has fewer than two requests in its window", "see its times: sweepline dataset inspect")
+        }
+        Some(requests) => return Ok(TraceRequests(requests.into())),
+        None => (
+            "has entries without a time or without lengths",
+            "give it a column with times: map: { time: COLUMN }, and columns with prompt and answer tokens",
+        ),
+    };
+    Err(Diagnostic::new(Code::Empty, format!("the trace `{written}` {what}")).remedy(remedy).into())
+}
+
+/// The requests of a file in a window; `None` where one has no time or no lengths.
+fn requests(
+    path: &Path,
+    options: &Options,
+    window: Option<[Nanos; 2]>,
+) -> Result<Option<Vec<TraceRequest>>, DatasetError> {
+    let [from, to] = window.unwrap_or([Nanos::ZERO, Nanos(u64::MAX)]);
+    let mut requests = Vec::new();
+    for record in Dataset::open(path, options)? {
+        let record = record?;
+        let (prompt_tokens, output_tokens) = (record.prompt_tokens(), record.answer_tokens());
+        let Record { offset, hash_ids, .. } = record;
+        let (Some(at), Some(prompt_tokens), Some(output_tokens)) = (offset, prompt_tokens, output_tokens) else {
+            return Ok(None);
+        };
+        if at >= to || requests.len() > MOST_REQUESTS {
+            break;
+        }
+        if at >= from {
+            let output_tokens = output_tokens.max(1);
+            requests.push(TraceRequest { at, prompt_tokens, output_tokens, blocks: hash_ids.into() });
+        }
+    }
+    Ok(Some(requests))
+}

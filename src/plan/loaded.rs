@@ -1,0 +1,100 @@
+//! A plan that was read and checked, and where its values were written.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::plan::model::plan::Plan;
+use crate::plan::text::place::Place;
+use crate::plan::text::source::Sources;
+use crate::plan::text::span::Span;
+use crate::plan::text::tree;
+use crate::plan::text::tree::{Node, Step};
+
+/// A plan without mistakes, and where its values were written.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The plan. Its matrices and excludes have axes under their first names only, and every matrix has the axes
+    /// `endpoint`, `model` and `scenario`.
+    pub plan: Plan,
+    pub(super) sources: Sources,
+    pub(super) tree: Node,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Where it is written.
+    pub place: Place,
+    /// The variables that its template names, with what these are made of, each with the place of its value.
+    pub vars: Vec<(String, Place)>,
+}
+
+impl fmt::Display for Origin {
+    /// `plan.yaml:30:12, measure at --set:1:14`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        self.vars.iter().try_for_each(|(name, place)| write!(f, ", {name} at {place}"))
+    }
+}
+
+impl Loaded {
+    /// Where the deepest existing part of a path into the plan is written: at the value of a scalar, at the key of a
+    /// table or list. `None` for the plan as a whole.
+    pub fn place(&self, path: &[Step]) -> Option<Place> {
+        self.origin(path).map(|origin| origin.place)
+    }
+
+    /// Where the deepest existing part of a path into the plan is written, and what a template made it of. Of an axis that
+    /// follows from the plan: where its only value is declared.
+    pub fn origin(&self, path: &[Step]) -> Option<Origin> {
+        let implied = self.implied(path);
+        let path = implied.as_deref().unwrap_or(path);
+        let found = self.tree.walk(path);
+        let is_root = std::ptr::eq(found.node, &self.tree);
+        let place = |span: &Span| self.sources.place(span.start);
+        let vars = found.node.via.iter().map(|(name, span)| (name.clone(), place(span))).collect();
+        (!is_root).then(|| Origin { place: place(&found.span()), vars })
+    }
+
+    /// The declaration that an axis follows from, where the matrix leaves it out.
+    pub fn implied(&self, path: &[Step]) -> Option<Vec<Step>> {
+        let [sweeps, _, matrix, Step::Key(axis), ..] = path else { return None };
+        let is_axis = *sweeps == Step::from("sweeps") && *matrix == Step::from("matrix");
+        if !is_axis || self.tree.walk(path).depth > 3 {
+            return None;
+        }
+        let (_, table) = [("endpoint", "endpoints"), ("model", "models"), ("scenario", "scenarios")]
+            .into_iter()
+            .find(|(implied, _)| implied == axis)?;
+        let mut declared = self.tree.get(table)?.keys();
+        match (declared.next(), declared.next()) {
+            (Some(only), None) => Some(vec![Step::from(table), Step::from(only)]),
+            _ => None,
+        }
+    }
+
+    /// Where the value at just this path is written; none where the plan leaves it to its default.
+    pub fn written(&self, path: &[Step]) -> Option<Origin> {
+        let found = self.tree.walk(path);
+        let is_list = matches!(found.node.value, tree::Value::List(_));
+        let is_leaf = !is_list && !matches!(found.node.value, tree::Value::Map(_));
+        let is_there = match &path[found.depth..] {
+            [] => true,
+            // One value, or one range, that stands for a list; one value that stands for a table of one field.
+            [Step::Index(0)] => !is_list,
+            // A word that stands for a distribution, or another word for the same of it.
+            [Step::Key(field), ..] if field == "gamma" => is_leaf,
+            [Step::Key(field)] if field == "cv" || field == "burstiness" => {
+                found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
+            }
+            [Step::Key(field)] => is_leaf && ["for", "preset", "constant", "file"].contains(&field.as_str()),
+            _ => false,
+        };
+        is_there.then(|| self.origin(path))?
+    }
+
+    /// The file the plan was read from.
+    pub fn file(&self) -> &Path {
+        self.sources.first_name()
+    }
+}

@@ -1,0 +1,57 @@
+//! Which fields and values the cells of a sweep may have.
+
+use crate::plan::matrix::axes::Axes;
+use crate::plan::model::matrix::{Axis, What};
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::text::tree::Step;
+
+impl Sweep {
+    /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` name it; each once, in
+    /// the order in which they are written.
+    pub fn values(&self, field: &str) -> Vec<Scalar> {
+        self.written(field).into_iter().map(|(value, _)| value).collect()
+    }
+
+    /// The same values, each with the place where it is first written, from the sweep on.
+    pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
+        let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
+        if let Ok(axes) = Axes::new(self) {
+            let places =
+                axes.fields(field).map(|(axis, one)| (one.value.clone(), axes.place(axis, one, &self.matrix[axis])));
+            written.extend(places);
+        }
+        let steps = |word: &str, index: usize| vec![Step::from(word), Step::from(index)];
+        for (index, extend) in self.extend.iter().enumerate() {
+            let place = || [steps("extend", index), vec!["with".into(), field.into()]].concat();
+            written.extend(extend.with.get(field).map(|value| (value.clone(), place())));
+        }
+        for (index, cell) in self.add.iter().enumerate() {
+            let place = || [steps("add", index), vec![field.into()]].concat();
+            written.extend(cell.get(field).map(|value| (value.clone(), place())));
+        }
+        let mut seen = std::collections::HashSet::new();
+        written.retain(|(value, _)| seen.insert(value.clone()));
+        written
+    }
+
+    /// Every field that some cell may have, in the order in which they are written.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = Vec::new();
+        for (name, axis) in &self.matrix {
+            match axis {
+                Axis::Zip(zip) => fields.extend(zip.lists.keys().map(String::as_str)),
+                Axis::Values(items) => items.iter().for_each(|item| match &item.what {
+                    What::Fields(table) => fields.extend(table.keys().map(String::as_str)),
+                    What::Values(_) | What::Range(_) => fields.push(name),
+                }),
+            }
+        }
+        fields.extend(self.extend.iter().flat_map(|extend| extend.with.keys()).map(String::as_str));
+        fields.extend(self.add.iter().flat_map(Table::keys).map(String::as_str));
+        let mut seen = std::collections::HashSet::new();
+        fields.retain(|field| seen.insert(*field));
+        fields
+    }
+}

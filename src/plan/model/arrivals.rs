@@ -1,0 +1,197 @@
+//! How the arrivals of an open loop are spaced, and how their rate changes over the run: `arrivals:` of a sweep.
+//!
+//! A word (`poisson`, `gamma cv 2`) says the process alone and may stand on an axis; a table says more.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::plan::model::process::{Gamma, GammaLong, Process, words_schema};
+use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, Shape, Step};
+use crate::units::Decimal;
+
+/// How the arrivals of an open loop are spaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Arrivals {
+    /// How gaps are drawn.
+    pub process: Process,
+    /// How the rate changes; none: it stays what `qps` says.
+    pub profile: Option<Arc<Profile>>,
+}
+
+impl Arrivals {
+    /// In one line, as a table shows it: `poisson`, `gamma cv 2`, `bursts 10s on, 20s off`.
+    pub fn label(&self) -> String {
+        match (&self.profile, self.process) {
+            (None, process) => process.to_string(),
+            (Some(profile), Process::Poisson) => profile.label(),
+            (Some(profile), process) => format!("{}, {process}", profile.label()),
+        }
+    }
+
+    /// The highest rate of a profile that is written in requests per second, and so brings its own rate.
+    pub fn own_rate(&self) -> Option<Decimal> {
+        self.profile.as_ref()?.own_rate()
+    }
+}
+
+impl From<Process> for Arrivals {
+    fn from(process: Process) -> Arrivals {
+        Arrivals { process, profile: None }
+    }
+}
+
+/// How arrivals are spaced, whole: `gamma`, or one profile.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Arrivals", transform = one_of_them)]
+struct Long {
+    /// Gaps of a gamma distribution, at the rate of `qps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<GammaLong>", example = serde_json::json!({ "cv": 2 }))]
+    gamma: Option<Gamma>,
+    /// The rate changes linearly once, from the beginning of the measure window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "from": 1, "to": 20, "over": "5m" }))]
+    ramp: Option<Ramp>,
+    /// The rate changes in steps, from the beginning of the measure window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000), example = serde_json::json!([{ "qps": 2, "for": "30s" }, { "qps": 8, "for": "30s" }]))]
+    steps: Option<Vec<Step>>,
+    /// Bursts and pauses in turn, with `qps` as their mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "on": "10s", "off": "20s" }))]
+    bursts: Option<Bursts>,
+    /// The rate at instants of the measure window, linear between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 10000), example = serde_json::json!([["0s", 1], ["60s", 5]]))]
+    curve: Option<Vec<Point>>,
+    /// How arrivals are drawn within a profile. Default poisson.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "poisson"))]
+    process: Option<Process>,
+    /// Begin a profile again when it has ended; otherwise its last rate stays. Bursts always go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    repeat: Option<bool>,
+}
+
+/// The fields of which there must be one.
+const KINDS: [&str; 5] = ["gamma", "ramp", "steps", "bursts", "curve"];
+
+/// A schema says what [`Long`] says with a mistake: exactly one of the kinds, and what goes with it.
+fn one_of_them(schema: &mut Schema) {
+    let alone = KINDS.map(|kind| match kind {
+        "gamma" => serde_json::json!({ "required": [kind], "maxProperties": 1 }),
+        "bursts" => serde_json::json!({ "required": [kind], "not": { "required": ["repeat"] } }),
+        _ => serde_json::json!({ "required": [kind] }),
+    });
+    schema.insert("oneOf".to_owned(), alone.to_vec().into());
+}
+
+impl Long {
+    fn kinds(&self) -> Vec<&'static str> {
+        let Long { gamma, ramp, steps, bursts, curve, process: _, repeat: _ } = self;
+        let given = [gamma.is_some(), ramp.is_some(), steps.is_some(), bursts.is_some(), curve.is_some()];
+        KINDS.into_iter().zip(given).filter(|(_, given)| *given).map(|(kind, _)| kind).collect()
+    }
+
+    fn arrivals(self) -> Result<Arrivals, String> {
+        match self.kinds()[..] {
+            [] => {
+                return Err("`arrivals` says nothing: write poisson, constant or a table with one of gamma, ramp, \
+                              steps, bursts and curve"
+                    .to_owned());
+            }
+            [first, second, ..] => {
+                return Err(format!("`arrivals` has both `{first}` and `{second}`: keep one of them"));
+            }
+            _ => {}
+        }
+        let repeats = self.repeat == Some(true);
+        let shape = match self {
+            Long { gamma: Some(_), process: Some(_), .. } => {
+                return Err("`gamma` is a process itself: remove `process`".to_owned());
+            }
+            Long { gamma: Some(_), repeat: Some(_), .. } => {
+                return Err("`gamma` has no end after which it could repeat: remove `repeat`".to_owned());
+            }
+            Long { bursts: Some(_), repeat: Some(_), .. } => {
+                return Err("bursts always go on: remove `repeat`".to_owned());
+            }
+            Long { gamma: Some(gamma), .. } => return Ok(Process::Gamma(gamma).into()),
+            Long { ramp: Some(ramp), .. } => Shape::Ramp(ramp),
+            Long { steps: Some(steps), .. } => Shape::Steps(steps),
+            Long { bursts: Some(bursts), .. } => Shape::Bursts(bursts),
+            Long { curve, .. } => Shape::Curve(curve.unwrap_or_default()),
+        };
+        let profile = Some(Arc::new(Profile { shape, repeats }));
+        Ok(Arrivals { process: self.process.unwrap_or_default(), profile })
+    }
+
+    fn of(arrivals: &Arrivals) -> Long {
+        let mut long = Long::default();
+        let Some(profile) = &arrivals.profile else {
+            if let Process::Gamma(gamma) = arrivals.process {
+                long.gamma = Some(gamma);
+            }
+            return long;
+        };
+        match profile.shape.clone() {
+            Shape::Ramp(ramp) => long.ramp = Some(ramp),
+            Shape::Steps(steps) => long.steps = Some(steps),
+            Shape::Bursts(bursts) => long.bursts = Some(bursts),
+            Shape::Curve(points) => long.curve = Some(points),
+        }
+        long.process = (arrivals.process != Process::default()).then_some(arrivals.process);
+        long.repeat = profile.repeats.then_some(true);
+        long
+    }
+}
+
+struct ArrivalsVisitor;
+
+impl<'de> Visitor<'de> for ArrivalsVisitor {
+    type Value = Arrivals;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("poisson, constant, or a table like { gamma: { cv: 2 } } or { bursts: { on: 10s, off: 20s } }")
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Arrivals, E> {
+        text.parse::<Process>().map(Arrivals::from).map_err(E::custom)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arrivals, A::Error> {
+        Long::deserialize(MapAccessDeserializer::new(map))?.arrivals().map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Arrivals {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arrivals, D::Error> {
+        deserializer.deserialize_any(ArrivalsVisitor)
+    }
+}
+
+impl Serialize for Arrivals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (&self.profile, self.process) {
+            (None, word @ (Process::Poisson | Process::Constant)) => serializer.serialize_str(word.name()),
+            _ => Long::of(self).serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for Arrivals {
+    fn schema_name() -> Cow<'static, str> {
+        "ArrivalsOrWord".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [words_schema(), generator.subschema_for::<Long>()] })
+    }
+}

@@ -1,0 +1,162 @@
+//! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
+
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::lengths::presets::Preset;
+use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
+use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::process::Process;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::talk::{ContextCut, History, Sessions};
+use crate::plan::text::alias::ALIASES;
+use crate::units::{Decimal, Nanos};
+
+/// What the values of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// Names of a table of the plan.
+    Name(&'static str),
+    /// Whole numbers from this one to that one.
+    Whole(u32, u32),
+    /// Numbers above 0, up to this one.
+    Rate(u32),
+    /// true or false.
+    Flag,
+    /// Numbers within these hundredths.
+    Within(i64, i64),
+    /// A process of arrivals, in words.
+    Process,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// Durations.
+    Time,
+}
+
+/// Every axis under its first name, with what it is for readers.
+pub(crate) const AXES: [(&str, Kind, &str); 25] = [
+    ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
+    ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
+    (
+        "scenario",
+        Kind::Name("scenarios"),
+        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed where the plan has only one; B1 where it has none.",
+    ),
+    (
+        "batch_size",
+        Kind::Whole(1, 100_000),
+        "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap.",
+    ),
+    ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
+    ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
+    ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
+    ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
+    ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
+    ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
+    ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
+    ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
+    ("think", Kind::Time, "How long a user thinks between an answer and the next turn."),
+    ("history", Kind::Choice(History::NAMES), "Whose answers a conversation's history holds."),
+    ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival of an open loop over conversations is."),
+    ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
+    ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
+    ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
+    ("nonce", Kind::Choice(NonceMode::NAMES), "How far the nonce that opens a prompt reaches."),
+    ("stream", Kind::Flag, "Ask for answers token by token."),
+    ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
+    ("temperature", Kind::Within(0, 200), "Sampling temperature."),
+    ("top_p", Kind::Within(1, 100), "Nucleus sampling."),
+    ("presence_penalty", Kind::Within(-200, 200), "Presence penalty."),
+    ("frequency_penalty", Kind::Within(-200, 200), "Frequency penalty."),
+];
+
+/// Whether a matrix may have an axis of this (first) name.
+pub fn is_axis(name: &str) -> bool {
+    kind(name).is_some()
+}
+
+/// The first name of an axis.
+pub(crate) fn first_name(key: &str) -> Option<&'static str> {
+    let own = AXES.iter().map(|(name, ..)| *name).find(|name| *name == key);
+    own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == key).map(|(_, first)| *first))
+}
+
+/// What the values of an axis are, by its first name.
+pub(crate) fn kind(name: &str) -> Option<Kind> {
+    AXES.iter().find(|(axis, ..)| *axis == name).map(|(_, kind, _)| *kind)
+}
+
+impl Kind {
+    /// Whether its values are numbers.
+    pub fn is_number(self) -> bool {
+        matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Within(..))
+    }
+
+    /// Whether a value is one of this kind (names are looked up elsewhere).
+    pub fn takes(self, value: &Scalar) -> bool {
+        match (self, value) {
+            (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
+            (Kind::Whole(least, most), Scalar::Number(number)) => {
+                number.to_string().parse::<u32>().is_ok_and(|number| (least..=most).contains(&number))
+            }
+            (Kind::Rate(most), Scalar::Number(number)) => number.is_positive() && *number <= Decimal::from(most),
+            (Kind::Within(low, high), Scalar::Number(number)) => {
+                (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
+            }
+            (Kind::Process, Scalar::Text(text)) => text.parse::<Process>().is_ok(),
+            (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
+            (Kind::Time, Scalar::Text(text)) => text.parse::<Nanos>().is_ok(),
+            _ => false,
+        }
+    }
+
+    /// What a value must be.
+    pub fn wanted(self) -> String {
+        match self {
+            Kind::Name(table) => format!("the name of an entry of `{table}`"),
+            Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Rate(most) => format!("a number above 0, up to {most}"),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Within(low, high) => {
+                format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))
+            }
+            Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
+            Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
+            Kind::Time => "a duration".to_owned(),
+        }
+    }
+
+    /// What to type instead of a value that is not of this kind.
+    pub fn remedy(self, value: &Scalar) -> String {
+        match (self, value) {
+            (Kind::Process, Scalar::Text(text)) => match text.parse::<Process>() {
+                Err(why) => why.split_once(": ").map_or(why.clone(), |(_, remedy)| remedy.to_owned()),
+                Ok(_) => format!("write {}", self.wanted()),
+            },
+            (Kind::Choice(choices), Scalar::Text(text)) => suggest::remedy(text, choices.iter().copied()),
+            (Kind::Time, _) => "write a duration with its unit, like 5s or 500ms".to_owned(),
+            (Kind::Flag, _) => "write true or false".to_owned(),
+            (Kind::Name(_), other) => format!("put quotes around a name that looks like a number: \"{other}\""),
+            (_, Scalar::Text(text)) => suggest::meant_range(text)
+                .or_else(|| suggest::meant_number(text))
+                .unwrap_or_else(|| format!("write {}", self.wanted())),
+            _ => format!("write {}", self.wanted()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page names every axis once, and nothing that is none.
+    #[test]
+    fn the_page_of_plans_lists_just_these_axes() {
+        let page = include_str!("../../../docs/PLAN.md");
+        let (_, list) = page.split_once("What may be an axis: ").unwrap();
+        let (list, _) = list.split_once(" `concurrency`,").unwrap();
+        let mut told: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        let mut known: Vec<&str> = AXES.iter().map(|(name, ..)| *name).collect();
+        told.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(told, known);
+    }
+}

@@ -1,0 +1,194 @@
+//! Which cells a plan means to compare, and by which metrics.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::metrics::{self, METRICS, Metric, Unit};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::axis;
+use crate::plan::model::objective::Percentile;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::shorthand::OneOrMany;
+use crate::units::Share;
+
+/// Which cells will be compared: those that differ in one axis. It is declared before the results are seen; `check` looks
+/// whether the plan can carry it, `run` puts what is compared in rounds, and `compare` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The axis whose values are compared, like endpoint.
+    #[schemars(example = &"endpoint")]
+    pub by: String,
+    /// The value of that axis that all others are compared with.
+    #[schemars(example = &"vllm")]
+    pub baseline: Scalar,
+    /// What is compared: metrics, like output_throughput or ttft; of a metric of requests also one percentile, like
+    /// ttft_p99; without one p50 and p99 of it. The unit at the end of an export's column may be there: ttft_p99_ms.
+    /// Default: output throughput, total and per accelerator, and p50 and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists
+    /// the names under "Names".
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub metrics: OneOrMany<MetricName>,
+    /// By how much an arm may be worse than the baseline, like 2%: `compare` then says of each metric whether it is shown not to be worse
+    /// than that, and a gate passes only where it is. Of times, rates and money in percent of the baseline, of shares in points. Default:
+    /// none, and a gate fails where an arm is shown to be worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2%")]
+    pub margin: Option<Share>,
+}
+
+/// Whether a share can be a margin: that an arm is not worse by 0 % cannot be shown, and 100 % less is nothing.
+pub fn is_margin(share: Share) -> bool {
+    share > Share::percent(0) && share < Share::percent(100)
+}
+
+/// An axis under its first name: `concurrency` is `batch_size`.
+pub fn axis_name(by: &str) -> &str {
+    axis::first_name(by).unwrap_or(by)
+}
+
+/// The percentiles as ends of names.
+const ENDS: [(&str, Percentile); 6] = [
+    ("_p50", Percentile::P50),
+    ("_p75", Percentile::P75),
+    ("_p90", Percentile::P90),
+    ("_p95", Percentile::P95),
+    ("_p99", Percentile::P99),
+    ("_p999", Percentile::P999),
+];
+
+/// Ends of columns that are no part of a metric's name.
+const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
+/// Said where metrics are listed.
+const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
+
+/// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
+/// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricName {
+    /// The metric, as in the table of metrics.
+    pub key: &'static str,
+    /// The percentile that is named.
+    pub percentile: Option<Percentile>,
+}
+
+impl FromStr for MetricName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        exact(text).ok_or_else(|| format!("there is no metric `{text}`: {}", remedy(text)))
+    }
+}
+
+/// Every key, metrics of runs first.
+fn keys() -> impl Iterator<Item = &'static str> + Clone {
+    METRICS.iter().map(|metric| metric.key)
+}
+
+fn exact(text: &str) -> Option<MetricName> {
+    METRICS.iter().find_map(|metric| named(metric, text))
+}
+
+/// The name of a value of this metric, where the text is one.
+fn named(metric: &Metric, text: &str) -> Option<MetricName> {
+    let Metric { key, unit, .. } = *metric;
+    let end = text.strip_prefix(key)?;
+    if end.is_empty() {
+        return Some(MetricName { key, percentile: None });
+    }
+    let bare = end.strip_suffix(unit.suffix()).unwrap_or(end);
+    if !metric.kind.is_distribution() {
+        return bare.is_empty().then_some(MetricName { key, percentile: None });
+    }
+    let (_, percentile) = ENDS.iter().find(|(name, _)| *name == bare)?;
+    Some(MetricName { key, percentile: Some(*percentile) })
+}
+
+/// What to write for a name that is none.
+fn remedy(text: &str) -> String {
+    let text = text.to_lowercase().replace(['-', ' '], "_");
+    if text.contains("total") {
+        return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
+    }
+    // A percentile may stand at any end, and other columns of exports have a word of their own there.
+    let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
+    let end = text.split('_').find(is_end);
+    let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();
+    let name = words.join("_");
+    let near = exact(&name).map(|known| known.key).or_else(|| suggest::nearest(&name, keys()));
+    match (near, end) {
+        (Some(key), Some(_)) if metrics::find(key).is_some_and(|metric| !metric.kind.is_distribution()) => {
+            format!("did you mean `{key}`? It is one number for each run and has no percentiles")
+        }
+        (Some(key), Some(end)) if ENDS.iter().any(|(known, _)| known[1..] == *end) => {
+            format!("did you mean `{key}_{end}`?")
+        }
+        (Some(key), Some(_)) => {
+            let names: Vec<String> = ENDS.iter().map(|(end, _)| format!("{key}{end}")).collect();
+            format!("write {}", suggest::choices(names.iter().map(String::as_str)))
+        }
+        (Some(key), None) => format!("did you mean `{key}`?"),
+        (None, _) => {
+            let holding: Vec<&str> = keys().filter(|key| !name.is_empty() && key.contains(&name)).collect();
+            let offered = if holding.is_empty() { keys().collect() } else { holding };
+            format!("write {}{PERCENTILES}", suggest::choices(offered))
+        }
+    }
+}
+
+impl fmt::Display for MetricName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = ENDS.iter().find(|(_, percentile)| Some(*percentile) == self.percentile).map_or("", |(end, _)| end);
+        write!(f, "{}{end}", self.key)
+    }
+}
+
+impl Serialize for MetricName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MetricName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = MetricName;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a metric, like output_throughput or ttft_p99")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<MetricName, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(V)
+    }
+}
+
+impl JsonSchema for MetricName {
+    fn schema_name() -> Cow<'static, str> {
+        "MetricName".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let ends: Vec<&str> = ENDS.iter().map(|(end, _)| *end).collect();
+        let distributions = |unit: Unit| METRICS.iter().filter(move |it| it.kind.is_distribution() && it.unit == unit);
+        let one = |unit: Unit| {
+            let keys: Vec<&str> = distributions(unit).map(|metric| metric.key).collect();
+            format!("({})({})({})?", keys.join("|"), ends.join("|"), unit.suffix())
+        };
+        let pattern = format!("^({}|{})$", one(Unit::Millis), one(Unit::TokensPerSecond));
+        let has_unit = |metric: &&Metric| !metric.kind.is_distribution() && !metric.unit.suffix().is_empty();
+        let with_unit: Vec<String> = METRICS.iter().filter(has_unit).map(Metric::column).collect();
+        let single = format!("^({})$", with_unit.join("|"));
+        let names: Vec<&str> = keys().collect();
+        json_schema!({ "anyOf": [
+            { "enum": names },
+            { "type": "string", "pattern": pattern },
+            { "type": "string", "pattern": single },
+        ] })
+    }
+}

@@ -1,0 +1,184 @@
+//! Lengths that are drawn from a data set: each exchange of it is a pair, so that prompts and answers keep what they have to
+//! do with each other.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::{Format, OnBad, Place, Record, estimated_tokens};
+use crate::plan::model::data::left_out::{LeftOut, UNANSWERED, count};
+use crate::plan::model::data::written::{DataFilter, TableOf, is_fail};
+use crate::plan::model::lengths::resolved::{Joint, Lengths, Range, Rows};
+use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
+use crate::plan::model::trace::Columns;
+use crate::units::Decimal;
+
+/// Rows of a table of lengths: each run stores them. Of more different pairs near ones become one row.
+const MOST_ROWS: usize = 10_000;
+
+/// Lengths of a data set: pairs of prompt and answer tokens, each as often as there. Its texts are not sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LengthsFile {
+    /// The file, relative to the plan's: a data set or a trace.
+    #[schemars(example = "data/sharegpt.json")]
+    pub file: String,
+    /// What its entries are. Default: what the first one looks like.
+    #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Which of its columns mean what, where it is no known format.
+    #[serde(default, skip_serializing_if = "Columns::is_empty")]
+    pub map: Columns,
+    /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
+    #[serde(default, skip_serializing_if = "is_fail")]
+    pub on_bad: OnBad,
+    /// Which records are kept. Default: all.
+    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    pub filter: DataFilter,
+    /// What was found in the file when the plan was loaded.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) found: Option<FoundLengths>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) lies_at: Option<PathBuf>,
+}
+
+impl LengthsFile {
+    pub(crate) fn table(&self) -> TableOf<'_> {
+        let LengthsFile { file, format, map, on_bad, filter, .. } = self;
+        TableOf { file, format: *format, map, on_bad: *on_bad, filter }
+    }
+
+    /// The lengths; none where the file could not be read, which is a mistake of the plan.
+    pub(crate) fn lengths(&self) -> Option<Lengths> {
+        Some(Lengths::Joint(self.found.as_ref()?.rows.clone()))
+    }
+
+    /// What was found in the file.
+    pub(crate) fn found(&self) -> Option<&FoundLengths> {
+        self.found.as_ref()
+    }
+}
+
+/// The pairs of a data set.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FoundLengths {
+    pub(crate) rows: Rows<Joint>,
+    /// Exchanges that are counted.
+    pub(crate) pairs: u64,
+    /// Of these, the ones whose prompts were too short to hold a nonce.
+    pub(crate) raised: u64,
+    /// What was left out, by reason.
+    pub(crate) left_out: BTreeMap<String, LeftOut>,
+}
+
+impl FoundLengths {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs == 0
+    }
+}
+
+/// Pairs and how often they come.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pairs: BTreeMap<(u32, u32), u64>,
+    raised: u64,
+    left_out: BTreeMap<String, LeftOut>,
+}
+
+impl Collected {
+    /// Takes each exchange of a record: of the first one what the file declares counts more than the text.
+    pub(crate) fn add(&mut self, record: &Record) {
+        self.pair(record.prompt_tokens(), record.answer_tokens(), record.place);
+        for exchange in record.exchanges().skip(1) {
+            self.pair(Some(estimated_tokens(exchange.user)), exchange.answer.map(estimated_tokens), record.place);
+        }
+    }
+
+    fn pair(&mut self, prompt: Option<u32>, output: Option<u32>, place: Place) {
+        let (Some(prompt), Some(output)) = (prompt, output) else {
+            return count(&mut self.left_out, UNANSWERED, place);
+        };
+        if prompt.max(output) > MOST_TOKENS {
+            return count(&mut self.left_out, "more tokens than any context holds", place);
+        }
+        self.raised += u64::from(prompt < LEAST_PROMPT);
+        *self.pairs.entry((prompt.max(LEAST_PROMPT), output.max(1))).or_default() += 1;
+    }
+
+    pub(crate) fn found(mut self, skipped: BTreeMap<String, LeftOut>) -> FoundLengths {
+        self.left_out.extend(skipped);
+        let pairs = self.pairs.values().sum();
+        FoundLengths { rows: Rows::new(rows(&self.pairs)), pairs, raised: self.raised, left_out: self.left_out }
+    }
+}
+
+/// A row for each pair; where these were too many, a row for those whose leading binary digits are the same, as many digits
+/// as will do. A row's ranges reach from the least to the most of what is in it.
+fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
+    let mut digits = u32::BITS;
+    loop {
+        let mut rows: BTreeMap<(u32, u32), Joint> = BTreeMap::new();
+        for ((prompt, output), times) in pairs {
+            let one = Joint { prompt: Range::one(*prompt), output: Range::one(*output), weight: Decimal::default() };
+            let row = rows.entry((leading(*prompt, digits), leading(*output, digits))).or_insert(one);
+            let widen = |range: &mut Range, tokens: u32| {
+                *range = Range { min: range.min.min(tokens), max: range.max.max(tokens) };
+            };
+            widen(&mut row.prompt, *prompt);
+            widen(&mut row.output, *output);
+            let times = Decimal::new(i64::try_from(*times).unwrap_or(i64::MAX), 0);
+            row.weight = row.weight.checked_add(times).unwrap_or(row.weight);
+        }
+        if rows.len() <= MOST_ROWS || digits == 1 {
+            return rows.into_values().collect();
+        }
+        digits = digits.min(12) - 1;
+    }
+}
+
+/// A number with all but its first `digits` binary digits 0.
+fn leading(number: u32, digits: u32) -> u32 {
+    let dropped = (u32::BITS - number.leading_zeros()).saturating_sub(digits);
+    number >> dropped << dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_is_a_row_of_its_own_unless_there_are_too_many() {
+        let few: BTreeMap<(u32, u32), u64> = [((100, 7), 3), ((101, 7), 1)].into();
+        let made = rows(&few);
+        assert_eq!(made.len(), 2);
+        assert_eq!(
+            (made[0].prompt, made[0].output, made[0].weight),
+            (Range::one(100), Range::one(7), Decimal::from(3))
+        );
+        let many: BTreeMap<(u32, u32), u64> = (0..60_000u32).map(|k| ((16 + k, 1 + k % 1_000), 2)).collect();
+        let made = rows(&many);
+        assert!((1_000..=MOST_ROWS).contains(&made.len()), "{}", made.len());
+        let sum = made.iter().try_fold(Decimal::default(), |sum, row| sum.checked_add(row.weight));
+        assert_eq!(sum, Some(Decimal::from(120_000)));
+        for row in &made {
+            for Range { min, max } in [row.prompt, row.output] {
+                assert!(max - min < min.max(8) / 4, "{row:?}");
+            }
+        }
+        // What is drawn has the mean of the pairs, but for what ranges of a few per cent blur.
+        let mean =
+            made.iter().map(|row| f64::from(row.prompt.min + row.prompt.max) / 2.0 * row.weight.to_f64()).sum::<f64>()
+                / 120_000.0;
+        assert!((mean / (16.0 + 59_999.0 / 2.0) - 1.0).abs() < 0.001, "{mean}");
+    }
+
+    #[test]
+    fn leading_digits_are_binary_ones() {
+        assert_eq!((leading(1023, 3), leading(1023, 32), leading(5, 1), leading(0, 4)), (896, 1023, 4, 0));
+    }
+}

@@ -1,0 +1,173 @@
+//! `data` as the user writes it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::{Filter, Format, OnBad, Options, Range};
+use crate::plan::model::data::corpus::{Corpus, Order, Source};
+use crate::plan::model::trace::Columns;
+
+/// A data set whose texts are sent: prompts as they stand in it, answers as long as they are in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataFile {
+    /// The file, relative to the plan's: JSON, JSON lines, CSV or Parquet.
+    #[schemars(example = "data/sharegpt.json")]
+    pub file: String,
+    /// What its entries are. Default: what the first one looks like.
+    #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Which of its columns mean what, where it is no known format.
+    #[serde(default, skip_serializing_if = "Columns::is_empty")]
+    pub map: Columns,
+    /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
+    #[serde(default, skip_serializing_if = "is_fail")]
+    pub on_bad: OnBad,
+    /// Which records are kept. Default: all.
+    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    pub filter: DataFilter,
+    /// In which order its records come. Default shuffled.
+    #[serde(default)]
+    pub order: Order,
+    /// What was found in the file when the plan was loaded.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) found: Option<Arc<Source>>,
+    /// Where it was found, without links.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) lies_at: Option<PathBuf>,
+}
+
+pub(crate) fn is_fail(on_bad: &OnBad) -> bool {
+    *on_bad == OnBad::Fail
+}
+
+/// Which records of a data set are kept; a part that is not given keeps all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataFilter {
+    /// Tokens of a record's first prompt, system message included: as the file declares, else characters / 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "min": 4, "max": 4000 }))]
+    pub prompt_tokens: Option<Bounds>,
+    /// Tokens of its first answer: as the file declares, else characters / 4. A record without an answer is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "min": 1, "max": 2000 }))]
+    pub output_tokens: Option<Bounds>,
+    /// Its user messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "min": 2 }))]
+    pub turns: Option<Bounds>,
+    /// Languages, as the file declares them: none is guessed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!(["en"]))]
+    pub languages: Vec<String>,
+}
+
+/// From the least to the most, both kept; what is not given is no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+pub struct Bounds {
+    /// The least that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4)]
+    pub min: Option<u32>,
+    /// The most that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4000)]
+    pub max: Option<u32>,
+}
+
+impl Bounds {
+    fn range(self) -> Range {
+        Range { least: self.min.map_or(0, u64::from), most: self.max.map_or(u64::MAX, u64::from) }
+    }
+
+    /// In words: `4..4000`.
+    fn words(self) -> String {
+        let end = |end: Option<u32>| end.map(|end| end.to_string()).unwrap_or_default();
+        format!("{}..{}", end(self.min), end(self.max))
+    }
+
+    /// Whether something can lie within.
+    pub(crate) fn holds_something(self) -> bool {
+        self.min.is_none_or(|min| self.max.is_none_or(|max| min <= max))
+    }
+}
+
+impl DataFilter {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == DataFilter::default()
+    }
+
+    /// The ranges that are given, by name.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = (&'static str, Bounds)> {
+        let all = [("prompt_tokens", self.prompt_tokens), ("output_tokens", self.output_tokens), ("turns", self.turns)];
+        all.into_iter().filter_map(|(name, bounds)| Some((name, bounds?)))
+    }
+}
+
+/// A file of a data set and how it is read: what texts and lengths have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct TableOf<'a> {
+    pub file: &'a str,
+    pub format: Option<Format>,
+    pub map: &'a Columns,
+    pub on_bad: OnBad,
+    pub filter: &'a DataFilter,
+}
+
+impl TableOf<'_> {
+    /// How the entries are read, in one line.
+    pub(crate) fn reading(&self) -> String {
+        let format = self.format.map_or_else(|| "as found".to_owned(), |format| format!("as {format}"));
+        let on_bad = if self.on_bad == OnBad::Skip { ", skip bad" } else { "" };
+        let bounds: String =
+            self.filter.bounds().map(|(name, bounds)| format!(", {name} {}", bounds.words())).collect();
+        let languages = match self.filter.languages.is_empty() {
+            true => String::new(),
+            false => format!(", languages {}", self.filter.languages.join(" ")),
+        };
+        format!("{format}{on_bad}{}{bounds}{languages}", self.map.line())
+    }
+
+    /// Whether what is said beside the file can be followed; `check` tells what cannot.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.map.unknown().is_none() && self.filter.bounds().all(|(_, bounds)| bounds.holds_something())
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let DataFilter { prompt_tokens, output_tokens, turns, languages } = self.filter;
+        let filter = Filter {
+            prompt_chars: None,
+            prompt_tokens: prompt_tokens.map(Bounds::range),
+            output_tokens: output_tokens.map(Bounds::range),
+            turns: turns.map(Bounds::range),
+            languages: languages.iter().cloned().collect(),
+        };
+        Options { format: self.format, mapping: self.map.mapping(), on_bad: self.on_bad, filter, ..Options::default() }
+    }
+}
+
+impl DataFile {
+    pub(crate) fn table(&self) -> TableOf<'_> {
+        let DataFile { file, format, map, on_bad, filter, .. } = self;
+        TableOf { file, format: *format, map, on_bad: *on_bad, filter }
+    }
+
+    /// What was found in the file, none where it could not be read.
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.found.as_deref()
+    }
+
+    /// The data set as part of a run; none where its file could not be read, which is a mistake of the plan.
+    pub fn corpus(&self) -> Option<Corpus> {
+        let source = Arc::clone(self.found.as_ref()?);
+        Some(Corpus { order: self.order, output_tokens: None, source })
+    }
+}

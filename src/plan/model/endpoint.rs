@@ -1,0 +1,129 @@
+//! A server under test: where it is, what answers there, and what is declared of it.
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::plan::model::engine::Engine;
+use crate::plan::model::error_policy::ErrorPolicy;
+use crate::plan::model::extra::json::Json;
+use crate::plan::model::hardware::Hardware;
+use crate::plan::model::mock_figures::MockFigures;
+use crate::plan::model::ready::Ready;
+use crate::plan::model::retries::Retries;
+use crate::plan::model::scalar::Fact;
+use crate::plan::model::table::Table;
+use crate::plan::text::secret::SecretRef;
+use crate::units::Nanos;
+
+/// A server under test: a `url`, or the embedded mock (`engine: mock`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = crate::plan::model::endpoint::one_server)]
+pub struct Endpoint {
+    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. Absent for the embedded mock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::plan::model::field_schema::url")]
+    pub url: Option<String>,
+    /// Which inference engine answers; decides which extensions are sent (such as ignore_eos).
+    #[serde(default)]
+    pub engine: Engine,
+    /// Which API is called.
+    #[serde(default)]
+    pub api: Api,
+    /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "secret": "env:VLLM_API_KEY" }))]
+    pub api_key: Option<SecretRef>,
+    /// The hardware the server runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Hardware>,
+    /// Facts about the running server that decide its speed. Well-known are `version`, `tensor_parallel`,
+    /// `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others may stand beside them. Every fact is part
+    /// of a run's identity.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::disclosure::server_schema")]
+    pub server: Table<Fact>,
+    /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
+    pub ready: Option<Ready>,
+    /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
+    /// the same scheme, host and port share; an embedded mock shares nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "node-a")]
+    pub resource: Option<String>,
+    /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock: Option<MockFigures>,
+    /// Set to true to accept any TLS certificate of this endpoint. Say why in `notes`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub insecure_tls: bool,
+    /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "runs": 10 }))]
+    pub retries: Option<Retries>,
+    /// What a server that is away, or turns the load away by 429, means: `environment` ends the attempt and commits nothing of
+    /// it, `measured` makes every error a measurement. Default: environment. No part of a run's identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "environment"), example = &"measured")]
+    pub errors: Option<ErrorPolicy>,
+    /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
+    /// sweepline does not know. A scenario's `extra` lies over them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "crate::plan::model::extra::schema::Fields", example = serde_json::json!({ "route": "pool-a" }))]
+    pub extra: Table<Json>,
+}
+
+impl Endpoint {
+    /// How long a sweep waits for the server.
+    pub fn ready_within(&self) -> Nanos {
+        self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+    }
+
+    /// The path that says whether the server is ready, if there is one.
+    pub fn ready_path(&self) -> Option<String> {
+        self.ready.as_ref()?.path.clone()
+    }
+
+    /// How often a run is tried again that the environment spoiled.
+    pub fn retries(&self) -> u32 {
+        self.retries.unwrap_or_default().runs
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Which of the two OpenAI APIs is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// POST /chat/completions.
+    #[default]
+    Chat,
+    /// POST /completions.
+    Completions,
+}
+
+impl Api {
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Chat => "chat",
+            Api::Completions => "completions",
+        }
+    }
+}
+
+/// An endpoint is a `url` or the embedded mock, and `mock` describes only the latter.
+pub(super) fn one_server(schema: &mut Schema) {
+    let mock = json!({ "pattern": r"^mock$|\{\{" });
+    let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });
+    schema.insert("anyOf".to_owned(), json!([{ "required": ["url"] }, embedded]));
+    schema.insert("if".to_owned(), json!({ "required": ["mock"] }));
+    schema.insert("then".to_owned(), json!({ "allOf": [embedded, { "not": { "required": ["url"] } }] }));
+}

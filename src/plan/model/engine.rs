@@ -1,0 +1,48 @@
+//! Inference engines.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The inference engine behind an endpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// NVIDIA NIM.
+    Nim,
+    /// Hugging Face Text Generation Inference.
+    Tgi,
+    /// llama.cpp's server.
+    Llamacpp,
+    /// Any other OpenAI-compatible server.
+    #[default]
+    Openai,
+    /// sweepline's own mock; embedded when the endpoint has no `url`.
+    Mock,
+}
+
+impl Engine {
+    /// All of them, as they are documented.
+    pub const ALL: [Engine; 7] =
+        [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
+
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Vllm => "vllm",
+            Engine::Sglang => "sglang",
+            Engine::Nim => "nim",
+            Engine::Tgi => "tgi",
+            Engine::Llamacpp => "llamacpp",
+            Engine::Openai => "openai",
+            Engine::Mock => "mock",
+        }
+    }
+
+    /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).
+    pub fn takes_ignore_eos(self) -> bool {
+        matches!(self, Engine::Vllm | Engine::Sglang | Engine::Mock)
+    }
+}

@@ -1,0 +1,255 @@
+//! Which further fields of a request each engine takes, as far as it is known: from the request types of vLLM 0.11 and
+//! SGLang 0.5 (`protocol.py`), TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's server. NIM serves vLLM's
+//! fields, and `nvext`. What stands behind `engine: openai` is not known, and the mock takes everything.
+
+use crate::plan::model::engine::Engine;
+use crate::plan::model::extra::json::Json;
+use crate::units::Decimal;
+
+/// What a field's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A whole number from this one to that one.
+    Whole(i64, i64),
+    /// A number from this many hundredths to that many.
+    Number(i64, i64),
+    /// true or false.
+    Flag,
+    /// A text.
+    Text,
+    /// A list.
+    List,
+    /// A table.
+    Table,
+    /// Whatever the server makes of it.
+    Any,
+}
+
+use Takes::{Any, Flag, List, Number, Table, Text, Whole};
+
+impl Takes {
+    /// Whether a value is one of these.
+    pub fn takes(self, value: &Json) -> bool {
+        match (self, value) {
+            (Whole(least, most), Json::Number(number)) => {
+                matches!(number.parts(), (whole, 0) if (least..=most).contains(&whole))
+            }
+            (Number(least, most), Json::Number(number)) => {
+                (Decimal::new(least, 2)..=Decimal::new(most, 2)).contains(number)
+            }
+            (Flag, Json::Bool(_)) | (Text, Json::Text(_)) | (List, Json::List(_)) | (Table, Json::Table(_)) => true,
+            (any, _) => any == Any,
+        }
+    }
+
+    /// What a value must be, in words.
+    pub fn wanted(self) -> String {
+        match self {
+            Whole(i64::MIN, i64::MAX) => "a whole number".to_owned(),
+            Whole(least, i64::MAX) => format!("a whole number from {least}"),
+            Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Number(least, MOST) => format!("a number from {}", Decimal::new(least, 2)),
+            Number(least, most) => format!("a number from {} to {}", Decimal::new(least, 2), Decimal::new(most, 2)),
+            Flag => "true or false".to_owned(),
+            Text => "a text".to_owned(),
+            List => "a list".to_owned(),
+            Table => "a table".to_owned(),
+            Any => "a value".to_owned(),
+        }
+    }
+}
+
+/// No bound that anybody meets.
+const MOST: i64 = i64::MAX;
+
+const V: u8 = 1;
+const S: u8 = 2;
+const T: u8 = 4;
+const L: u8 = 8;
+const N: u8 = 16;
+/// vLLM, and NIM which serves with it.
+const VN: u8 = V | N;
+const VSN: u8 = V | S | N;
+const ALL: u8 = V | S | T | L | N;
+
+/// The fields: name, what its value is, and which engines take it.
+#[rustfmt::skip]
+const FIELDS: &[(&str, Takes, u8)] = &[
+    ("top_k", Whole(-1, i64::MAX), VSN | L),
+    ("min_p", Number(0, 100), VSN | L),
+    ("typical_p", Number(0, 100), L),
+    ("repetition_penalty", Number(0, MOST), VSN | T),
+    ("repeat_penalty", Number(0, MOST), L),
+    ("length_penalty", Number(-MOST, MOST), VN),
+    ("seed", Whole(i64::MIN, i64::MAX), ALL),
+    ("min_tokens", Whole(0, i64::MAX), VSN),
+    ("stop_token_ids", List, VSN),
+    ("bad_words", List, VN),
+    ("allowed_token_ids", List, VN),
+    ("include_stop_str_in_output", Flag, VN),
+    ("no_stop_trim", Flag, S),
+    ("stop_regex", Any, S),
+    ("skip_special_tokens", Flag, VSN),
+    ("spaces_between_special_tokens", Flag, VN),
+    ("add_special_tokens", Flag, VN),
+    ("add_generation_prompt", Flag, VN),
+    ("continue_final_message", Flag, VSN),
+    ("truncate_prompt_tokens", Whole(-1, i64::MAX), VN),
+    ("logit_bias", Any, ALL),
+    ("logprobs", Any, ALL),
+    ("top_logprobs", Whole(0, i64::MAX), ALL),
+    ("prompt_logprobs", Whole(-1, i64::MAX), VN),
+    ("n_probs", Whole(0, i64::MAX), L),
+    ("return_token_ids", Flag, VSN),
+    ("return_tokens_as_token_ids", Flag, VN),
+    ("response_format", Table, ALL),
+    ("structured_outputs", Table, VN),
+    ("guided_json", Any, VN),
+    ("guided_regex", Text, VN),
+    ("guided_choice", List, VN),
+    ("guided_grammar", Text, VN),
+    ("guided_decoding_backend", Text, VN),
+    ("guided_whitespace_pattern", Text, VN),
+    ("regex", Text, S),
+    ("ebnf", Text, S),
+    ("grammar", Text, L),
+    ("json_schema", Table, L),
+    ("tools", List, ALL),
+    ("tool_choice", Any, ALL),
+    ("tool_prompt", Text, T),
+    ("parallel_tool_calls", Flag, VSN | L),
+    ("guideline", Text, T),
+    ("suffix", Text, VSN | T),
+    ("user", Text, VSN),
+    ("priority", Whole(i64::MIN, i64::MAX), VSN),
+    ("cache_salt", Text, VSN),
+    ("extra_key", Text, S),
+    ("session_id", Text, VSN),
+    ("session_params", Table, S),
+    ("lora_path", Any, S),
+    ("lora", List, L),
+    ("documents", List, VN),
+    ("chat_template", Text, VN),
+    ("chat_template_kwargs", Table, VSN | L),
+    ("reasoning_effort", Any, VSN),
+    ("include_reasoning", Flag, VN),
+    ("separate_reasoning", Flag, S),
+    ("stream_reasoning", Flag, S),
+    ("thinking_token_budget", Whole(-1, i64::MAX), VN),
+    ("reasoning_format", Text, L),
+    ("thinking_forced_open", Flag, L),
+    ("mm_processor_kwargs", Table, VN),
+    ("kv_transfer_params", Table, VN),
+    ("vllm_xargs", Table, VN),
+    ("repetition_detection", Table, VN),
+    ("nvext", Table, N),
+    ("custom_logit_processor", Any, S),
+    ("custom_params", Table, S),
+    ("return_hidden_states", Any, S),
+    ("return_cached_tokens_details", Flag, S),
+    ("bootstrap_host", Any, S),
+    ("bootstrap_port", Any, S),
+    ("bootstrap_room", Any, S),
+    ("data_parallel_rank", Whole(0, i64::MAX), S),
+    ("routed_dp_rank", Whole(0, i64::MAX), S),
+    ("dynatemp_range", Number(0, MOST), L),
+    ("dynatemp_exponent", Number(0, MOST), L),
+    ("repeat_last_n", Whole(-1, i64::MAX), L),
+    ("dry_multiplier", Number(0, MOST), L),
+    ("dry_base", Number(0, MOST), L),
+    ("dry_allowed_length", Whole(0, i64::MAX), L),
+    ("dry_penalty_last_n", Whole(-1, i64::MAX), L),
+    ("dry_sequence_breakers", List, L),
+    ("xtc_probability", Number(0, 100), L),
+    ("xtc_threshold", Number(0, 100), L),
+    ("top_n_sigma", Number(-MOST, MOST), L),
+    ("mirostat", Whole(0, 2), L),
+    ("mirostat_tau", Number(0, MOST), L),
+    ("mirostat_eta", Number(0, MOST), L),
+    ("samplers", Any, L),
+    ("min_keep", Whole(0, i64::MAX), L),
+    ("n_keep", Whole(-1, i64::MAX), L),
+    ("n_indent", Whole(0, i64::MAX), L),
+    ("n_cache_reuse", Whole(0, i64::MAX), L),
+    ("t_max_predict_ms", Whole(0, i64::MAX), L),
+    ("id_slot", Whole(-1, i64::MAX), L),
+    ("cache_prompt", Flag, L),
+    ("timings_per_token", Flag, L),
+    ("return_progress", Flag, L),
+    ("post_sampling_probs", Flag, L),
+    ("return_tokens", Flag, L),
+];
+
+/// Fields that sweepline writes itself, or that would make a request another thing than its row says; with the reason and
+/// what to write instead.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("model", "sweepline sends it itself", "write the model's `id` under `models`"),
+    ("messages", "sweepline sends them itself", "say with the scenario's fields what a prompt is"),
+    ("prompt", "sweepline sends it itself", "say with the scenario's fields what a prompt is"),
+    ("input_ids", "prompts are text", "say with the scenario's fields what a prompt is"),
+    ("max_tokens", "sweepline sends it itself", "write the scenario's `output_tokens`"),
+    ("max_completion_tokens", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
+    ("n_predict", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
+    ("stream", "sweepline sends it itself", "write `stream` in the scenario, beside `extra`"),
+    ("stream_options", "sweepline sends it itself, to be told the number of tokens", "remove it"),
+    ("ignore_eos", "sweepline sends it itself", "write `ignore_eos` in the scenario, beside `extra`"),
+    ("temperature", "sweepline sends it itself", "write `temperature` in the scenario, beside `extra`"),
+    ("top_p", "sweepline sends it itself", "write `top_p` in the scenario, beside `extra`"),
+    ("presence_penalty", "sweepline sends it itself", "write `presence_penalty` in the scenario, beside `extra`"),
+    ("frequency_penalty", "sweepline sends it itself", "write `frequency_penalty` in the scenario, beside `extra`"),
+    ("stop", "sweepline sends it itself", "write `stop` in the scenario, beside `extra`"),
+    ("n", "a row describes one answer", "remove it"),
+    ("best_of", "a row describes one answer", "remove it"),
+    ("use_beam_search", "a row describes one answer", "remove it"),
+    ("echo", "the prompt would count as answer", "remove it"),
+    ("request_id", "all requests would have the same", "remove it; requests carry the header x-request-id"),
+    ("rid", "all requests would have the same", "remove it; requests carry the header x-request-id"),
+];
+
+/// The bit of an engine whose fields are known.
+fn bit(engine: Engine) -> Option<u8> {
+    match engine {
+        Engine::Vllm => Some(V),
+        Engine::Sglang => Some(S),
+        Engine::Tgi => Some(T),
+        Engine::Llamacpp => Some(L),
+        Engine::Nim => Some(N),
+        Engine::Openai | Engine::Mock => None,
+    }
+}
+
+/// What the value of a field is; `None` for a field that no known engine has.
+pub fn takes(field: &str) -> Option<Takes> {
+    FIELDS.iter().find(|(name, ..)| *name == field).map(|(_, takes, _)| *takes)
+}
+
+/// Whether requests to `engine` may carry `field`; yes where its fields are not known.
+pub fn is_field(engine: Engine, field: &str) -> bool {
+    bit(engine).is_none() || names(engine, field)
+}
+
+/// Whether `field` is among the known fields of `engine`.
+pub fn names(engine: Engine, field: &str) -> bool {
+    fields_of(engine).any(|name| name == field)
+}
+
+/// The fields that `engine` takes, where they are known.
+pub fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + Clone {
+    let bit = bit(engine).unwrap_or(0);
+    FIELDS.iter().filter(move |(_, _, engines)| engines & bit != 0).map(|(name, ..)| *name)
+}
+
+/// Why no request may carry `field`, and what to write instead.
+pub fn refused(field: &str) -> Option<(&'static str, &'static str)> {
+    REFUSED.iter().find(|(name, ..)| *name == field).map(|(_, why, remedy)| (*why, *remedy))
+}
+
+/// Every field that some engine takes, with what its value is.
+pub fn known() -> impl Iterator<Item = (&'static str, Takes)> {
+    FIELDS.iter().map(|(name, takes, _)| (*name, *takes))
+}
+
+/// The fields that no request may carry.
+pub fn all_refused() -> impl Iterator<Item = &'static str> {
+    REFUSED.iter().map(|(name, ..)| *name)
+}

@@ -1,0 +1,99 @@
+//! What a server runs on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::price::Owned;
+use crate::units::Decimal;
+
+/// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for readers of the
+/// results, and a run keeps its result when it is added or changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hardware {
+    /// The accelerator, like H100-SXM-80GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "H100-SXM-80GB")]
+    pub gpu: Option<String>,
+    /// How many of them serve this endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 8)]
+    pub gpus: Option<u32>,
+    /// Memory of one accelerator, like 80GB HBM3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"80GB HBM3")]
+    pub memory: Option<String>,
+    /// Memory bandwidth of one accelerator, like 3.35TB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "3.35TB/s")]
+    pub memory_bandwidth: Option<String>,
+    /// How the accelerators are connected, like nvlink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nvlink")]
+    pub interconnect: Option<String>,
+    /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"25GbE, one rack")]
+    pub network: Option<String>,
+    /// What the server loads its weights from, like local NVMe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local NVMe")]
+    pub storage: Option<String>,
+    /// Price of the whole endpoint per hour, in your currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    #[schemars(example = 31.2)]
+    pub price_per_hour: Option<Decimal>,
+    /// What it cost, where it was bought, in the place of `price_per_hour`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "purchase_price": 240_000, "lifetime_years": 4, "energy_price_per_kwh": 0.25 }))]
+    pub owned: Option<Owned>,
+    /// Power of the whole endpoint under load, in watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0), example = 5_600)]
+    pub watts: Option<Decimal>,
+}
+
+/// Hours of a year of 365 days.
+const HOURS_PER_YEAR: f64 = 8_760.0;
+
+impl Hardware {
+    /// What the whole endpoint costs per hour, rented or owned; none where neither is declared.
+    pub fn cost_per_hour(&self) -> Option<f64> {
+        if let Some(price) = self.price_per_hour {
+            return Some(price.to_f64());
+        }
+        let Owned { purchase_price, lifetime_years, energy_price_per_kwh } = self.owned?;
+        let worn = purchase_price.to_f64() / (lifetime_years.to_f64() * HOURS_PER_YEAR);
+        let energy =
+            energy_price_per_kwh.zip(self.watts).map(|(price, watts)| price.to_f64() * watts.to_f64() / 1_000.0);
+        Some(worn + energy.unwrap_or(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn owned_hardware_costs_its_price_over_its_life_and_its_energy() {
+        let owned = Owned {
+            purchase_price: decimal("262800"),
+            lifetime_years: decimal("3"),
+            energy_price_per_kwh: Some(decimal("0.25")),
+        };
+        let hardware = Hardware { owned: Some(owned), watts: Some(decimal("6000")), ..Hardware::default() };
+        // 262 800 over 26 280 hours is 10 an hour; 6 kW at 0.25 are 1.5.
+        assert!((hardware.cost_per_hour().unwrap() - 11.5).abs() < 1e-12);
+        let cold = Hardware { watts: None, ..hardware.clone() };
+        assert!((cold.cost_per_hour().unwrap() - 10.0).abs() < 1e-12);
+        let rented = Hardware { price_per_hour: Some(decimal("31.2")), owned: None, ..hardware };
+        assert_eq!(rented.cost_per_hour(), Some(31.2));
+        assert_eq!(Hardware::default().cost_per_hour(), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! What the axes of a sweep are made of, as they are written: lists, ranges, zips, values that hold under a condition,
+//! and the rules that take cells out, extend them and add them. `read` reads them, `grid` makes cells of them.
+
+pub mod range;
+pub mod read;
+pub mod schema;
+
+use serde::Serialize;
+
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::table::Table;
+use crate::units::Decimal;
+
+pub use crate::plan::model::matrix::range::{By, Range};
+
+/// One axis of a matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Axis {
+    /// Values, one after the other; one that stands alone is a list of one.
+    Values(Vec<Item>),
+    /// Several equally long lists that go together: the first value of each, the second of each, and so on.
+    Zip(Zip),
+}
+
+/// Several equally long lists as one axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Zip {
+    /// The lists, each under the name of its axis.
+    #[serde(rename = "zip")]
+    pub lists: Table<List>,
+    /// Cells to which the axis applies; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+}
+
+/// A list of a zip: one value that stands alone is a list of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List(pub Vec<Item>);
+
+/// A value of an axis, or several that are written as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What it stands for.
+    pub what: What,
+    /// Cells to which it applies; absent: all.
+    pub when: Option<Condition>,
+}
+
+/// What an element of an axis stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// One value, or a list of them under one condition.
+    Values(Vec<Scalar>),
+    /// The numbers of a range.
+    Range(Range),
+    /// One point of several axes, by their names.
+    Fields(Table<Scalar>),
+}
+
+/// Which cells are meant: every field given must match. A field that a cell lacks never matches.
+pub type Condition = Table<Filter>;
+
+/// Which values of an axis are meant: any of these.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter(pub Vec<Pick>);
+
+/// One value, or those within bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pick {
+    /// This value.
+    One(Scalar),
+    /// Every number from one bound to the other, both included.
+    Within {
+        /// The least; absent: no bound.
+        from: Option<Decimal>,
+        /// The greatest; absent: no bound.
+        to: Option<Decimal>,
+    },
+}
+
+/// Fields that matching cells get besides their own.
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extend {
+    /// The cells that are extended: every field given must match.
+    pub when: Condition,
+    /// The fields that they get.
+    pub with: Table<Scalar>,
+}
+
+impl Axis {
+    /// An axis of one value.
+    pub fn one(value: Scalar) -> Axis {
+        Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
+    }
+
+    /// How many values it has at most, without making any.
+    pub fn len(&self) -> usize {
+        let sum = |items: &[Item]| items.iter().map(Item::len).sum();
+        match self {
+            Axis::Values(items) => sum(items),
+            Axis::Zip(zip) => zip.lists.values().map(|list| sum(&list.0)).max().unwrap_or_default(),
+        }
+    }
+
+    /// Whether it has no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many values must be held to go through it, without making any.
+    pub fn weight(&self) -> usize {
+        let sum = |items: &[Item]| -> usize { items.iter().map(Item::weight).sum() };
+        match self {
+            Axis::Values(items) => sum(items),
+            Axis::Zip(zip) => zip.lists.values().map(|list| sum(&list.0)).sum(),
+        }
+    }
+}
+
+impl Item {
+    /// How many points of the axis it stands for.
+    pub fn len(&self) -> usize {
+        match &self.what {
+            What::Values(values) => values.len(),
+            What::Range(range) => range.len(),
+            What::Fields(_) => 1,
+        }
+    }
+
+    /// Whether it stands for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn weight(&self) -> usize {
+        match &self.what {
+            What::Fields(fields) => fields.len(),
+            What::Values(_) | What::Range(_) => self.len(),
+        }
+    }
+}
+
+impl Filter {
+    /// Whether a value is one of those meant.
+    pub fn matches(&self, value: &Scalar) -> bool {
+        self.0.iter().any(|pick| pick.matches(value))
+    }
+}
+
+impl Pick {
+    /// Whether a value is meant.
+    pub fn matches(&self, value: &Scalar) -> bool {
+        match (self, value) {
+            (Pick::One(one), value) => one == value,
+            (Pick::Within { from, to }, Scalar::Number(number)) => {
+                from.is_none_or(|from| from <= *number) && to.is_none_or(|to| *number <= to)
+            }
+            (Pick::Within { .. }, Scalar::Bool(_) | Scalar::Text(_)) => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Pick {
+    /// As a plan writes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pick::One(value) => value.fmt(f),
+            Pick::Within { from: Some(from), to: Some(to) } => write!(f, "{{ from: {from}, to: {to} }}"),
+            Pick::Within { from: Some(from), to: None } => write!(f, "{{ from: {from} }}"),
+            Pick::Within { from: None, to: Some(to) } => write!(f, "{{ to: {to} }}"),
+            Pick::Within { from: None, to: None } => f.write_str("{}"),
+        }
+    }
+}

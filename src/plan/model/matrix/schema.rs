@@ -1,0 +1,212 @@
+//! What an editor may know of matrices and of the rules over them, by the table of axes.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::plan::model::axis::{AXES, Kind};
+use crate::plan::text::alias::ALIASES;
+use crate::units::Decimal;
+
+/// The schema of a matrix, so that an editor knows the axes.
+pub fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
+    let group = group(generator);
+    let axes = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": axis(generator, kind) }));
+    json_schema!({ "type": "object", "properties": axes, "additionalProperties": group })
+}
+
+/// The schema of a condition: fields of the matrix, each with the values that match.
+pub fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
+    let name = "Condition";
+    if !generator.definitions().contains_key(name) {
+        let fields = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": filter(kind) }));
+        let schema = json!({
+            "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1,
+            "description": "Which cells are meant: every field given must match.",
+        });
+        generator.definitions_mut().insert(name.to_owned(), schema);
+    }
+    json_schema!({ "$ref": "#/$defs/Condition" })
+}
+
+/// The schema of `exclude`.
+pub fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": condition_schema(generator) })
+}
+
+/// The schema of `extend`.
+pub fn extends_schema(generator: &mut SchemaGenerator) -> Schema {
+    let when = described(condition_schema(generator).to_value(), "The cells that are extended.");
+    let with = described(cell(generator), "The fields that they get.");
+    json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object", "properties": { "when": when, "with": with },
+            "required": ["when", "with"], "additionalProperties": false,
+        },
+    })
+}
+
+/// The schema of `add`.
+pub fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": cell(generator) })
+}
+
+/// One value of an axis, described.
+fn one(kind: Kind, meaning: &str) -> Value {
+    let mut schema = described(kind.schema(), meaning);
+    if schema.get("enum").is_none() {
+        schema["examples"] = json!([kind.sample()]);
+    }
+    schema
+}
+
+fn described(mut schema: Value, meaning: &str) -> Value {
+    schema["description"] = meaning.into();
+    schema
+}
+
+/// One entry for each axis under each of its names.
+fn by_axis(mut schema: impl FnMut(Kind, &str) -> Value) -> Value {
+    let mut axes = Map::new();
+    for (name, kind, meaning) in AXES {
+        let names = ALIASES.iter().filter(|(_, first)| *first == name).map(|(alias, _)| *alias).chain([name]);
+        for name in names {
+            axes.insert(name.to_owned(), schema(kind, meaning));
+        }
+    }
+    Value::Object(axes)
+}
+
+/// What one axis may be: a value, a range, values under a condition, or a list of these.
+fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
+    let mut one = vec![kind.schema()];
+    let when = condition_schema(generator).to_value();
+    let when = described(when, "The cells to which it applies.");
+    let some = json!({
+        "description": "The value, or a list of them, that the condition is for.",
+        "anyOf": [kind.schema(), { "type": "array", "items": kind.schema(), "minItems": 1 }],
+        "examples": [kind.sample()],
+    });
+    one.push(json!({
+        "type": "object", "properties": { "value": some, "when": when.clone() },
+        "required": ["value"], "additionalProperties": false,
+    }));
+    one.extend(range(kind, Some(&when)));
+    let many = json!({ "type": "array", "items": { "anyOf": one.clone() }, "minItems": 1 });
+    one.push(many);
+    one
+}
+
+/// A range of numbers; of other kinds there is none.
+fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
+    if !kind.is_number() {
+        return None;
+    }
+    let mut fields = json!({
+        "from": one(kind, "The first value."),
+        "to": one(kind, "The end, which belongs to the range where a step meets it."),
+        "step": {
+            "type": "number", "exclusiveMinimum": 0, "description": "What is added each time.", "examples": [kind.sample()],
+        },
+        "times": {
+            "type": "number", "exclusiveMinimum": 1, "description": "By what is multiplied each time.", "examples": [2],
+        },
+    });
+    if let Some(when) = when {
+        fields["when"] = when.clone();
+    }
+    Some(json!({
+        "type": "object", "properties": fields, "required": ["from", "to"], "additionalProperties": false,
+        "oneOf": [{ "required": ["step"] }, { "required": ["times"] }],
+    }))
+}
+
+/// Several axes that go together.
+fn group(generator: &mut SchemaGenerator) -> Value {
+    let when = described(condition_schema(generator).to_value(), "The cells to which it applies.");
+    let lists = by_axis(|kind, meaning| {
+        let one: Vec<Value> = [kind.schema()].into_iter().chain(range(kind, None)).collect();
+        let many = json!({ "type": "array", "items": { "anyOf": one.clone() }, "minItems": 1 });
+        json!({ "description": meaning, "anyOf": one.into_iter().chain([many]).collect::<Vec<_>>() })
+    });
+    let zip = json!({
+        "type": "object",
+        "properties": {
+            "zip": {
+                "type": "object", "properties": lists, "additionalProperties": false, "minProperties": 1,
+                "description": "Equally long lists: the first values go together, the second ones, and so on.",
+            },
+            "when": when.clone(),
+        },
+        "required": ["zip"], "additionalProperties": false,
+    });
+    let mut fields = by_axis(one);
+    fields["when"] = when;
+    let point = json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
+    json!({
+        "description": "Several axes that go together, under a name of your own: { zip: { prompt_tokens: [256, 2048], output_tokens: [1024, 128] } }, or [{ prompt_tokens: 256, output_tokens: 1024 }, …].",
+        "anyOf": [zip, point.clone(), { "type": "array", "items": point, "minItems": 1 }],
+    })
+}
+
+/// A cell written out: a value for each axis named.
+fn cell(generator: &mut SchemaGenerator) -> Value {
+    let name = "Cell";
+    if !generator.definitions().contains_key(name) {
+        let fields = by_axis(one);
+        let schema =
+            json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
+        generator.definitions_mut().insert(name.to_owned(), schema);
+    }
+    json!({ "$ref": "#/$defs/Cell" })
+}
+
+/// What a scalar of a condition may be, as for the axis itself, or bounds, or a list of these.
+fn filter(kind: Kind) -> Vec<Value> {
+    let mut one = vec![kind.schema()];
+    one.extend(kind.is_number().then(|| {
+        let bound = |meaning: &str| json!({ "type": "number", "description": meaning, "examples": [kind.sample()] });
+        let (from, to) = (bound("The least number that matches."), bound("The greatest number that matches."));
+        json!({
+            "type": "object", "properties": { "from": from, "to": to },
+            "additionalProperties": false, "minProperties": 1,
+        })
+    }));
+    let many = json!({ "type": "array", "items": { "anyOf": one.clone() }, "minItems": 1 });
+    one.push(many);
+    one
+}
+
+impl Kind {
+    /// What an editor may know of a value.
+    pub fn schema(self) -> Value {
+        match self {
+            Kind::Name(_) => json!({ "type": "string" }),
+            Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Kind::Rate(most) => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most }),
+            Kind::Flag => json!({ "type": "boolean" }),
+            Kind::Within(low, high) => {
+                json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
+            }
+            Kind::Process => crate::plan::model::process::words_schema().to_value(),
+            Kind::Choice(choices) => json!({ "enum": choices }),
+            Kind::Time => json!({ "$ref": "#/$defs/Duration" }),
+        }
+    }
+
+    /// A value that an editor offers.
+    fn sample(self) -> Value {
+        match self {
+            Kind::Name("endpoints") => json!("vllm"),
+            Kind::Name("models") => json!("llama-70b"),
+            Kind::Name(_) => json!("B1"),
+            Kind::Whole(least, _) => json!(least.max(8)),
+            Kind::Rate(_) => json!(5),
+            Kind::Flag => json!(true),
+            Kind::Within(..) => json!(0.5),
+            Kind::Process => json!("poisson"),
+            Kind::Choice(choices) => json!(choices.first()),
+            Kind::Time => json!("5s"),
+        }
+    }
+}

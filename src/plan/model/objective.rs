@@ -1,0 +1,214 @@
+//! How results are judged: thresholds of the verdict, service level objective, goodput.
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+
+use crate::plan::model::field_schema::above_zero;
+use crate::units::{Decimal, Nanos, Share};
+
+/// Thresholds of the verdict, by reason. Absent fields keep the default of METRICS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Validity {
+    /// Share of requests sent late. Default: suspect above 1%, invalid above 10%.
+    #[schemars(example = serde_json::json!({ "suspect": "1%", "invalid": "10%" }))]
+    pub client_late: Limits,
+    /// Share of failed requests. Default: suspect above 1%, invalid above 10%.
+    pub errors: Limits,
+    /// Share of requests with another output length than asked for. Default: suspect above 1%.
+    pub output_length: Limits,
+    /// Share of prompt tokens from the prefix cache beyond what the scenario declares. Default: suspect above 2%, invalid above
+    /// 10%.
+    pub warm_cache: Limits,
+    /// The server's prompt tokens against ours, beyond what the chat template adds to each prompt. Default: suspect above
+    /// 5%.
+    pub prompt_length: Limits,
+    /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, a warm-up that reaches into it too
+    /// (`warming_up`), and by how many points the share of failures. Default: suspect above 5%.
+    pub unsteady: Limits,
+    /// Share of the window in which nothing came on any stream, in pauses longer than the run's other silences explain. Default:
+    /// suspect above 1%.
+    pub paused: Limits,
+}
+
+/// Thresholds where the plan says none, in percent: above the first a run is suspect, above the second invalid.
+pub type Defaults = (i64, Option<i64>);
+
+impl Validity {
+    /// Of `client_late`.
+    pub const CLIENT_LATE: Defaults = (1, Some(10));
+    /// Of `errors`.
+    pub const ERRORS: Defaults = (1, Some(10));
+    /// Of `output_length`.
+    pub const OUTPUT_LENGTH: Defaults = (1, None);
+    /// Of `warm_cache`.
+    pub const WARM_CACHE: Defaults = (2, Some(10));
+    /// Of `prompt_length`.
+    pub const PROMPT_LENGTH: Defaults = (5, None);
+    /// Of `unsteady`.
+    pub const UNSTEADY: Defaults = (5, None);
+    /// Of `paused`.
+    pub const PAUSED: Defaults = (1, None);
+
+    /// The thresholds that hold, those that the plan leaves open too.
+    pub fn explicit(&self) -> Validity {
+        Validity {
+            client_late: self.client_late.or(Validity::CLIENT_LATE),
+            errors: self.errors.or(Validity::ERRORS),
+            output_length: self.output_length.or(Validity::OUTPUT_LENGTH),
+            warm_cache: self.warm_cache.or(Validity::WARM_CACHE),
+            prompt_length: self.prompt_length.or(Validity::PROMPT_LENGTH),
+            unsteady: self.unsteady.or(Validity::UNSTEADY),
+            paused: self.paused.or(Validity::PAUSED),
+        }
+    }
+}
+
+impl Limits {
+    /// These, with `defaults` where they say nothing.
+    pub fn or(self, (suspect, invalid): Defaults) -> Limits {
+        Limits {
+            suspect: self.suspect.or(Some(Share::percent(suspect))),
+            invalid: self.invalid.or(invalid.map(Share::percent)),
+        }
+    }
+}
+
+/// The two thresholds of one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Above this the run is suspect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "1%")]
+    pub suspect: Option<Share>,
+    /// Above this the run is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "10%")]
+    pub invalid: Option<Share>,
+}
+
+/// Limits on percentiles of a run's latencies.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slo {
+    /// Time to first token, by percentile: { p99: 500ms }.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::objective::by_percentile")]
+    pub ttft: IndexMap<Percentile, Nanos>,
+    /// Inter-token latency, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::objective::by_percentile")]
+    pub itl: IndexMap<Percentile, Nanos>,
+    /// Time per output token, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::objective::by_percentile")]
+    pub tpot: IndexMap<Percentile, Nanos>,
+    /// End-to-end latency, by percentile.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::objective::by_percentile")]
+    pub e2e: IndexMap<Percentile, Nanos>,
+    /// The most that a million output tokens may cost, in the currency of `price_per_hour`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(example = 2.5)]
+    pub cost_per_million: Option<Decimal>,
+}
+
+impl Slo {
+    /// Whether it sets no limit at all.
+    pub fn is_empty(&self) -> bool {
+        let Slo { ttft, itl, tpot, e2e, cost_per_million } = self;
+        [ttft, itl, tpot, e2e].iter().all(|limits| limits.is_empty()) && cost_per_million.is_none()
+    }
+}
+
+/// The percentiles that are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Percentile {
+    /// The median.
+    #[serde(rename = "p50")]
+    P50,
+    /// 75 %.
+    #[serde(rename = "p75")]
+    P75,
+    /// 90 %.
+    #[serde(rename = "p90")]
+    P90,
+    /// 95 %.
+    #[serde(rename = "p95")]
+    P95,
+    /// 99 %.
+    #[serde(rename = "p99")]
+    P99,
+    /// 99.9 %.
+    #[serde(rename = "p99.9")]
+    P999,
+}
+
+/// Limits a single request must meet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Goodput {
+    /// Time to first token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
+    pub ttft: Option<Nanos>,
+    /// Time per output token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
+    pub tpot: Option<Nanos>,
+    /// End-to-end latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
+    pub e2e: Option<Nanos>,
+}
+
+impl Percentile {
+    /// All of them, as they are documented.
+    pub const ALL: [Percentile; 6] =
+        [Percentile::P50, Percentile::P75, Percentile::P90, Percentile::P95, Percentile::P99, Percentile::P999];
+
+    /// What a limit on it limits, for editors.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Percentile::P50 => "The most that the median may be.",
+            Percentile::P75 => "The most that three requests of four may take.",
+            Percentile::P90 => "The most that 90 % of the requests may take.",
+            Percentile::P95 => "The most that 95 % of the requests may take.",
+            Percentile::P99 => "The most that 99 % of the requests may take.",
+            Percentile::P999 => "The most that 99.9 % of the requests may take.",
+        }
+    }
+
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Percentile::P50 => "p50",
+            Percentile::P75 => "p75",
+            Percentile::P90 => "p90",
+            Percentile::P95 => "p95",
+            Percentile::P99 => "p99",
+            Percentile::P999 => "p99.9",
+        }
+    }
+}
+
+/// Limits of one latency, by percentile.
+pub(super) fn by_percentile(generator: &mut SchemaGenerator) -> Schema {
+    let limit = above_zero(generator).to_value();
+    let limits = Percentile::ALL.map(|percentile| {
+        let mut limit = limit.clone();
+        limit["description"] = percentile.meaning().into();
+        limit["examples"] = json!(["500ms"]);
+        (percentile.name().to_owned(), limit)
+    });
+    json_schema!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": Map::from_iter(limits),
+        "examples": [{ "p99": "500ms" }],
+    })
+}

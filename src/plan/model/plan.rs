@@ -1,0 +1,160 @@
+//! The plan as the user writes it: one Rust type per table of the file. The doc comments here are the descriptions in
+//! `schemas/plan.schema.json`. Defaults that depend on nothing else are filled in while reading; those that depend on
+//! the sweep, the engine or the scenario are filled in by `expand`.
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::allow::Allow;
+use crate::plan::model::client::{Connections, LoadEnginePatch, Timeouts};
+use crate::plan::model::compare::Compare;
+use crate::plan::model::content::BUILT_IN;
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::field_schema::NAME;
+use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::objective::{Goodput, Slo, Validity};
+use crate::plan::model::phases::{Between, PhasesPatch};
+use crate::plan::model::record::RecordPatch;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::model::under_test::Model;
+use crate::units::Seed;
+
+/// A sweepline plan: which endpoints, models and scenarios are measured under which load, and how the results are judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "sweepline plan")]
+pub struct Plan {
+    /// Version of the plan format: 1.
+    #[schemars(range(min = 1, max = 1))]
+    #[schemars(extend("const" = 1))]
+    pub sweepline: u32,
+    /// Name of the plan, shown in tables and reports.
+    #[schemars(regex(pattern = r"\S"))]
+    #[schemars(example = "chat-70b")]
+    pub name: String,
+    /// What you expect to see, before you look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "Prefix caching halves p99 TTFT at equal goodput.")]
+    pub hypothesis: Option<String>,
+    /// Anything a reader of the results should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "shared node, nightly batch may run")]
+    pub notes: Option<String>,
+    /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
+    /// over earlier ones'; tables are merged key by key.
+    #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["fragments/h100.yaml"]))]
+    pub uses: OneOrMany<String>,
+    /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may name each other.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub vars: Table<serde_json::Value>,
+    /// Seed of arrival times, prompt texts and run order.
+    #[serde(default)]
+    #[schemars(example = 42)]
+    pub seed: Seed,
+    /// The servers under test, by name.
+    #[schemars(schema_with = "crate::plan::model::field_schema::named::<Endpoint>")]
+    pub endpoints: Table<Endpoint>,
+    /// The models, by name.
+    #[schemars(schema_with = "crate::plan::model::field_schema::named::<Model>")]
+    pub models: Table<Model>,
+    /// Your scenarios, by name. The built-ins A1, A2, B1, B2, C and D need no entry.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::plan::own_scenarios")]
+    pub scenarios: Table<Scenario>,
+    /// How long each phase of a run lasts.
+    #[serde(default)]
+    pub phases: PhasesPatch,
+    /// The pause between two runs on the same resource.
+    #[serde(default)]
+    pub between: Between,
+    /// When a request is given up.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// How requests get their connections. Also per sweep, or an axis.
+    #[serde(default)]
+    pub connections: Connections,
+    /// How the load generator is built; decides how much load this machine can make, not what a run is.
+    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    pub engine: LoadEnginePatch,
+    /// What runs keep besides their numbers. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    pub record: RecordPatch,
+    /// Ask for answers token by token. Also per scenario, or an axis.
+    #[serde(default = "yes")]
+    pub stream: bool,
+    /// Open every prompt with a few tokens that no other run used, so that no run meets a cache another one warmed: `on`, or
+    /// `run` with the same ones for all prompts of an attempt, so that what recorded texts share stays shared. Also per
+    /// scenario, or an axis.
+    #[serde(default)]
+    pub nonce: NonceMode,
+    /// What to do when the server that is found differs from the one measured before. The environment is recorded with
+    /// every run; comparing it comes with a later version.
+    #[serde(default)]
+    pub environment: EnvironmentPolicy,
+    /// Thresholds of the verdict's reasons.
+    #[serde(default)]
+    pub validity: Validity,
+    /// The service level objective: limits on percentiles of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
+    /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<Goodput>,
+    /// The most cells that all sweeps may have together, each counted as often as it is repeated, before `when` and
+    /// `exclude`. A plan with more is refused. Default 1000000.
+    #[serde(default = "max_cells", skip_serializing_if = "is_max_cells")]
+    #[schemars(range(min = 1, max = 10_000_000), example = 5_000)]
+    pub max_cells: u32,
+    /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allow>,
+    /// The sweeps, by name, in the order in which they run.
+    #[schemars(schema_with = "crate::plan::model::field_schema::named::<Sweep>")]
+    pub sweeps: Table<Sweep>,
+}
+
+/// What expands in seconds and in memory that every machine has; more is a slip of the pen.
+fn max_cells() -> u32 {
+    1_000_000
+}
+
+fn is_max_cells(value: &u32) -> bool {
+    *value == max_cells()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to do when the server that is found differs from the one measured before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentPolicy {
+    /// Run again, and say so.
+    #[default]
+    Match,
+    /// Refuse.
+    Pin,
+    /// Take the old result.
+    Ignore,
+}
+
+/// The plan's own scenarios: none may have the name of a built-in one.
+pub(super) fn own_scenarios(generator: &mut SchemaGenerator) -> Schema {
+    let taken: Vec<&str> = BUILT_IN.iter().map(|(name, ..)| *name).collect();
+    let entry = generator.subschema_for::<Scenario>();
+    json_schema!({
+        "type": "object",
+        "propertyNames": { "pattern": NAME, "not": { "enum": taken } },
+        "additionalProperties": entry,
+        "default": {},
+    })
+}

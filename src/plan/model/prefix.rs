@@ -1,0 +1,136 @@
+//! What prompts are declared to share, and whether a prefix cache is given the chance to profit from it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Decimal, Share};
+
+/// Texts that prompts open with, each shared by a group of them: documents, few-shot examples, system prompts. They come on
+/// top of `prompt_tokens`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prefix {
+    /// Share of the requests (of the conversations, where there are turns) that open with one of the shared texts. The others
+    /// open with as many tokens of their own, so that lengths stay the same. Like 0.6 or 60%. Default 1.
+    #[serde(default = "all", deserialize_with = "share")]
+    #[schemars(schema_with = "share_schema", extend("default" = 1))]
+    pub share: Share,
+    /// Tokens of each shared text.
+    #[schemars(range(min = 16, max = 4_000_000), example = 2048)]
+    pub tokens: u32,
+    /// How many different shared texts there are. Default 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = 1), example = 8)]
+    pub groups: u32,
+    /// How requests spread over the groups. Default uniform.
+    #[serde(default)]
+    pub order: PrefixOrder,
+}
+
+impl Prefix {
+    /// Tokens that a shared text may have.
+    pub const TOKENS: (u32, u32) = (16, 4_000_000);
+    /// How many there may be: what is known of each stays in memory.
+    pub const GROUPS: (u32, u32) = (1, 1_000_000);
+}
+
+/// How requests spread over groups of prompts that share a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixOrder {
+    /// Each request draws its group; all are equally likely.
+    #[default]
+    Uniform,
+    /// Each request draws its group; group k is 1/k as likely as the first (Zipf's law with exponent 1).
+    Zipf,
+    /// One group after the other, then again from the first.
+    Cycle,
+    /// As `cycle`, over more text than the server's cache holds: each text is gone again when its turn comes. No reuse is
+    /// declared, and what the cache gives back all the same is told by the verdict.
+    Tile,
+}
+
+impl PrefixOrder {
+    /// The name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            PrefixOrder::Uniform => "uniform",
+            PrefixOrder::Zipf => "zipf",
+            PrefixOrder::Cycle => "cycle",
+            PrefixOrder::Tile => "tile",
+        }
+    }
+}
+
+/// Whether a prefix cache is given the chance to profit from what prompts share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// Prompts share what the scenario declares.
+    #[default]
+    Warm,
+    /// The same prompts, but each opens with a nonce of its own, so that nothing of them can be reused: the twin of the warm
+    /// scenario with the same lengths.
+    Cold,
+}
+
+impl Cache {
+    /// The name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cache::Warm => "warm",
+            Cache::Cold => "cold",
+        }
+    }
+
+    /// What a plan says by leaving it out.
+    pub fn is_warm(&self) -> bool {
+        *self == Cache::Warm
+    }
+}
+
+fn all() -> Share {
+    Share::percent(100)
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Reads a share written as a number from 0 to 1 or in percent.
+pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+    struct Reader;
+    impl Visitor<'_> for Reader {
+        type Value = Share;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a share, like 0.6 or 60%")
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
+            text.parse().map_err(E::custom)
+        }
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<Share, E> {
+            number(&value.to_string())
+        }
+        fn visit_i64<E: de::Error>(self, value: i64) -> Result<Share, E> {
+            number(&value.to_string())
+        }
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<Share, E> {
+            number(&value.to_string())
+        }
+    }
+    deserializer.deserialize_any(Reader)
+}
+
+fn number<E: de::Error>(text: &str) -> Result<Share, E> {
+    let outside = || E::custom(format!("`{text}` is outside 0 to 1: write a share between them, like 0.6 or 60%"));
+    let share: Decimal = text.parse().map_err(|_| outside())?;
+    let inside = (Decimal::default()..=Decimal::new(1, 0)).contains(&share);
+    if inside { Ok(Share(share)) } else { Err(outside()) }
+}
+
+/// What an editor knows of such a share.
+pub(crate) fn share_schema(generator: &mut SchemaGenerator) -> Schema {
+    let percent = generator.subschema_for::<Share>();
+    json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, percent], "examples": [0.6, "60%"] })
+}

@@ -1,0 +1,248 @@
+//! How the gaps between arrivals of an open loop are drawn.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::plan::diagnostic::suggest;
+use crate::units::Decimal;
+
+/// How the gaps between arrivals are drawn. The mean gap is one over the rate for each of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Process {
+    /// Exponential gaps: independent users.
+    #[default]
+    Poisson,
+    /// Equal gaps.
+    Constant,
+    /// Gaps as a trace has them: no process of a plan, but that of a run whose scenario replays one.
+    Trace,
+    /// Gaps of a gamma distribution: more (cv above 1) or less (below 1) bursty than independent users.
+    Gamma(Gamma),
+}
+
+/// The words of processes that need no number.
+const WORDS: [&str; 2] = ["poisson", "constant"];
+
+impl Process {
+    /// The name in identity.
+    pub fn name(self) -> &'static str {
+        match self {
+            Process::Poisson => "poisson",
+            Process::Constant => "constant",
+            Process::Trace => "trace",
+            Process::Gamma(_) => "gamma",
+        }
+    }
+
+    /// Coefficient of variation of the gaps: standard deviation over mean.
+    pub fn cv(self) -> f64 {
+        match self {
+            Process::Poisson => 1.0,
+            Process::Constant => 0.0,
+            // What it really is its file says; as of independent users where somebody has to guess.
+            Process::Trace => 1.0,
+            Process::Gamma(gamma) => 1.0 / gamma.shape().sqrt(),
+        }
+    }
+}
+
+impl fmt::Display for Process {
+    /// As a plan writes it in a word: `poisson`, `gamma cv 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Process::Gamma(Gamma::Cv(cv)) => f.pad(&format!("gamma cv {cv}")),
+            Process::Gamma(Gamma::Burstiness(burstiness)) => f.pad(&format!("gamma burstiness {burstiness}")),
+            other => f.pad(other.name()),
+        }
+    }
+}
+
+impl FromStr for Process {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Process, String> {
+        let wrong = || match suggest::nearest(text, WORDS) {
+            Some(near) => format!("`{text}` is no way to space arrivals: did you mean `{near}`?"),
+            None => format!("`{text}` is no way to space arrivals: write poisson, constant or gamma cv 2"),
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (field, number) = match words[..] {
+            ["poisson"] => return Ok(Process::Poisson),
+            ["constant"] => return Ok(Process::Constant),
+            ["gamma"] => {
+                return Err("`gamma` does not say how bursty: write gamma cv 2, or gamma burstiness 0.25".to_owned());
+            }
+            ["gamma", field @ ("cv" | "burstiness"), number] => (field, number),
+            _ => return Err(wrong()),
+        };
+        let number: Decimal = number.parse().map_err(|_| wrong())?;
+        let gamma = if field == "cv" { Gamma::Cv(number) } else { Gamma::of_burstiness(number) };
+        match gamma.out_of_range() {
+            Some((field, wanted, remedy)) => Err(format!("`{field}` must be {wanted}, not {number}: {remedy}")),
+            None => Ok(Process::Gamma(gamma)),
+        }
+    }
+}
+
+/// How bursty gamma gaps are. Both words say the same; where one can be written as the other exactly, it is the `cv`, so
+/// that equal runs have one id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Gamma {
+    /// Coefficient of variation of the gaps: standard deviation over mean.
+    Cv(Decimal),
+    /// Shape of the distribution, 1 / cv²: vLLM's word.
+    Burstiness(Decimal),
+}
+
+impl Gamma {
+    /// From vLLM's word for it.
+    fn of_burstiness(burstiness: Decimal) -> Gamma {
+        let cv = || {
+            Gamma::Burstiness(burstiness).out_of_range().is_none().then_some(())?;
+            let near = format!("{:.9}", 1.0 / burstiness.to_f64().sqrt());
+            let cv: Decimal = near.parse().ok()?;
+            (cv.checked_mul(cv)?.checked_mul(burstiness)? == Decimal::from(1)).then_some(cv)
+        };
+        cv().map_or(Gamma::Burstiness(burstiness), Gamma::Cv)
+    }
+
+    /// The number, whichever word it belongs to.
+    pub(crate) fn number(self) -> Decimal {
+        match self {
+            Gamma::Cv(number) | Gamma::Burstiness(number) => number,
+        }
+    }
+
+    /// Shape of the distribution: 1 / cv².
+    pub fn shape(self) -> f64 {
+        match self {
+            Gamma::Cv(cv) => cv.to_f64().powi(-2),
+            Gamma::Burstiness(burstiness) => burstiness.to_f64(),
+        }
+    }
+
+    /// The field, what it must be and what to do, where the number is outside its range. Gaps with a larger cv come to
+    /// crowds of requests at one instant, and with a smaller one nobody can tell them from equal gaps.
+    pub(crate) fn out_of_range(self) -> Option<(&'static str, &'static str, &'static str)> {
+        let within =
+            |value: Decimal, (low, high): (i64, i64)| (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(&value);
+        match self {
+            Gamma::Cv(cv) if !within(cv, (1, 1000)) => Some((
+                "cv",
+                "a number from 0.01 to 10",
+                "write one from 0.01 to 10; equal gaps (cv 0) are arrivals: constant",
+            )),
+            Gamma::Burstiness(shape) if !within(shape, (1, 1_000_000)) => Some((
+                "burstiness",
+                "a number from 0.01 to 10000",
+                "write one from 0.01 to 10000; 1 is poisson, and equal gaps (inf) are arrivals: constant",
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// How bursty gamma gaps are: one of the two.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Gamma", extend("minProperties" = 1, "maxProperties" = 1))]
+pub(crate) struct GammaLong {
+    /// Coefficient of variation of the gaps: standard deviation over mean. 1 is as bursty as poisson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.01, "maximum" = 10), example = 2)]
+    cv: Option<Decimal>,
+    /// vLLM's word: the shape of the distribution, 1 / cv².
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.01, "maximum" = 10000), example = 0.25)]
+    burstiness: Option<Decimal>,
+}
+
+impl<'de> Deserialize<'de> for Gamma {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Gamma, D::Error> {
+        let message = match GammaLong::deserialize(deserializer)? {
+            GammaLong { cv: Some(cv), burstiness: None } => return Ok(Gamma::Cv(cv)),
+            GammaLong { cv: None, burstiness: Some(burstiness) } => return Ok(Gamma::of_burstiness(burstiness)),
+            GammaLong { cv: None, burstiness: None } => "`gamma` does not say how bursty: write { gamma: { cv: 2 } }",
+            _ => "`cv` and `burstiness` (1 / cv²) say the same thing twice: keep one of the two",
+        };
+        Err(de::Error::custom(message))
+    }
+}
+
+impl Serialize for Gamma {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (cv, burstiness) = match *self {
+            Gamma::Cv(cv) => (Some(cv), None),
+            Gamma::Burstiness(burstiness) => (None, Some(burstiness)),
+        };
+        GammaLong { cv, burstiness }.serialize(serializer)
+    }
+}
+
+/// A process, whole.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Process")]
+struct ProcessLong {
+    /// Gaps of a gamma distribution.
+    #[schemars(with = "GammaLong", example = serde_json::json!({ "cv": 2 }))]
+    gamma: Gamma,
+}
+
+struct ProcessVisitor;
+
+impl<'de> Visitor<'de> for ProcessVisitor {
+    type Value = Process;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("poisson, constant or { gamma: { cv: 2 } }")
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Process, E> {
+        text.parse().map_err(E::custom)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Process, A::Error> {
+        ProcessLong::deserialize(MapAccessDeserializer::new(map)).map(|long| Process::Gamma(long.gamma))
+    }
+}
+
+impl<'de> Deserialize<'de> for Process {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Process, D::Error> {
+        deserializer.deserialize_any(ProcessVisitor)
+    }
+}
+
+impl Serialize for Process {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Process::Gamma(gamma) => ProcessLong { gamma: *gamma }.serialize(serializer),
+            word => serializer.serialize_str(word.name()),
+        }
+    }
+}
+
+/// The words for a process, for schemas.
+pub(crate) fn words_schema() -> Schema {
+    json_schema!({
+        "type": "string",
+        "pattern": r"^\s*(poisson|constant|gamma\s+(cv|burstiness)\s+[0-9]+(\.[0-9]+)?)\s*$",
+        "patternErrorMessage": "write poisson, constant or gamma cv 2",
+        "examples": ["poisson", "constant", "gamma cv 2"],
+    })
+}
+
+impl JsonSchema for Process {
+    fn schema_name() -> Cow<'static, str> {
+        "ProcessOrWord".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [words_schema(), generator.subschema_for::<ProcessLong>()] })
+    }
+}

@@ -1,0 +1,94 @@
+//! Ranges of turns → a table to draw from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::profile::Turns;
+use crate::plan::model::lengths::resolved::{Row, Rows};
+use crate::units::Decimal;
+
+/// More turns than any conversation of a plan has.
+const MOST_TURNS: u32 = 10_000;
+
+/// Conversations with so many turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TurnCount {
+    /// The fewest.
+    pub min: u32,
+    /// The most. In between each doubling is as likely as the others.
+    pub max: u32,
+    /// How often it comes, against the sum of all weights.
+    pub weight: Decimal,
+}
+
+impl Row for TurnCount {
+    fn weight(&self) -> Decimal {
+        self.weight
+    }
+    fn canonical(&self) -> String {
+        format!("{}..{} {}", self.min, self.max, self.weight)
+    }
+}
+
+impl TurnCount {
+    /// The count at the share `u` of the range, from 0 up to 1: its logarithm is uniform.
+    pub fn at(&self, u: f64) -> u32 {
+        let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
+        (libm::floor(min * libm::pow(beyond / min, u)) as u32).clamp(self.min, self.max)
+    }
+
+    /// What [`at`](Self::at) gives on average.
+    fn mean(&self) -> f64 {
+        let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
+        let share = |turns: u32| libm::log((f64::from(turns) + 1.0) / f64::from(turns)) / libm::log(beyond / min);
+        (self.min..=self.max).map(|turns| f64::from(turns) * share(turns)).sum()
+    }
+}
+
+impl Rows<TurnCount> {
+    /// The most turns of a conversation.
+    pub fn most(&self) -> u32 {
+        self.rows().iter().map(|row| row.max).max().unwrap_or(1)
+    }
+
+    /// Turns of a conversation on average.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.rows().iter().map(|row| row.weight.to_f64()).sum();
+        self.rows().iter().map(|row| row.mean() * row.weight.to_f64() / sum).sum()
+    }
+}
+
+/// The table of a profile's turns; none where nothing goes on. Where turns are entries of their own their lengths have the
+/// history in them, and they are sent as the requests that they were.
+pub(crate) fn rows(turns: &Turns) -> Option<Rows<TurnCount>> {
+    if turns.with_history || turns.buckets.iter().all(|bucket| bucket.turns == [1, 1]) {
+        return None;
+    }
+    let count = |turns: u64| u32::try_from(turns).unwrap_or(MOST_TURNS).clamp(1, MOST_TURNS);
+    let rows = turns.buckets.iter().map(|bucket| TurnCount {
+        min: count(bucket.turns[0]),
+        max: count(bucket.turns[1]),
+        weight: Decimal::new(i64::try_from(bucket.conversations).unwrap_or(i64::MAX), 0),
+    });
+    Some(Rows::new(rows)).filter(|rows| !rows.rows().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_spread_over_their_range_and_have_their_mean() {
+        let count = |min, max| TurnCount { min, max, weight: Decimal::from(1) };
+        assert_eq!([0.0, 0.5, 0.999_999].map(|u| count(3, 3).at(u)), [3, 3, 3]);
+        let wide = count(2, 15);
+        let n = 100_000;
+        let drawn: Vec<u32> = (0..n).map(|k| wide.at((f64::from(k) + 0.5) / f64::from(n))).collect();
+        assert_eq!((drawn[0], drawn[drawn.len() - 1]), (2, 15));
+        let below_four = drawn.iter().filter(|turns| **turns < 4).count() as f64 / f64::from(n);
+        assert!((below_four - 1.0 / 3.0).abs() < 1e-3, "2 to 3 is one of three doublings: {below_four}");
+        let mean = drawn.iter().map(|turns| f64::from(*turns)).sum::<f64>() / f64::from(n);
+        assert!((mean - wide.mean()).abs() < 1e-2, "{mean}, {}", wide.mean());
+        let rows = Rows::new([count(1, 1), wide]);
+        assert!((rows.mean() - (1.0 + mean) / 2.0).abs() < 1e-2);
+    }
+}

@@ -1,0 +1,157 @@
+//! Values of several types: an axis takes numbers and names, a model one id or several. Their visitors are written out,
+//! because serde's derive for untagged enums loses the place of a mistake and what was expected.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, json};
+
+use crate::plan::model::engine::Engine;
+use crate::plan::model::table::Table;
+use crate::units::Decimal;
+
+/// One value of a matrix axis or of a server fact.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// true or false.
+    Bool(bool),
+    /// A number, exact.
+    Number(Decimal),
+    /// A text.
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Bool(value) => f.pad(if *value { "true" } else { "false" }),
+            Scalar::Number(value) => fmt::Display::fmt(value, f),
+            Scalar::Text(value) => f.pad(value),
+        }
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, a text, true or false")
+    }
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Bool(value))
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Scalar, E> {
+        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Scalar, E> {
+        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
+        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+/// One declared fact about a server: a scalar, or a table of scalars such as `flags`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Fact {
+    /// One value.
+    One(Scalar),
+    /// A table of values.
+    Many(Table<Scalar>),
+}
+
+impl<'de> Deserialize<'de> for Fact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Fact;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a text, true or false, or a table of those")
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Fact, E> {
+                ScalarVisitor.visit_bool(value).map(Fact::One)
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Fact, E> {
+                ScalarVisitor.visit_i64(value).map(Fact::One)
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Fact, E> {
+                ScalarVisitor.visit_u64(value).map(Fact::One)
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Fact, E> {
+                ScalarVisitor.visit_f64(value).map(Fact::One)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fact, E> {
+                ScalarVisitor.visit_str(text).map(Fact::One)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fact, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map)).map(Fact::Many)
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+/// A model id, the same everywhere or by engine.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ModelId {
+    /// The same for every engine.
+    Same(#[schemars(length(min = 1))] String),
+    /// By engine name; `default` serves the others.
+    ByEngine(#[schemars(schema_with = "crate::plan::model::scalar::by_engine")] Table<String>),
+}
+
+impl ModelId {
+    /// The id that a server of this engine knows.
+    pub fn for_engine(&self, engine: Engine) -> Option<&str> {
+        match self {
+            ModelId::Same(id) => Some(id),
+            ModelId::ByEngine(ids) => ids.get(engine.name()).or_else(|| ids.get("default")).map(String::as_str),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = ModelId;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a table of texts by engine with a `default`")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelId, E> {
+                Ok(ModelId::Same(text.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelId, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map)).map(ModelId::ByEngine)
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+/// Ids of a model, each under the name of an engine.
+pub(super) fn by_engine(_: &mut SchemaGenerator) -> Schema {
+    let engines = Engine::ALL.iter().map(|engine| (engine.name(), format!("The id that {} knows.", engine.name())));
+    let others = std::iter::once(("default", "The id that every other engine knows.".to_owned()));
+    let ids = engines.chain(others).map(|(name, meaning)| {
+        let id = json!({ "type": "string", "description": meaning, "examples": ["llama-3.1-70b"] });
+        (name.to_owned(), id)
+    });
+    json_schema!({ "type": "object", "additionalProperties": false, "properties": Map::from_iter(ids) })
+}

@@ -1,0 +1,112 @@
+//! A sweep as the user writes it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::allow::Allow;
+use crate::plan::model::arrivals::Arrivals;
+use crate::plan::model::client::{Connections, LoadEnginePatch};
+use crate::plan::model::compare::Compare;
+use crate::plan::model::matrix::{Axis, Condition, Extend};
+use crate::plan::model::phases::{Between, PhasesPatch};
+use crate::plan::model::record::RecordPatch;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::model::table::Table;
+use crate::units::Decimal;
+
+/// One sweep: a matrix of cells, each run `repeats` times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// The axes, each a list of values, a range like { from: 1, to: 256, times: 2 }, or several axes that go together
+    /// ({ zip: … } or a list of tables) under a name of your own. `endpoint`, `model` and `scenario` name tables of the
+    /// plan; `batch_size` alone is a closed loop, `qps` alone an open loop, both an open loop with an in-flight cap; any
+    /// field of a request is an axis too. Axes multiply in the order written, the last one fastest.
+    #[schemars(schema_with = "crate::plan::model::matrix::schema::matrix_schema")]
+    pub matrix: Table<Axis>,
+    /// The cells to keep: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
+    /// number within. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::plan::model::matrix::schema::condition_schema")]
+    pub when: Option<Condition>,
+    /// Cells to leave out: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
+    /// number within.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::matrix::schema::excludes_schema")]
+    pub exclude: Vec<Condition>,
+    /// Fields that matching cells get besides their own: { when: { endpoint: vllm }, with: { temperature: 0.7 } }. Makes
+    /// no cell and changes no value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::matrix::schema::extends_schema")]
+    pub extend: Vec<Extend>,
+    /// Further cells, each written out: { endpoint: vllm, batch_size: 512 }. They come after those of the matrix, which
+    /// they leave as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::matrix::schema::adds_schema")]
+    pub add: Vec<Table<Scalar>>,
+    /// How often each cell is run. Default 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 3)]
+    pub repeats: u32,
+    /// Sweeps that end before this one starts.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = &"saturation")]
+    pub after: OneOrMany<String>,
+    /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
+    /// the run, by a ramp, steps, bursts or a curve. Default poisson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "poisson"))]
+    pub arrivals: Option<Arrivals>,
+    /// Phases of this sweep, merged field by field over the plan's.
+    #[serde(default)]
+    pub phases: PhasesPatch,
+    /// The pause between runs of this sweep; default: the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<Between>,
+    /// How requests get their connections; default: the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"cold")]
+    pub connections: Option<Connections>,
+    /// How the load generator is built, merged field by field over the plan's.
+    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    pub engine: LoadEnginePatch,
+    /// What runs keep besides their numbers, merged field by field over the plan's.
+    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    pub record: RecordPatch,
+    /// Ask for answers token by token; default: the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = false)]
+    pub stream: Option<bool>,
+    /// Which cells of this sweep will be compared; default: what the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Rules of the methodology lint that do not hold for this sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allow>,
+    /// What you expect to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "It bends at 20 requests per second.")]
+    pub hypothesis: Option<String>,
+    /// Anything a reader of the results should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "run after the nightly deploy")]
+    pub notes: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Sweep {
+    /// How arrivals are spaced where neither an axis nor a scenario says it.
+    pub fn spacing(&self) -> Arrivals {
+        self.arrivals.clone().unwrap_or_default()
+    }
+
+    /// The highest rate of a profile of the rate that brings its own.
+    pub fn own_rate(&self) -> Option<Decimal> {
+        self.arrivals.as_ref()?.own_rate()
+    }
+}

@@ -1,0 +1,68 @@
+//! The files of a tokenizer: where they lie, what they hold, and the digest that stands for them in a run's identity.
+//!
+//! Here they are only read; `workload` makes a tokenizer of them. So a plan is expanded without building a vocabulary.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a model's tokenizer lies: as it is written and, in a plan that was loaded, where that is and what is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct TokenizerPath {
+    pub(crate) written: String,
+    pub(crate) found: Option<FoundTokenizer>,
+}
+
+/// What is written in the place of a path: the server's own count is asked for.
+const SERVER: &str = "server";
+
+/// A tokenizer that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTokenizer {
+    /// Its file or folder, without links.
+    pub path: PathBuf,
+    /// See [`TokenizerFiles::digest`].
+    pub digest: String,
+}
+
+impl TokenizerPath {
+    /// The server's own count, by its `/tokenize`.
+    pub const SERVER: &str = SERVER;
+
+    /// What was there when the plan was loaded.
+    pub fn found(&self) -> Option<&FoundTokenizer> {
+        self.found.as_ref()
+    }
+
+    /// What stands for it in a run's identity: the digest of its files, or [`TokenizerPath::SERVER`].
+    pub fn identity(&self) -> Option<&str> {
+        if self.is_server() { Some(SERVER) } else { self.found().map(|found| found.digest.as_str()) }
+    }
+
+    /// Whether the server is to count, and there is no file. A file of that name is `./server`.
+    pub fn is_server(&self) -> bool {
+        self.written == SERVER
+    }
+}
+
+impl TokenizerPath {
+    /// The path as it is written, to be written otherwise, and where what it names lies.
+    pub(crate) fn file(&mut self) -> (&mut String, Option<&Path>) {
+        (&mut self.written, self.found.as_ref().map(|found| found.path.as_path()))
+    }
+}
+
+impl From<String> for TokenizerPath {
+    fn from(written: String) -> TokenizerPath {
+        TokenizerPath { written, found: None }
+    }
+}
+
+impl From<TokenizerPath> for String {
+    fn from(path: TokenizerPath) -> String {
+        path.written
+    }
+}

@@ -1,0 +1,87 @@
+//! From a file to a plan: reads the tree, then the files that it names, and checks all of it.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::plan::diagnostic::error::{Code, Diagnostic, PlanErrors};
+use crate::plan::files::disk::{Disk, Files};
+use crate::plan::files::length_tables;
+use crate::plan::files::loader::{Loader, MOST_BYTES, Options, bad_line};
+use crate::plan::loaded::Loaded;
+use crate::plan::read::recover;
+use crate::plan::text::format::Format;
+
+/// Reads and checks a plan file.
+pub fn load(path: &Path) -> Result<Loaded, PlanErrors> {
+    load_with(path, &Options::default())
+}
+
+/// Reads and checks a plan file with what the command line says.
+pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
+    let fail = |message: String, remedy: &str| {
+        Err(PlanErrors::of_file(path, Diagnostic::new(Code::File, message).remedy(remedy)))
+    };
+    let Some(format) = Format::of(path) else {
+        return fail("a plan is a .yaml, .yml or .toml file".to_owned(), "give the file one of these endings");
+    };
+    let mut bytes = Vec::new();
+    // A byte more than is taken, so that what is larger is seen to be.
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        return fail(format!("the plan cannot be read: {error}"), "check the path and its permissions");
+    }
+    if bytes.len() > MOST_BYTES {
+        return Err(too_large(path));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => parse_with(path, &text, format, options, &Disk),
+        Err(error) => fail(format!("line {} is not UTF-8 text", bad_line(&error)), "save the file as UTF-8"),
+    }
+}
+
+fn too_large(name: &Path) -> PlanErrors {
+    let message = format!("the file has more than {MOST_BYTES} bytes; a plan has fewer");
+    PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message))
+}
+
+/// Reads and checks the text of a plan; `name` is the file shown in errors, beside which its fragments lie.
+pub fn parse(name: &Path, text: &str, format: Format) -> Result<Loaded, PlanErrors> {
+    parse_with(name, text, format, &Options::default(), &Disk)
+}
+
+/// Reads and checks the text of a plan, with fragments from anywhere and what the command line says.
+pub fn parse_with(
+    name: &Path,
+    text: &str,
+    format: Format,
+    options: &Options,
+    files: &dyn Files,
+) -> Result<Loaded, PlanErrors> {
+    if text.len() > MOST_BYTES {
+        return Err(too_large(name));
+    }
+    let mut loader = Loader::new(files, options);
+    let Some(mut tree) = loader.tree(name, text, format) else {
+        return Err(loader.into_errors());
+    };
+    length_tables::settle(&mut tree, &mut loader);
+    let recovered = recover::recover(tree, loader.sources.text());
+    loader.found.extend(recovered.found);
+    let mut plan = recovered.plan;
+    if let Some(plan) = &mut plan {
+        crate::plan::files::traces::find(plan, &recovered.tree, &mut loader);
+        crate::plan::files::data::find(plan, &recovered.tree, &mut loader);
+        crate::plan::files::profiles::find(plan, &recovered.tree, &mut loader);
+        crate::plan::files::tokenizers::find(
+            plan,
+            &recovered.tree,
+            name.parent().unwrap_or(Path::new("")),
+            &mut loader,
+        );
+        loader.found.extend(crate::plan::check::check(plan, &recovered.tree));
+    }
+    match plan {
+        Some(plan) if loader.found.is_empty() => Ok(Loaded { plan, sources: loader.sources, tree: recovered.tree }),
+        _ => Err(loader.into_errors()),
+    }
+}

@@ -1,0 +1,233 @@
+//! Words of other tools: what someone who comes from vLLM's benchmark, GuideLLM, GenAI-Perf, k6, Locust or MLPerf types,
+//! and how a plan says it. Asked only after a key turned out to be unknown.
+
+use crate::plan::model::axis;
+use crate::plan::text::tree::Step;
+
+/// What a word of another tool is here.
+enum Here {
+    /// An axis, and mostly a field of a scenario too.
+    Axis(&'static str),
+    /// A key of the same table.
+    Key(&'static str),
+    /// Something that is said in another way.
+    Said(&'static str),
+}
+
+use Here::{Axis, Key, Said};
+
+const RATE: Here = Axis("qps");
+const IN_FLIGHT: Here = Axis("batch_size");
+const WINDOW: Here = Said("the length of the measurement is phases: { measure: 120s }");
+const RISE: Here = Said("load rises in `fill` and settles in `stabilize`: phases: { fill: 30s, stabilize: 60s }");
+const COUNT: Here = Said(
+    "a run lasts a time; to wait for a number of requests write phases: { measure: { for: 60s, min_requests: 1000 } }",
+);
+const POINTS: Here = Said(
+    "write the load points as an axis: matrix: { batch_size: [1, 8] } for a closed loop, { qps: [1, 2] } for an open one",
+);
+const PROMPTS: Here =
+    Said("prompts are made by sweepline: say how long with `prompt_tokens` and `output_tokens` of a scenario");
+const RESULTS: Here = Said("results go to the folder that `sweepline run --results DIR` names; remove it");
+const SPREAD: Here = Said(
+    "lengths that differ are said in `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: 128 }",
+);
+const SERVER: Here =
+    Said("what differs between servers stands at them: list each under `endpoints` with its `server: { … }` facts");
+const PRECISION: Here = Said("it stands at a model: precision: bf16");
+
+/// Words as they are after [`folded`], each with what it is here.
+const WORDS: &[(&[&str], Here)] = &[
+    (&["rate", "rates", "rps", "target_qps", "queries_per_second", "request_rates", "arrival_rate"], RATE),
+    (
+        &[
+            "users",
+            "num_users",
+            "vus",
+            "clients",
+            "num_clients",
+            "parallel",
+            "parallelism",
+            "max_concurrency",
+            "concurrencies",
+            "concurrent_requests",
+            "num_concurrent_requests",
+            "concurrency_level",
+            "streams",
+            "batch_sizes",
+            "batch",
+        ],
+        IN_FLIGHT,
+    ),
+    (
+        &[
+            "input_len",
+            "input_length",
+            "input_tokens",
+            "isl",
+            "random_input_len",
+            "prompt_len",
+            "prompt_length",
+            "synthetic_input_tokens_mean",
+            "num_input_tokens",
+            "mean_input_tokens",
+        ],
+        Axis("prompt_tokens"),
+    ),
+    (
+        &[
+            "output_len",
+            "output_length",
+            "max_tokens",
+            "osl",
+            "random_output_len",
+            "max_new_tokens",
+            "max_output_tokens",
+            "max_completion_tokens",
+            "output_tokens_mean",
+            "num_output_tokens",
+            "mean_output_tokens",
+            "completion_tokens",
+        ],
+        Axis("output_tokens"),
+    ),
+    (&["burstiness", "arrival", "arrival_process", "distribution"], Axis("arrivals")),
+    (&["prefix_len", "random_prefix_len", "system_prompt_tokens", "shared_prefix_tokens"], Axis("system_tokens")),
+    (
+        &[
+            "duration",
+            "run_time",
+            "max_seconds",
+            "min_duration",
+            "measure_seconds",
+            "measurement_interval",
+            "test_duration",
+            "benchmark_duration",
+        ],
+        WINDOW,
+    ),
+    (
+        &[
+            "warmup",
+            "warm_up",
+            "warmups",
+            "num_warmups",
+            "warmup_percent",
+            "warmup_requests",
+            "warmup_seconds",
+            "stabilize_seconds",
+            "ramp_up",
+            "ramp_up_time",
+            "rampup",
+            "spawn_rate",
+            "hatch_rate",
+        ],
+        RISE,
+    ),
+    (&["cooldown", "cool_down", "cooldown_percent"], Said("the pause between two runs is between: { cooldown: 10s }")),
+    (
+        &["num_prompts", "num_requests", "request_count", "max_requests", "total_requests", "n_requests", "requests"],
+        COUNT,
+    ),
+    (&["executor", "stages", "rate_type", "profile", "load_shape"], POINTS),
+    (&["data", "dataset", "dataset_name", "dataset_path", "prompt", "prompts", "input_file"], PROMPTS),
+    (&["preset", "shape"], Said("write lengths: { preset: chat }, or begin with base: lengths")),
+    (&["std", "stddev", "std_dev", "stdev", "deviation"], Key("sd")),
+    (&["output_dir", "output_path", "result_dir", "results_dir", "save_result", "results"], RESULTS),
+    (&["output_tokens_stddev", "synthetic_input_tokens_stddev", "prompt_tokens_stddev", "random_range_ratio"], SPREAD),
+    (&["tensor_parallel", "tensor_parallel_size", "tp", "pipeline_parallel", "max_num_seqs", "quantization"], SERVER),
+    (&["base_url", "host", "address", "server_url", "endpoint_url", "uri"], Key("url")),
+    (&["target"], Said("the address is the `url` of an endpoint: endpoints: { NAME: { url: http://HOST:PORT/v1 } }")),
+    (&["backend", "framework", "server_type"], Said("`engine` says which server answers, `api` which call is made")),
+    (&["token", "key", "auth"], Key("api_key")),
+    (&["env"], Said("write { secret: env:NAME } with the name of the variable")),
+    (&["file"], Said("write { secret: file:PATH } with a path in the plan's folder")),
+    (&["gpu_count", "num_gpus", "n_gpus"], Key("gpus")),
+    (&["dtype", "data_type", "torch_dtype"], PRECISION),
+    (&["depends_on", "needs", "requires"], Key("after")),
+    (&["runs", "num_runs", "iterations", "trials"], Key("repeats")),
+    (&["excludes", "ignore"], Key("exclude")),
+    (&["axes", "params", "parameters"], Key("matrix")),
+    (&["thresholds", "sla", "slos", "objectives"], Key("slo")),
+    (&["version", "api_version"], Said("the version of the plan format is said by `sweepline: 1`")),
+    (&["p999"], Key("p99.9")),
+    (&["median"], Key("p50")),
+];
+
+fn folded(key: &str) -> String {
+    key.to_lowercase().replace('-', "_")
+}
+
+/// What to type for a key that is unknown under `parents`, where other tools have a word like it. `known` are the keys
+/// that may stand there.
+pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<String> {
+    let key = folded(key);
+    let (_, here) = WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))?;
+    match here {
+        Axis(name) | Key(name) if known.contains(name) => Some(format!("did you mean `{name}`?")),
+        Axis(name) if parents.len() <= 2 => Some(axis_remedy(name)),
+        Said(words) if parents.len() <= 3 => Some((*words).to_owned()),
+        _ => None,
+    }
+}
+
+/// Words for the keys of a range, of its bounds and of a value with a condition.
+const RANGE_WORDS: &[(&[&str], &str)] = &[
+    (&["by", "increment", "inc", "stride", "every", "interval", "delta"], "step"),
+    (&["factor", "multiply", "multiplier", "mul", "ratio", "base"], "times"),
+    (&["start", "begin", "min", "minimum", "low", "gte", "least"], "from"),
+    (&["stop", "end", "until", "through", "max", "maximum", "high", "upto", "lte", "most"], "to"),
+    (&["values"], "value"),
+    (&["if", "where", "only", "unless"], "when"),
+];
+
+/// Whether the keys that may stand somewhere are those of a table on an axis.
+pub(crate) fn is_axis_table(known: &[&str]) -> bool {
+    known.contains(&"zip")
+}
+
+/// Whether a word stands for a key of a range, of bounds or of a condition.
+pub(crate) fn stands_for(word: &str, key: &str) -> bool {
+    RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
+}
+
+/// What to type for an unknown key of a range, of bounds or beside a condition, where `known` are the right ones.
+pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
+    let key = folded(key);
+    if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {
+        return Some("write `times: 2`".to_owned());
+    }
+    let (_, own) = RANGE_WORDS.iter().find(|(words, own)| words.contains(&key.as_str()) && known.contains(own))?;
+    // Words like `max` mean other things elsewhere.
+    if !known.contains(&"from") && *own != "when" {
+        return None;
+    }
+    Some(format!("did you mean `{own}`?"))
+}
+
+/// What to type for a key of a matrix that is no axis.
+pub(crate) fn axis_of(key: &str) -> Option<String> {
+    let key = folded(key);
+    if let Some(first) = axis::first_name(&key) {
+        return Some(format!("did you mean `{first}`?"));
+    }
+    match WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))? {
+        (_, Axis(name)) => Some(format!("did you mean `{name}`?")),
+        (_, Said(words)) => Some((*words).to_owned()),
+        (_, Key(_)) => None,
+    }
+}
+
+/// Where an axis belongs that was written elsewhere.
+pub(crate) fn axis_remedy(axis: &str) -> String {
+    format!("`{axis}` is an axis: write it under `matrix:` of a sweep")
+}
+
+/// `ttft_p99` and `p99_ttft` as an objective is written, for a key of `slo`.
+pub(crate) fn objective(key: &str) -> Option<String> {
+    let (first, last) = key.split_once('_')?;
+    let (metric, percentile) = if last.starts_with('p') { (first, last) } else { (last, first) };
+    let is_percentile = percentile.strip_prefix('p').is_some_and(|rest| rest.parse::<f64>().is_ok());
+    let is_metric = ["ttft", "itl", "tpot", "e2e"].contains(&metric);
+    (is_metric && is_percentile).then(|| format!("write {metric}: {{ {percentile}: … }}"))
+}

@@ -1,0 +1,9 @@
+//! From a tree to the types of a plan: the serde derives of `model` read it, all mistakes in one pass, each with its remedy.
+//!
+//! Stands on `text`, `diagnostic` and `model`; opens no file and judges no plan as a whole. `files` and `load` call it.
+
+pub(crate) mod foreign;
+pub(crate) mod reader;
+pub(crate) mod recover;
+pub(crate) mod remedy;
+pub(crate) mod written;

@@ -1,0 +1,201 @@
+//! Tree → any type with a serde derive. The derives stay the one truth for fields, defaults and the schema; this file adds
+//! where in the tree a mistake is and what it is, as data instead of prose.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::plan::text::tree::{Entry, Node, Step, Value};
+
+/// What is wrong with the node at a path.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Mistake {
+    /// The key at the path is none of those expected.
+    UnknownKey(&'static [&'static str]),
+    /// The table at the path lacks a field.
+    MissingField(&'static str),
+    /// The value is of another type than this.
+    WrongType(String),
+    /// The text is none of these.
+    UnknownChoice(&'static [&'static str]),
+    /// A key without a value.
+    NoValue,
+    /// Anything else, in the words of the type.
+    Other(String),
+}
+
+/// A mistake and where it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ReadError {
+    /// The deepest node that was being read, from the inside out.
+    reversed: Vec<Step>,
+    /// What is wrong.
+    pub mistake: Mistake,
+}
+
+impl ReadError {
+    /// The deepest node that was being read.
+    pub fn path(&self) -> Vec<Step> {
+        self.reversed.iter().rev().cloned().collect()
+    }
+
+    fn inside(mut self, step: Step) -> ReadError {
+        self.reversed.push(step);
+        self
+    }
+}
+
+impl From<Mistake> for ReadError {
+    fn from(mistake: Mistake) -> Self {
+        ReadError { reversed: Vec::new(), mistake }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.mistake)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Mistake::Other(message.to_string()).into()
+    }
+    fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Mistake::WrongType(expected.to_string()).into()
+    }
+    fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Mistake::WrongType(expected.to_string()).into()
+    }
+    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
+        Mistake::UnknownKey(expected).into()
+    }
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Mistake::UnknownChoice(expected).into()
+    }
+    fn missing_field(field: &'static str) -> Self {
+        Mistake::MissingField(field).into()
+    }
+}
+
+/// Reads a `T` from a tree.
+pub(crate) fn read<T: de::DeserializeOwned>(node: &Node) -> Result<T, ReadError> {
+    T::deserialize(Reader(node))
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'t>(&'t Node);
+
+impl<'de> Deserializer<'de> for Reader<'_> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.0.value {
+            Value::Null => Err(Mistake::NoValue.into()),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Int(value) => match (u64::try_from(*value), i64::try_from(*value)) {
+                (Ok(value), _) => visitor.visit_u64(value),
+                (_, Ok(value)) => visitor.visit_i64(value),
+                _ => visitor.visit_f64(*value as f64),
+            },
+            Value::Float(value) => visitor.visit_f64(*value),
+            Value::Text(text) => visitor.visit_str(text),
+            Value::List(items) => visitor.visit_seq(Elements { items, next: 0 }),
+            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0 }),
+        }
+    }
+
+    /// A derive would also take a list for a struct, field by field in their order; no plan means that.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match &self.0.value {
+            Value::List(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match &self.0.value {
+            Value::Text(text) => visitor.visit_enum(StrDeserializer::new(text)),
+            Value::Null => Err(Mistake::NoValue.into()),
+            _ => Err(Mistake::UnknownChoice(variants).into()),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier ignored_any
+    }
+}
+
+struct Elements<'t> {
+    items: &'t [Node],
+    next: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Elements<'_> {
+    type Error = ReadError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
+        let Some(node) = self.items.get(self.next) else { return Ok(None) };
+        let index = self.next;
+        self.next += 1;
+        seed.deserialize(Reader(node)).map(Some).map_err(|error| error.inside(Step::Index(index)))
+    }
+}
+
+struct Entries<'t> {
+    entries: &'t [Entry],
+    next: usize,
+}
+
+impl Entries<'_> {
+    fn step(&self) -> Step {
+        Step::Key(self.entries[self.next].key.clone())
+    }
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'_> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        let Some(entry) = self.entries.get(self.next) else { return Ok(None) };
+        let key: StrDeserializer<'_, ReadError> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|error| {
+            // A key that is one of several choices (p50, p99) is an unknown key too.
+            let mistake = match error.mistake {
+                Mistake::UnknownChoice(expected) => Mistake::UnknownKey(expected),
+                other => other,
+            };
+            ReadError::from(mistake).inside(self.step())
+        })
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
+        let step = self.step();
+        let node = &self.entries[self.next].node;
+        self.next += 1;
+        seed.deserialize(Reader(node)).map_err(|error| error.inside(step))
+    }
+}

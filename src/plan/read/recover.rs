@@ -1,0 +1,213 @@
+//! Reads a whole plan and names every mistake of type in it. serde stops at the first one; here that one is written down,
+//! taken out of the tree, and the tree is read again, until a plan comes out or nothing is left.
+
+use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::plan::Plan;
+use crate::plan::read::reader::{Mistake, ReadError, read};
+use crate::plan::read::remedy::quoted;
+use crate::plan::read::{foreign, remedy};
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Dotted, Node, Step, Value};
+
+/// A plan as far as it can be read, the tree without what is wrong, and the mistakes.
+pub(crate) struct Recovered {
+    /// The plan with fillers for what is missing; `None` if even that cannot be read.
+    pub plan: Option<Plan>,
+    /// The tree that the plan was read from.
+    pub tree: Node,
+    /// The mistakes, in the order in which they were met.
+    pub found: Vec<Diagnostic>,
+}
+
+/// Reads a plan from `tree`; `text` is quoted in messages.
+pub(crate) fn recover(mut tree: Node, text: &str) -> Recovered {
+    let mut found = Vec::new();
+    // Each mistake needs at most one round to be taken out and a few more to fill its gap.
+    for _ in 0..MOST_MISTAKES * 8 {
+        let error = match read::<Plan>(&tree) {
+            Ok(plan) => return Recovered { plan: Some(plan), tree, found },
+            Err(error) => error,
+        };
+        let path = error.path();
+        found.extend(describe(&error, &path, &tree, text));
+        if found.len() >= MOST_MISTAKES || !repair(&mut tree, &path, &error.mistake) {
+            break;
+        }
+    }
+    Recovered { plan: None, tree, found }
+}
+
+/// Changes the tree so that the same mistake does not come again.
+fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
+    if let Mistake::MissingField(field) = mistake {
+        return fill(tree, path, field);
+    }
+    let Some(node) = tree.at_mut(path) else { return false };
+    if !node.filler {
+        return !path.is_empty() && tree.remove(path);
+    }
+    match next_filler(&node.value) {
+        Some(value) => {
+            node.value = value;
+            true
+        }
+        // No filler fits: what it stands in cannot be read either.
+        None => path.split_last().is_some_and(|(_, parents)| tree.remove(parents)),
+    }
+}
+
+/// Puts something where a field is missing, so that what stands beside it can be read.
+fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
+    let Some(table) = tree.at_mut(path) else { return false };
+    let span = table.span.clone();
+    let Value::Map(entries) = &mut table.value else { return false };
+    let mut node = Node::new(Value::Map(Vec::new()), span.clone());
+    node.filler = true;
+    entries.push(crate::plan::text::tree::Entry { key: field.to_owned(), key_span: span, node });
+    true
+}
+
+/// The values that some field takes, tried one after the other.
+fn next_filler(value: &Value) -> Option<Value> {
+    match value {
+        Value::Map(_) => Some(Value::Text(String::new())),
+        Value::Text(text) if text.is_empty() => Some(Value::Text("1s".to_owned())),
+        Value::Text(_) => Some(Value::Int(1)),
+        Value::Int(_) => Some(Value::Bool(true)),
+        Value::Bool(_) => Some(Value::List(Vec::new())),
+        _ => None,
+    }
+}
+
+/// The mistake in words; `None` if it only follows from one that was named before.
+pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
+    let at = tree.walk(path);
+    if at.broken {
+        return None;
+    }
+    let span = Some(at.span());
+    let name = path.iter().rev().find_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Index(_) => None,
+    });
+    let name = name.unwrap_or("the plan");
+    let written = tree.written(path);
+    let diagnostic = match &error.mistake {
+        Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
+        // It was wrong, or an unknown key was meant to be it.
+        Mistake::MissingField(field) if was_meant(field, &at.node.holes) => return None,
+        Mistake::MissingField(field) => missing(&written, field),
+        // What a type says about a table that has lost a field follows from the loss.
+        Mistake::Other(_) if at.node.is_damaged() => return None,
+        Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
+            .remedy(remedy::of_nothing(path, tree, text)),
+        Mistake::UnknownChoice(expected) => {
+            let remedy = match &at.node.value {
+                Value::Text(text) => suggest::remedy(text, expected.iter().copied()),
+                _ => format!("write {}", suggest::choices(expected.iter().copied())),
+            };
+            let remedy = match expected.contains(&"llamacpp") && !remedy.starts_with("did") {
+                true => format!("{remedy}; `openai` serves for any other that speaks OpenAI's API"),
+                false => remedy,
+            };
+            let message =
+                format!("`{}` cannot be {}", Dotted(&written), shown(at.node, text).trim_start_matches("the text "));
+            Diagnostic::new(Code::WrongValue, message).remedy(remedy)
+        }
+        // A table that lacks a key of its own was wrong there.
+        Mistake::Other(_) if !at.node.holes.is_empty() => return None,
+        Mistake::WrongType(expected) => wrong_type(at.node, &written, expected, text),
+        Mistake::Other(message) => other(message),
+    };
+    Some(match &error.mistake {
+        Mistake::UnknownKey(_) => diagnostic,
+        // A missing field is a mistake of the table: point at its name.
+        Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
+        _ => diagnostic.at(span).with(at.related()),
+    })
+}
+
+/// What the unit types say is "what is wrong: what to write".
+fn other(message: &str) -> Diagnostic {
+    match message.split_once(": ") {
+        Some((cause, remedy)) => {
+            let code = if cause.starts_with("a secret") { Code::Secret } else { Code::WrongValue };
+            Diagnostic::new(code, cause).remedy(remedy)
+        }
+        None => Diagnostic::new(Code::WrongValue, message),
+    }
+}
+
+/// Whether a key that was taken out was meant to be this field.
+fn was_meant(field: &str, holes: &[String]) -> bool {
+    let glued = |hole: &String| {
+        hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || foreign::stands_for(hole, field)
+    };
+    suggest::nearest(field, holes.iter().map(String::as_str)).is_some() || holes.iter().any(glued)
+}
+
+fn missing(path: &[Step], field: &str) -> Diagnostic {
+    let message = match path {
+        [] => format!("the plan has no `{field}`"),
+        path => format!("`{}` has no `{field}`", Dotted(path)),
+    };
+    let remedy = match field {
+        "sweepline" => "add `sweepline: 1`, the version of the plan format, as the first line".to_owned(),
+        "name" => "add `name: ` and a short name for tables and reports".to_owned(),
+        "endpoints" => "add the servers under test: endpoints: { demo: { engine: mock } }".to_owned(),
+        "models" => "add the models: models: { demo: { id: demo } }".to_owned(),
+        "sweeps" => "add what to run: sweeps: { first: { matrix: { batch_size: [1, 8] } } }".to_owned(),
+        "matrix" => "add the axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }".to_owned(),
+        "id" => "add `id: ` and the model's name as its server knows it".to_owned(),
+        field => format!("add `{field}`"),
+    };
+    Diagnostic::new(Code::MissingField, message).remedy(remedy)
+}
+
+fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option<Span>, tree: &Node) -> Diagnostic {
+    let parents = &path[..path.len().saturating_sub(1)];
+    let message = match parents {
+        [] => format!("a plan has no key `{key}`"),
+        parents => format!("`{}` has no key `{key}`", Dotted(&tree.written(parents))),
+    };
+    let remedy = remedy::of_key(parents, key, expected, tree);
+    let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(span).remedy(remedy);
+    diagnostic.covers = Some(tree.walk(path).node.extent());
+    diagnostic
+}
+
+fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnostic {
+    let wanted = in_words(expected, &node.value);
+    let message = format!("`{}` must be {wanted}, not {}", Dotted(path), shown(node, text));
+    let remedy = remedy::of_type(node, path, expected, &wanted, text);
+    Diagnostic::new(Code::WrongType, message).remedy(remedy)
+}
+
+/// What serde's derives expect, in a user's words.
+fn in_words(expected: &str, found: &Value) -> String {
+    match expected {
+        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => {
+            "a whole number without a sign".to_owned()
+        }
+        "u32" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u32::MAX),
+        "u64" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u64::MAX),
+        "u32" | "u64" => "a whole number".to_owned(),
+        "a string" => "a text".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table of names and values".to_owned(),
+        other if other.starts_with("struct ") => "a table of fields".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn shown(node: &Node, text: &str) -> String {
+    match &node.value {
+        Value::Map(_) => "a table".to_owned(),
+        Value::List(_) => "a list".to_owned(),
+        Value::Null => "nothing".to_owned(),
+        Value::Text(_) => format!("the text `{}`", quoted(node, text)),
+        _ => format!("`{}`", quoted(node, text)),
+    }
+}

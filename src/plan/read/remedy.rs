@@ -1,0 +1,248 @@
+//! What to type instead, for mistakes that the types themselves find: unknown keys, missing values, values of another type.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::axis;
+use crate::plan::model::client::{LoadEnginePatch, Timeouts};
+use crate::plan::model::phases::{Between, PhasesPatch};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::record::RecordPatch;
+use crate::plan::model::scenario::Scenario;
+use crate::plan::read::foreign;
+use crate::plan::read::reader::{Mistake, ReadError, read};
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Entry, Node, Step, Value};
+
+/// What to do about a key that does not exist where it stands.
+pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tree: &Node) -> String {
+    let table = tree.walk(parents).node;
+    let value = table.get(key).map_or(&Value::Null, |node| &node.value);
+    let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
+    let in_slo = matches!(parents, [Step::Key(slo)] if slo == "slo");
+    if (in_sweep || parents.is_empty()) && axis::first_name(key).is_some() {
+        return foreign::axis_remedy(key);
+    }
+    if let Some(remedy) = foreign::objective(key).filter(|_| in_slo) {
+        return remedy;
+    }
+    if let Some(remedy) = foreign::range_key(key, expected) {
+        return remedy;
+    }
+    if let Some(remedy) = of_inner_key(key, value, tree).filter(|_| parents.is_empty()) {
+        return remedy;
+    }
+    if let Some(remedy) = foreign::remedy(parents, key, expected) {
+        return remedy;
+    }
+    if let Some(near) = suggest::nearest(key, expected.iter().copied()) {
+        return format!("did you mean `{near}`?");
+    }
+    if matches!(value, Value::Null) && key.bytes().all(|byte| byte.is_ascii_digit()) {
+        return "write the number before it without separators: a comma begins the next entry".to_owned();
+    }
+    if matches!(value, Value::Null) && key.contains(':') {
+        return "put a space after the `:`".to_owned();
+    }
+    if let [Step::Key(scenarios), Step::Key(name), Step::Key(inner), ..] = parents
+        && scenarios == "scenarios"
+        && keys::<Scenario>().contains(&key)
+    {
+        return format!("`{key}` is a key of the scenario: write it in `{name}`, beside `{inner}`");
+    }
+    if !parents.is_empty() && keys::<Plan>().contains(&key) {
+        return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");
+    }
+    if foreign::is_axis_table(expected) {
+        return of_axis_table(table);
+    }
+    format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
+}
+
+/// What a table on an axis may be: a list of all its keys would hide that they belong to three kinds of tables.
+fn of_axis_table(table: &Node) -> String {
+    match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
+        true => "a range has `from`, `to` and one of `step` and `times`, and perhaps a `when`".to_owned(),
+        false => "write a range { from: 1, to: 64, times: 2 }, a value with a condition { value: 8, when: { … } }, or \
+                  axes by name { prompt_tokens: 256, output_tokens: 1024 }"
+            .to_owned(),
+    }
+}
+
+/// What to do about a key at the head of a plan that is a variable of it, or a key of one of its tables.
+fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
+    if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
+        return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
+    }
+    let tables = [
+        ("phases", keys::<PhasesPatch>()),
+        ("between", keys::<Between>()),
+        ("timeouts", keys::<Timeouts>()),
+        ("engine", keys::<LoadEnginePatch>()),
+        ("record", keys::<RecordPatch>()),
+    ];
+    let (table, _) = tables.into_iter().find(|(_, keys)| keys.contains(&key))?;
+    let shown = match value {
+        Value::Text(text) => text.as_str(),
+        _ => "…",
+    };
+    Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
+}
+
+/// The keys of a table: serde tells them when it meets one that is none.
+fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
+    let nameless = Entry { key: String::new(), key_span: 0..0, node: Node::new(Value::Null, 0..0) };
+    let table = Node::new(Value::Map(vec![nameless]), 0..0);
+    match read::<T>(&table) {
+        Err(ReadError { mistake: Mistake::UnknownKey(keys), .. }) => keys,
+        _ => &[],
+    }
+}
+
+/// A key without a value was meant to get one, or what stands below it belongs to it.
+pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
+    let Some((last, parents)) = path.split_last() else { return "give it a value" };
+    let Step::Key(key) = last else { return "write a value, or remove it" };
+    let Value::Map(entries) = &tree.walk(parents).node.value else { return "give it a value" };
+    let column =
+        |span: &Span| text[..span.start.min(text.len())].rfind('\n').map_or(span.start, |at| span.start - at - 1);
+    let mut from = entries.iter().skip_while(|entry| entry.key != *key);
+    let below = from.next().zip(from.next()).is_some_and(|(own, next)| {
+        let between = text.get(own.key_span.start..next.key_span.start).unwrap_or_default();
+        column(&own.key_span) == column(&next.key_span) && between.trim_end().ends_with(':') && !parents.is_empty()
+    });
+    match below {
+        true => "if the lines below belong to it, indent them further; else give it a value, or remove the line",
+        false => "give it a value, or remove the line",
+    }
+}
+
+/// What to type for a value of another type than the field takes: `expected` in serde's words, `wanted` in a user's.
+pub(crate) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, text: &str) -> String {
+    if let Some(remedy) = of_place(node, path, text) {
+        return remedy;
+    }
+    if let (Value::Text(written), true) = (&node.value, wanted.contains("number"))
+        && let Some(remedy) = suggest::meant_number(written)
+    {
+        return remedy;
+    }
+    if matches!(path.last(), Some(Step::Key(key)) if key == "memory_bandwidth") {
+        return "write it with its unit, like 3.35TB/s".to_owned();
+    }
+    match (&node.value, expected) {
+        (Value::Float(share), _) if expected.starts_with("a share") && (0.0..1.0).contains(share) => {
+            let percent = (share * 1e8).round() / 1e6;
+            format!("shares are in percent: write {percent}% for {} of all", quoted(node, text))
+        }
+        (Value::Int(_) | Value::Float(_), _) if expected.starts_with("a share") => {
+            format!("write it with its sign: {}%", quoted(node, text))
+        }
+        (Value::Text(text), "a boolean") => match text.to_lowercase().as_str() {
+            "true" => "write it without quotes: true".to_owned(),
+            "false" => "write it without quotes: false".to_owned(),
+            "on" | "yes" | "y" => "write `true`".to_owned(),
+            "off" | "no" | "n" => "write `false`".to_owned(),
+            _ => "write `true` or `false`".to_owned(),
+        },
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") if !node.via.is_empty() => {
+            "make it a text: \"{{ … ~ '' }}\"".to_owned()
+        }
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
+            format!("put quotes around it: \"{}\"", quoted(node, text))
+        }
+        (Value::Map(entries), "a value or a list of values") if entries.iter().any(|entry| entry.key == "from") => {
+            "write `when` beside the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
+        }
+        (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
+        (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
+        _ if wanted.starts_with("a whole number") && quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
+            "write a smaller number".to_owned()
+        }
+        _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
+        (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
+        (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
+        _ if wanted.starts_with("a table") => "write it like { field: value }".to_owned(),
+        _ => format!("write {wanted}"),
+    }
+}
+
+/// What to write at places where a value of another type is a habit from elsewhere.
+fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
+    let keys: Vec<&str> = path
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        })
+        .collect();
+    Some(match (&keys[..], &node.value) {
+        (["sweepline"], _) => "write sweepline: 1, the version of the plan format".to_owned(),
+        (["endpoints" | "models" | "scenarios" | "sweeps"], Value::List(_)) => {
+            let table = keys[0];
+            match text[..crate::plan::text::span::clamp(node.span.clone(), text).start].ends_with("[[")
+                || toml_list(node, text)
+            {
+                true => format!("give each entry a name: [{table}.NAME] in place of [[{table}]]"),
+                false => format!("give each entry a name: {table}: {{ NAME: {{ … }} }}"),
+            }
+        }
+        (["endpoints", _], Value::Text(url)) if url.contains("://") => format!("write {{ url: \"{url}\" }}"),
+        (["models", _], Value::Text(id)) => format!("write {{ id: {id} }}"),
+        (["slo", _], Value::Text(limit)) => format!("say for which percentile: {{ p99: {limit} }}"),
+        (["slo", _], _) => "say for which percentile: { p99: 500ms }".to_owned(),
+        (["goodput", _], Value::Map(_)) => "write one limit, which each request must meet: 500ms".to_owned(),
+        (["validity", _], _) => "say from where on: { suspect: 1%, invalid: 10% }".to_owned(),
+        (["allow"] | ["sweeps", _, "allow"], Value::Text(code)) => {
+            format!("say why: {{ code: {code}, because: … }}")
+        }
+        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("say which phase: {{ measure: {time} }}"),
+        (["sweeps", _, "add", _], Value::List(_)) => "write a cell for each value: `add` writes whole cells".to_owned(),
+        (["sweeps", _, "extend", "with", _], Value::List(_)) => {
+            "`with` gives one value; several stand on an axis: [{ value: 1, when: { … } }]".to_owned()
+        }
+        (["sweeps", _, "matrix", axis], Value::List(values)) if matches!(path.last(), Some(Step::Index(_))) => {
+            of_nested_list(axis, values, text)
+        }
+        (["endpoints", _, "hardware"], _) => "write it like { gpu: H100-SXM-80GB, gpus: 8 }".to_owned(),
+        (["endpoints", _, "mock"], _) => "write it like { ttft: 20ms, itl: 4ms, slots: 8 }".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What to write for a list among the values of an axis: lengths in pairs have names.
+fn of_nested_list(axis: &str, values: &[Node], text: &str) -> String {
+    match values {
+        _ if axis::first_name(axis).is_some() => "write its values into the list itself, without inner brackets".into(),
+        [prompt, output] => {
+            let (prompt, output) = (quoted(prompt, text), quoted(output, text));
+            format!("name what they are: {{ prompt_tokens: {prompt}, output_tokens: {output} }}")
+        }
+        _ => "name what they are, like { prompt_tokens: 256, output_tokens: 1024 }".to_owned(),
+    }
+}
+
+/// Whether a list is written as `[[name]]`.
+fn toml_list(node: &Node, text: &str) -> bool {
+    let span = crate::plan::text::span::clamp(node.span.clone(), text);
+    text[span].starts_with("[[")
+}
+
+/// A node as it is written, or what its template gave, short enough for a message.
+pub(crate) fn quoted<'a>(node: &'a Node, text: &'a str) -> Cow<'a, str> {
+    let written = &text[crate::plan::text::span::clamp(node.span.clone(), text)];
+    let made = match &node.value {
+        _ if !written.contains("{{") => None,
+        Value::Text(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(value) => Some(value.to_string()),
+        Value::Float(value) => Some(value.to_string()),
+        _ => None,
+    };
+    match made {
+        Some(made) => made.lines().next().unwrap_or_default().to_owned().into(),
+        None => written.lines().next().unwrap_or_default().trim().trim_matches(['"', '\'']).into(),
+    }
+}

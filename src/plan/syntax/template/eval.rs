@@ -1,0 +1,343 @@
+//! Expressions and what they give. The only file that knows minijinja's engine.
+
+use indexmap::IndexMap;
+use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Value as Jinja, filters};
+
+use crate::plan::diagnostic::error::{Code, MOST_MISTAKES};
+use crate::plan::diagnostic::suggest;
+use crate::plan::syntax::template::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
+use crate::plan::syntax::template::parts::{Mistake, Part, parts, without_texts, word};
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Node, Value};
+
+/// Steps that one expression may take.
+const FUEL: u64 = 10_000;
+
+/// Bytes that all expressions of a plan may go through: length of the expression times size of what it uses.
+const MOST_WORK: usize = 1 << 26;
+
+/// Variables that a value remembers it is made of; more are no help to a reader.
+const MOST_ORIGINS: usize = 8;
+
+/// Filters that expressions may use: none of them makes much out of little.
+const FILTERS: [&str; 12] =
+    ["abs", "first", "float", "int", "last", "length", "lower", "max", "min", "round", "trim", "upper"];
+
+/// Evaluates expressions over the variables that are known so far.
+pub(super) struct Evaluator {
+    environment: Environment<'static>,
+    variables: IndexMap<String, Variable>,
+    room: Room,
+    work_left: usize,
+}
+
+/// A variable's value.
+struct Variable {
+    /// The value; none if it could not be made.
+    node: Option<Node>,
+    value: Jinja,
+    size: usize,
+    /// Where it is written.
+    place: Span,
+}
+
+/// What a template gives.
+pub(super) struct Made {
+    /// The value.
+    pub value: Value,
+    /// The variables it is made of, and those that these are made of.
+    pub via: Vec<(String, Span)>,
+}
+
+impl Evaluator {
+    /// Without any variable.
+    pub fn new() -> Evaluator {
+        let mut environment = Environment::empty();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        environment.set_debug(true);
+        environment.add_filter("abs", filters::abs);
+        environment.add_filter("first", filters::first);
+        environment.add_filter("float", filters::float);
+        environment.add_filter("int", filters::int);
+        environment.add_filter("last", filters::last);
+        environment.add_filter("length", filters::length);
+        environment.add_filter("lower", filters::lower);
+        environment.add_filter("max", filters::max);
+        environment.add_filter("min", filters::min);
+        environment.add_filter("round", filters::round);
+        environment.add_filter("trim", filters::trim);
+        environment.add_filter("upper", filters::upper);
+        let room = Room { nodes: 50_000, bytes: 1 << 20 };
+        Evaluator { environment, variables: IndexMap::new(), room, work_left: MOST_WORK }
+    }
+
+    /// Makes a name known, before its value is.
+    pub fn declare(&mut self, name: &str, place: Span) {
+        let variable = Variable { node: None, value: Jinja::UNDEFINED, size: 0, place };
+        self.variables.insert(name.to_owned(), variable);
+    }
+
+    /// Gives a declared variable its value.
+    pub fn define(&mut self, name: &str, node: &Node) {
+        if let Some(variable) = self.variables.get_mut(name) {
+            variable.value = to_jinja(node);
+            variable.size = size(node);
+            variable.node = Some(node.clone());
+        }
+    }
+
+    /// The variables that a template names, whether there are such or not.
+    pub fn uses(&self, template: &str) -> Vec<String> {
+        let names = |part: Part| match part {
+            Part::Expression(range) => self.names_in(&template[range]),
+            Part::Text(_) => Vec::new(),
+        };
+        parts(template).unwrap_or_default().into_iter().flat_map(names).collect()
+    }
+
+    fn names_in(&self, expression: &str) -> Vec<String> {
+        if multiplied_text(expression).is_some() {
+            return Vec::new();
+        }
+        let compiled = self.environment.compile_expression(expression);
+        compiled.map_or_else(|_| Vec::new(), |compiled| names(&compiled))
+    }
+
+    /// What a template at `span` gives; `None` if it depends on a variable that could not be made.
+    pub fn template(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
+        let parts = parts(template).map_err(|mistake| vec![mistake])?;
+        let is_blank = |part: &Part| matches!(part, Part::Text(range) if template[range.clone()].trim().is_empty());
+        let mut spoken = parts.iter().filter(|part| !is_blank(part));
+        if let (Some(Part::Expression(range)), None) = (spoken.next(), spoken.next()) {
+            let made = self.expression(&template[range.clone()], span);
+            return made.map_err(|mistakes| moved(mistakes, range.start));
+        }
+        self.text(template, &parts, span)
+    }
+
+    /// What a template gives that is more than one expression.
+    fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
+        let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
+        for part in parts {
+            // What is used up is so for the rest of them too.
+            if mistakes.len() >= MOST_MISTAKES
+                || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
+            {
+                break;
+            }
+            match part {
+                Part::Text(range) => text.push_str(&template[range.clone()]),
+                Part::Expression(range) => match self.expression(&template[range.clone()], span) {
+                    Err(found) => mistakes.extend(moved(found, range.start)),
+                    Ok(None) => depends = true,
+                    Ok(Some(made)) => match as_text(&made.value) {
+                        Some(part) if !self.room.takes(text.len(), part.len()) => {
+                            mistakes.push(mistake_of_value(NoValue::TooMuch, &template[range.clone()]));
+                        }
+                        Some(part) => {
+                            text.push_str(&part);
+                            let new: Vec<_> = made.via.into_iter().filter(|one| !via.contains(one)).collect();
+                            via.extend(new);
+                            via.truncate(MOST_ORIGINS);
+                        }
+                        None if matches!(made.value, Value::Null) => mistakes
+                            .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
+                        None => mistakes.push(Mistake::new(
+                            range.clone(),
+                            "a list or table cannot stand in a text",
+                            "let the expression be the whole value: \"{{ … }}\"",
+                        )),
+                    },
+                },
+            }
+        }
+        match mistakes.is_empty() {
+            true => Ok((!depends).then_some(Made { value: Value::Text(text), via })),
+            false => Err(mistakes),
+        }
+    }
+
+    /// What one expression gives.
+    fn expression(&mut self, expression: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
+        if let Some(mistake) = multiplied_text(expression) {
+            return Err(vec![mistake]);
+        }
+        let compiled = self.environment.compile_expression(expression);
+        let compiled = compiled.map_err(|error| vec![mistake_of(&error, expression)])?;
+        let used = names(&compiled);
+        let unknown: Vec<Mistake> = used
+            .iter()
+            .filter(|name| !self.variables.contains_key(*name))
+            .map(|name| self.unknown(name, expression))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let known: Vec<(&String, &Variable)> = used.iter().map(|name| (name, &self.variables[name])).collect();
+        if known.iter().any(|(_, variable)| variable.node.is_none()) {
+            return Ok(None);
+        }
+        let via = origins(&known);
+        // A variable alone is what it is, its parts at their own places.
+        if let [(name, variable)] = &known[..]
+            && expression.trim() == *name
+            && let Some(node) = &variable.node
+        {
+            if !self.room.takes_copy(node.count(), variable.size) {
+                return Err(vec![mistake_of_value(NoValue::TooMuch, expression)]);
+            }
+            return Ok(Some(Made { value: node.value.clone(), via }));
+        }
+        if let Some(mistake) = multiplied_variable(expression, &compiled, &known) {
+            return Err(vec![mistake]);
+        }
+        let largest = known.iter().map(|(_, variable)| variable.size).max().unwrap_or(0);
+        let work = expression.len() * (16 + largest);
+        let context = Jinja::from_pairs(known.iter().map(|(name, variable)| (name.as_str(), variable.value.clone())));
+        let Some(left) = self.work_left.checked_sub(work) else {
+            return Err(vec![mistake_of_value(NoValue::TooMuch, expression)]);
+        };
+        self.work_left = left;
+        let value = compiled.eval(context).map_err(|error| vec![mistake_of(&error, expression)])?;
+        if value.is_none() {
+            return Ok(Some(Made { value: Value::Null, via }));
+        }
+        let value = from_jinja(&value, span, &mut self.room);
+        value.map(|value| Some(Made { value, via })).map_err(|error| vec![mistake_of_value(error, expression)])
+    }
+
+    fn unknown(&self, name: &str, expression: &str) -> Mistake {
+        let known = self.variables.keys().map(String::as_str);
+        let at = word(expression, name).unwrap_or(0..expression.len());
+        let after = expression[at.end..].trim_start();
+        if after.starts_with('(') {
+            let message = format!("there are no functions in expressions, and no `{name}`");
+            return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
+        }
+        let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
+        let remedy = match suggest::nearest(name, known.clone()) {
+            _ if name == "vars" && part.as_ref().is_some_and(|part| self.variables.contains_key(part)) => {
+                format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
+            }
+            Some(near) => format!("did you mean `{near}`?"),
+            None if matches!(name, "null" | "nil") => "write none, which leaves the key out".to_owned(),
+            None if self.variables.is_empty() => format!("add it to the plan: vars: {{ {name}: … }}"),
+            None => format!("`vars` has {}", suggest::choices(known).replace(" or ", " and ")),
+        };
+        Mistake { code: Code::UnknownName, ..Mistake::new(at, format!("there is no variable `{name}`"), remedy) }
+    }
+}
+
+/// The variables that an expression names, in a fixed order.
+fn names(compiled: &Expression<'_, '_>) -> Vec<String> {
+    let mut names: Vec<String> = compiled.undeclared_variables(false).into_iter().collect();
+    names.sort_unstable();
+    names
+}
+
+/// The places of variables and of what these are made of.
+fn origins(known: &[(&String, &Variable)]) -> Vec<(String, Span)> {
+    let mut via: Vec<(String, Span)> = Vec::new();
+    for (name, variable) in known {
+        let below = variable.node.iter().flat_map(|node| node.via.iter().cloned());
+        for one in std::iter::once(((*name).clone(), variable.place.clone())).chain(below) {
+            if via.len() < MOST_ORIGINS && !via.contains(&one) {
+                via.push(one);
+            }
+        }
+    }
+    via
+}
+
+fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
+    mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
+}
+
+/// `'x' * 1000000000` would fill the memory before anyone could count: what is multiplied is numbers. Said before the
+/// expression is compiled, which computes its constant parts.
+fn multiplied_text(expression: &str) -> Option<Mistake> {
+    let outside = without_texts(expression);
+    let at = outside.find('*')?;
+    let word =
+        |rest: &str| rest.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
+    let numbers = |filter: &str| matches!(filter, "abs" | "int" | "float" | "round" | "length");
+    let odd_filter = outside.split('|').skip(1).any(|rest| !numbers(&word(rest)));
+    let makes_text = outside != expression || outside.contains(['~', '[', '{', ',']) || odd_filter;
+    makes_text.then(|| numbers_only(at))
+}
+
+/// The same for the variables of an expression.
+fn multiplied_variable(
+    expression: &str,
+    compiled: &Expression<'_, '_>,
+    known: &[(&String, &Variable)],
+) -> Option<Mistake> {
+    let at = expression.find('*')?;
+    let is_number = |name: &String| {
+        let mut steps = name.split('.');
+        let first = steps.next()?;
+        let variable = known.iter().find(|(known, _)| known.as_str() == first)?.1;
+        let node = steps.try_fold(variable.node.as_ref()?, |node, step| node.get(step))?;
+        matches!(node.value, Value::Int(_) | Value::Float(_) | Value::Bool(_)).then_some(())
+    };
+    compiled.undeclared_variables(true).iter().any(|name| is_number(name).is_none()).then(|| numbers_only(at))
+}
+
+fn numbers_only(at: usize) -> Mistake {
+    let message = "`*` multiplies numbers; an expression with it has no texts or lists";
+    Mistake::new(at..at + 1, message, "let texts stand outside of the braces: \"{{ n * 2 }}s\"")
+}
+
+/// An error of the engine in a user's words.
+fn mistake_of(error: &Error, expression: &str) -> Mistake {
+    let at = error.range().filter(|range| range.start < range.end && range.end <= expression.len());
+    let at = at.filter(|range| expression.is_char_boundary(range.start) && expression.is_char_boundary(range.end));
+    let detail = error.detail().unwrap_or("it cannot be computed").to_owned();
+    let formula = "an expression is like n * 2, a ~ 's' or a if b else c";
+    let (message, remedy) = match error.kind() {
+        ErrorKind::SyntaxError if has_bare_time(expression) => {
+            let remedy = "a text in an expression has quotes: {{ '10s' if a else '60s' }}";
+            (format!("this is no expression: {detail}"), remedy.to_owned())
+        }
+        ErrorKind::SyntaxError => (format!("this is no expression: {detail}"), formula.to_owned()),
+        ErrorKind::InvalidOperation if detail.ends_with(" / 0") => {
+            (format!("the expression cannot be computed: {detail}"), "nothing is divided by 0".to_owned())
+        }
+        ErrorKind::UndefinedError => {
+            ("the expression asks for a part that its variable does not have".to_owned(), "look at `vars`".to_owned())
+        }
+        ErrorKind::UnknownFilter => {
+            let filters = suggest::choices(FILTERS).replace(" or ", " and ");
+            (detail, format!("the filters are {filters}"))
+        }
+        ErrorKind::OutOfFuel => ("the expression takes too many steps".to_owned(), "make it shorter".to_owned()),
+        _ if expression.contains(['/', '%']) => {
+            let remedy = format!("look for a division by zero; {formula}");
+            (format!("the expression cannot be computed: {detail}"), remedy)
+        }
+        _ => (format!("the expression cannot be computed: {detail}"), formula.to_owned()),
+    };
+    Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
+}
+
+/// Whether an expression has something like `10s` outside of quotes.
+fn has_bare_time(expression: &str) -> bool {
+    let outside = without_texts(expression);
+    let mut words = outside.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(|c: char| c.is_alphabetic()))
+}
+
+fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
+    let (message, remedy) = match error {
+        NoValue::Nothing => (
+            "the expression gives nothing",
+            "give it a value in every case: {{ a if b else c }}; none alone leaves its key out",
+        ),
+        NoValue::NoNumber => ("the expression gives no finite number", "look for a division by zero"),
+        NoValue::TooMuch => ("the plan's templates make more than any plan needs", "use shorter texts and lists"),
+        NoValue::Other => ("the expression gives no value of a plan", "give a number, a text, true, false or a list"),
+    };
+    let code = if error == NoValue::TooMuch { Code::TooLarge } else { Code::Template };
+    Mistake { code, ..Mistake::new(0..expression.len(), message, remedy) }
+}

@@ -1,0 +1,102 @@
+//! The texts that a plan is made of: its file, the fragments it uses, what the command line set.
+//!
+//! They stand one after the other in one string, so a place in any of them is one number: spans, trees and mistakes know
+//! their file without carrying it, and sorting by place sorts by file too.
+
+use std::path::{Path, PathBuf};
+
+use crate::plan::text::place::Place;
+
+/// Texts under their names, in the order in which they were read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    text: String,
+    files: Vec<File>,
+}
+
+/// One text's name and where it begins in the common string.
+#[derive(Debug, Clone)]
+struct File {
+    name: PathBuf,
+    start: usize,
+}
+
+/// One text of several.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'s> {
+    /// What it is called in messages: the path as it was given, `--set` for the command line.
+    pub name: &'s Path,
+    /// The text.
+    pub text: &'s str,
+    /// Where it begins in the common string.
+    pub start: usize,
+}
+
+impl Sources {
+    /// Adds a text; what is added to its places to make them places of the common string.
+    pub fn add(&mut self, name: &Path, text: &str) -> usize {
+        if !self.files.is_empty() {
+            // The end of one text is not the beginning of the next.
+            self.text.push('\n');
+        }
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.files.push(File { name: name.to_owned(), start });
+        start
+    }
+
+    /// The common string, in which spans are ranges of bytes.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same names with another common string of the same length.
+    pub fn with_text(&self, text: String) -> Sources {
+        Sources { text, files: self.files.clone() }
+    }
+
+    /// The text that a byte of the common string belongs to.
+    pub fn of(&self, byte: usize) -> Source<'_> {
+        let after = self.files.partition_point(|file| file.start <= byte);
+        let Some(file) = self.files.get(after.saturating_sub(1)) else {
+            return Source { name: Path::new(""), text: "", start: 0 };
+        };
+        let end = self.files.get(after).map_or(self.text.len(), |next| next.start - 1);
+        Source { name: &file.name, text: &self.text[file.start..end], start: file.start }
+    }
+
+    /// Where a byte of the common string stands, for people.
+    pub fn place(&self, byte: usize) -> Place {
+        let source = self.of(byte);
+        source.place(byte.saturating_sub(source.start))
+    }
+
+    /// The name of the first text: the plan's.
+    pub fn first_name(&self) -> &Path {
+        self.files.first().map_or(Path::new(""), |file| &file.name)
+    }
+}
+
+impl Source<'_> {
+    /// Where a byte of this text stands, for people.
+    pub fn place(&self, byte: usize) -> Place {
+        Place::of(self.name, self.text, byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_belongs_to_one_text() {
+        let mut sources = Sources::default();
+        let starts = ["ab\nc", "", "é\nd"].map(|text| sources.add(Path::new(text.trim()), text));
+        assert_eq!(starts, [0, 5, 6]);
+        let place = |byte| sources.place(byte).to_string();
+        assert_eq!([0, 3, 4].map(place), ["ab\nc:1:1", "ab\nc:2:1", "ab\nc:2:2"]);
+        assert_eq!(place(5), ":1:1");
+        assert_eq!([6, 8, 9, 99].map(place), ["é\nd:1:1", "é\nd:1:2", "é\nd:2:1", "é\nd:2:2"]);
+        assert_eq!(sources.first_name(), Path::new("ab\nc"));
+    }
+}

@@ -1,0 +1,18 @@
+//! Ranges of bytes in the texts of a plan.
+
+use std::ops::Range;
+
+/// A range of bytes in the texts of a plan, which stand one after the other.
+pub type Span = Range<usize>;
+
+/// Cuts a range to the text and to the borders of its characters.
+pub(crate) fn clamp(span: Span, text: &str) -> Span {
+    let border = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = border(span.start);
+    start..border(span.end).max(start)
+}
+
+/// A span moved by `by` bytes.
+pub(crate) fn shifted(span: Span, by: usize) -> Span {
+    span.start + by..span.end + by
+}

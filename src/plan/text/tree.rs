@@ -1,0 +1,343 @@
+//! The text of a plan as a tree of values that know where they were written. YAML and TOML both become this; everything
+//! behind it (reading, checking, places) has no case for either.
+
+use std::fmt;
+
+use crate::plan::text::alias::alias;
+use crate::plan::text::span::{Span, shifted};
+
+/// One step of a path into a plan, such as `sweeps`, `saturation`, `matrix`, `endpoint`, `[1]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The entry of a table.
+    Key(String),
+    /// The element of a list, from 0.
+    Index(usize),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Key(key) => f.write_str(key),
+            Step::Index(index) => write!(f, "{index}"),
+        }
+    }
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Step::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Step::Index(index)
+    }
+}
+
+/// A path as people write it: `sweeps.saturation.matrix.endpoint[1]`.
+pub(crate) struct Dotted<'a>(pub &'a [Step]);
+
+impl fmt::Display for Dotted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// YAML's null: a key without a value.
+    Null,
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i128),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A table, in the file's order.
+    Map(Vec<Entry>),
+}
+
+/// A value and where it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where; of a table or list, at least where it begins.
+    pub span: Span,
+    /// The keys of entries that were taken out because they are wrong; of a list the places, as they were written.
+    pub holes: Vec<String>,
+    /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
+    pub filler: bool,
+    /// Parts of it stand in other texts; its own place is a whole one all the same.
+    pub spread: bool,
+    /// The variables that a template made it of, each with the place of its value.
+    pub via: Vec<(String, Span)>,
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key is written.
+    pub key_span: Span,
+    /// The value.
+    pub node: Node,
+}
+
+/// A key given twice in one table.
+pub(crate) struct Duplicate {
+    /// The key.
+    pub key: String,
+    /// Where it was first.
+    pub first: Span,
+    /// Where it came again.
+    pub second: Span,
+}
+
+/// What a path leads to.
+pub(crate) struct Found<'t> {
+    /// The deepest node of the path that exists.
+    pub node: &'t Node,
+    /// The key it stands under, if it stands in a table.
+    pub key_span: Option<&'t Span>,
+    /// Whether the path leads through something that is missing or wrong and was reported as such.
+    pub broken: bool,
+    /// How many steps of the path led to it.
+    pub depth: usize,
+}
+
+impl Found<'_> {
+    /// Where to point: at the value, or at the key of a table or list, whose own beginning says little.
+    pub fn span(&self) -> Span {
+        match (&self.node.value, self.key_span) {
+            (Value::List(_) | Value::Map(_) | Value::Null, Some(key)) => key.clone(),
+            _ => self.node.span.clone(),
+        }
+    }
+
+    /// The variables that a template made the value of, for a mistake in it.
+    pub fn related(&self) -> impl Iterator<Item = (Span, String)> {
+        self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is given here")))
+    }
+}
+
+impl Node {
+    /// A value at its place.
+    pub fn new(value: Value, span: Span) -> Node {
+        Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
+    }
+
+    /// The entry of a table.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The value of a table's entry.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// Takes an entry out of a table, as if it had never been there.
+    pub fn take(&mut self, key: &str) -> Option<Entry> {
+        let Value::Map(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at))
+    }
+
+    /// Marks a value that is known to be wrong, and told.
+    pub fn fail(&mut self) {
+        self.value = Value::Map(Vec::new());
+        self.filler = true;
+    }
+
+    /// The keys of a table.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries = match &self.value {
+            Value::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// Moves the places of this value and all below it by `by` bytes.
+    pub fn shift(&mut self, by: usize) {
+        self.span = shifted(self.span.clone(), by);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| {
+                entry.key_span = shifted(entry.key_span.clone(), by);
+                entry.node.shift(by);
+            }),
+            _ => {}
+        }
+    }
+
+    /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
+    /// one value that stands for a list.
+    pub fn walk(&self, path: &[Step]) -> Found<'_> {
+        let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
+        for step in path {
+            let (next, hole) = match (step, &found.node.value) {
+                (Step::Key(key), _) => {
+                    let entry = found.node.entry(key).or_else(|| found.node.entry(alias(key)?));
+                    let hole = entry.is_none() && found.node.holes.contains(key);
+                    (entry.map(|entry| (&entry.node, Some(&entry.key_span))), hole)
+                }
+                (Step::Index(index), Value::List(items)) => (items.get(*index).map(|node| (node, None)), false),
+                // The one value that stands for a list.
+                (Step::Index(0), _) => continue,
+                (Step::Index(_), _) => (None, false),
+            };
+            match next {
+                Some((node, key_span)) => {
+                    found = Found { node, key_span, broken: found.broken || node.filler, depth: found.depth + 1 }
+                }
+                None => return Found { broken: found.broken || hole, ..found },
+            }
+        }
+        found
+    }
+
+    /// The node at `path`, to change it.
+    pub fn at_mut(&mut self, path: &[Step]) -> Option<&mut Node> {
+        let mut node = self;
+        for step in path {
+            node = match (step, &mut node.value) {
+                (Step::Key(key), Value::Map(entries)) => &mut entries.iter_mut().find(|entry| entry.key == *key)?.node,
+                (Step::Index(index), Value::List(items)) => items.get_mut(*index)?,
+                _ => return None,
+            };
+        }
+        Some(node)
+    }
+
+    /// Takes the last step of `path` out of the tree and remembers the hole; false if there is nothing there.
+    pub fn remove(&mut self, path: &[Step]) -> bool {
+        let Some((last, parents)) = path.split_last() else { return false };
+        let Some(parent) = self.at_mut(parents) else { return false };
+        match (last, &mut parent.value) {
+            (Step::Key(key), Value::Map(entries)) => {
+                let Some(at) = entries.iter().position(|entry| entry.key == *key) else { return false };
+                let removed = entries.remove(at).node.extent();
+                parent.reach(removed.end);
+                parent.holes.push(key.clone());
+                true
+            }
+            (Step::Index(index), Value::List(items)) if *index < items.len() => {
+                let removed = items.remove(*index).extent();
+                parent.reach(removed.end);
+                parent.holes.push(parent.place(*index).to_string());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Where an element of this list was written that is at `index` after others were taken out.
+    fn place(&self, index: usize) -> usize {
+        let mut holes: Vec<usize> = self.holes.iter().filter_map(|hole| hole.parse().ok()).collect();
+        holes.sort_unstable();
+        holes.into_iter().fold(index, |at, hole| if hole <= at { at + 1 } else { at })
+    }
+
+    /// A path of this tree as its user would write it, who counts the elements that were taken out.
+    pub fn written(&self, path: &[Step]) -> Vec<Step> {
+        let mut node = Some(self);
+        let mut written = Vec::with_capacity(path.len());
+        for step in path {
+            let (step, next) = match (step, node.map(|node| (node, &node.value))) {
+                (Step::Index(index), Some((list, Value::List(items)))) => {
+                    (Step::Index(list.place(*index)), items.get(*index))
+                }
+                (Step::Key(key), Some((table, _))) => (step.clone(), table.get(key)),
+                _ => (step.clone(), None),
+            };
+            written.push(step);
+            node = next;
+        }
+        written
+    }
+
+    /// Whether this node or one below it has lost something.
+    pub fn is_damaged(&self) -> bool {
+        self.filler
+            || !self.holes.is_empty()
+            || match &self.value {
+                Value::List(items) => items.iter().any(Node::is_damaged),
+                Value::Map(entries) => entries.iter().any(|entry| entry.node.is_damaged()),
+                _ => false,
+            }
+    }
+
+    /// How many values there are in this one, itself included.
+    pub fn count(&self) -> usize {
+        1 + match &self.value {
+            Value::List(items) => items.iter().map(Node::count).sum(),
+            Value::Map(entries) => entries.iter().map(|entry| entry.node.count()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// From the beginning of this value to the end of the last one in it.
+    pub fn extent(&self) -> Span {
+        let end = |span: Span, node: &Node| span.start..span.end.max(node.extent().end);
+        match &self.value {
+            _ if self.spread => self.span.clone(),
+            Value::List(items) => items.iter().fold(self.span.clone(), end),
+            Value::Map(entries) => entries.iter().map(|entry| &entry.node).fold(self.span.clone(), end),
+            _ => self.span.clone(),
+        }
+    }
+
+    /// Keeps its extent as its place, before it gets parts that stand in another text.
+    pub fn spread(&mut self) {
+        self.span = self.extent();
+        self.spread = true;
+    }
+
+    /// Lengthens its place to the end of a part that is taken out.
+    fn reach(&mut self, end: usize) {
+        if !self.spread {
+            self.span.end = self.span.end.max(end);
+        }
+    }
+
+    /// Takes out every key that stands twice in its table; the first one stays.
+    pub fn take_duplicates(&mut self, found: &mut Vec<Duplicate>) {
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|node| node.take_duplicates(found)),
+            Value::Map(entries) => {
+                let mut kept: indexmap::IndexMap<String, Entry> = indexmap::IndexMap::with_capacity(entries.len());
+                for mut entry in entries.drain(..) {
+                    if let Some(first) = kept.get(&entry.key) {
+                        let first = first.key_span.clone();
+                        found.push(Duplicate { key: entry.key, first, second: entry.key_span });
+                        continue;
+                    }
+                    entry.node.take_duplicates(found);
+                    kept.insert(entry.key.clone(), entry);
+                }
+                entries.extend(kept.into_values());
+            }
+            _ => {}
+        }
+    }
+}
