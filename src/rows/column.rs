@@ -1,4 +1,4 @@
-//! What a stored column is, and the macro that makes a row type, its columns and their conversions from one declaration.
+//! What a stored column is, and the macro that makes a row type, its columns and conversions from one declaration.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field};

@@ -1,6 +1,6 @@
 //! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.
 //!
-//! `column` says what a column is and `schema` names every one once; `journal` takes rows while a run goes on; `parquet` is
+//! `column` says what a column is, `schema` names every one once; `journal` takes rows while a run goes on; `parquet` is
 //! their final form, `replay` the way through a run that is too long to be held.
 
 mod began;

@@ -12,7 +12,7 @@ use super::nonce::Nonce;
 use super::prompt::{Common, Prompt};
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::TokenizerError;
-use super::tokenizer::fit::{Fitted, Parts, Whole};
+use super::tokenizer::draft::{Fitted, Parts, Whole};
 use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::words::Topic;
 

@@ -1,4 +1,5 @@
-//! Which record of a data set item k is: a pure function of the run's key and k. All records come before any comes again.
+//! Which record of a data set item k is: a pure function of the run's key and k. All records come before any comes
+//! again.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What an item opens with before the user says anything, a system message and a text that requests share; and how long items
-//! are with it.
+//! What an item opens with before the user says anything, a system message and a text that requests share; and how long
+//! items are with it.
 
 use std::sync::Arc;
 
