@@ -33,6 +33,7 @@ mod progress;
 mod recorder;
 mod schedule;
 mod sessions;
+mod sink;
 mod sse;
 mod stamp;
 mod start;
@@ -71,9 +72,8 @@ pub use clock::monotonic;
 pub use demand::{Demand, demand};
 pub use outage::{Checked, Depth};
 pub use progress::{Counter, Progress};
-pub use recorder::{SampleSink, Sink, SinkError};
+pub use sink::{SampleSink, Sink, SinkError, TextSink};
 pub use target::{Secret, Target, TargetError};
-pub use texts::TextSink;
 pub use trace::Trace;
 
 use checks::Checks;
@@ -83,7 +83,7 @@ use connector::Connector;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
-use observe::{Observer, Watch};
+use observe::Observer;
 use outage::Outage;
 use pacer::Pacer;
 use pattern::Pattern;
@@ -91,6 +91,7 @@ use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
 use texts::Texts;
+use watcher::Watch;
 
 /// One run to execute.
 pub struct Job {

@@ -1,4 +1,4 @@
-//! A text of about so many tokens, by the table of words: prose that is cut where the sum is right, its last words filled up.
+//! A text of so many tokens by the table of words: prose that is cut where the sum is right, its last words filled up.
 
 use super::error::TokenizerError;
 use super::fillers::FILLERS;

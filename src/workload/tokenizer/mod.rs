@@ -1,8 +1,8 @@
 //! A model's own tokenizer: how many tokens a text or a chat really has, as the servers count them.
 //!
 //! `config` reads what stands beside the vocabulary, `template` renders a chat as Hugging Face's library does, `words`
-//! knows what a word costs, `draft` makes texts by that, and `fit` one of an exact length. Where there are no files, `learned` knows what
-//! a server counted.
+//! knows what a word costs, `draft` makes texts by that, and `fit` one of an exact length. Where there are no files,
+//! `learned` knows what a server counted.
 
 mod config;
 pub(super) mod draft;

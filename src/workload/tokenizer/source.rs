@@ -23,7 +23,7 @@ pub(super) enum Source {
     Learned(Learned),
 }
 
-/// Tokens of a text, or of what `tokenizer.json` puts around it too.
+/// Tokens of a text; with what `tokenizer.json` puts around it where `around` says so.
 pub(super) fn encode<'t>(
     encoder: &Encoder,
     text: impl Into<EncodeInput<'t>>,
