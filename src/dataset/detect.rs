@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::error::DatasetError;
+use super::mapping::Mapping;
 use super::options::Format;
-use super::shape::columns::Mapping;
 use super::shape::needs;
 use super::text;
 use super::value::{Fields, get, shown};

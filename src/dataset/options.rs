@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
-use super::shape::columns::Mapping;
+use super::mapping::Mapping;
 
 /// Bytes of the longest entry that is read, unless told otherwise: a line, an element of an array, or a row.
 pub const MOST_ENTRY_BYTES: usize = 10_000_000;

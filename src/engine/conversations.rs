@@ -14,7 +14,7 @@ use crate::workload::Conversation;
 
 use super::ahead::Ahead;
 use super::clock::Clock;
-use super::feed::{Content, Lane};
+use super::lane::{Content, Lane};
 use super::observe::Observer;
 use super::start::Start;
 use super::tally::Reply;

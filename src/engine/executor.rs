@@ -14,11 +14,11 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::rows::{Outcome, Phase, RequestRow};
 use crate::workload::Lengths;
 
-use super::EngineError;
 use super::checks::Checks;
 use super::client::{Common, Ended, Order};
+use super::error::EngineError;
 use super::feed::Feed;
-use super::hands::{Hands, Told};
+use super::hands::Hands;
 use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
 use super::pacer::Pacer;
 use super::phase::PhaseClock;
@@ -26,6 +26,7 @@ use super::recorder::Recorder;
 use super::start::Start;
 use super::tally::{Aside, Entry, Failure, Tally};
 use super::timer::Timer;
+use super::workers::Told;
 
 /// So many connections in a row that this machine does not allow end the run: it measures nothing.
 const NO_ROOM_IN_A_ROW: u32 = 20;

@@ -13,17 +13,14 @@ use tokio::sync::oneshot;
 use crate::expand::{Load, RunSpec};
 
 use super::canary;
-use super::client::{Client, Common, Ended, Order};
+use super::client::{Client, Common, Order};
 use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
 use super::observe::Membership;
 use super::pool::Pool;
 use super::threads;
-use super::workers::Workers;
-
-/// What comes back of a request.
-pub type Told = (Ended, Ticket);
+use super::workers::{Handed, Told, Workers};
 
 /// A runtime for measured requests, for the calling thread.
 pub fn runtime() -> io::Result<LocalRuntime> {
@@ -47,9 +44,6 @@ impl Hands {
         }
     }
 }
-
-/// One request to perform, and whom to tell of its end.
-pub type Handed = (Order, Ticket, UnboundedSender<Told>);
 
 /// I/O threads at work.
 pub struct Threads {

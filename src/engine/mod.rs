@@ -13,6 +13,7 @@ mod connection;
 mod connector;
 mod conversations;
 mod demand;
+mod error;
 mod executor;
 mod feed;
 mod gaps;
@@ -20,6 +21,7 @@ mod hands;
 mod histogram;
 mod http;
 mod io;
+mod lane;
 mod limit;
 mod observe;
 mod outage;
@@ -33,6 +35,7 @@ mod progress;
 mod recorder;
 mod schedule;
 mod sessions;
+mod sink;
 mod sse;
 mod stamp;
 mod start;
@@ -61,19 +64,18 @@ use crate::expand::{Course, Load, RunSpec};
 use crate::plan::model::content::Content;
 use crate::plan::model::talk::Talk;
 use crate::plan::{Cache, Corpus, ErrorPolicy, Sessions, Timer};
-use crate::rows::{Facts, PromptCount, ReuseCount, Spoiled, Windows};
+use crate::rows::{Facts, PromptCount, ReuseCount, Windows};
 use crate::units::patience;
-use crate::workload::tokenizer::TokenizerError;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
 pub use checks::Check;
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
+pub use error::EngineError;
 pub use outage::{Checked, Depth};
 pub use progress::{Counter, Progress};
-pub use recorder::{SampleSink, Sink, SinkError};
+pub use sink::{SampleSink, Sink, SinkError, TextSink};
 pub use target::{Secret, Target, TargetError};
-pub use texts::TextSink;
 pub use trace::Trace;
 
 use checks::Checks;
@@ -83,7 +85,7 @@ use connector::Connector;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
 use hands::Opened;
-use observe::{Observer, Watch};
+use observe::Observer;
 use outage::Outage;
 use pacer::Pacer;
 use pattern::Pattern;
@@ -91,6 +93,7 @@ use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
 use texts::Texts;
+use watcher::Watch;
 
 /// One run to execute.
 pub struct Job {
@@ -125,46 +128,6 @@ pub struct Finished {
     pub samples: u64,
     /// Of how many requests texts are kept, where they are.
     pub texts: Option<u64>,
-}
-
-/// Why a run did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// It was told to stop.
-    #[error("stopped")]
-    Stopped,
-    /// The system refused something that every run needs.
-    #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
-    Setup(#[source] std::io::Error),
-    /// The model's tokenizer, or its chat template, is no use.
-    #[error("prompts cannot be counted: {0}")]
-    Tokenizer(#[from] TokenizerError),
-    /// No prompt can be as short as all are asked to be.
-    #[error(
-        "no prompt has {asked} tokens: what the model is given around a text, and one token of text, have {shortest}; ask \
-         for {shortest} or more"
-    )]
-    TooShort {
-        /// Tokens of the longest prompt that is asked for.
-        asked: u32,
-        /// Tokens of the shortest one that can be made.
-        shortest: u32,
-    },
-    /// The server was away, or turned the load away: what was measured says nothing of it.
-    #[error("{}", .0.detail)]
-    Spoiled(Spoiled),
-    /// This machine has no room for the connections.
-    #[error("20 connections in a row could not be opened; the last: {0}")]
-    NoRoom(String),
-    /// The thread that prepares requests is gone.
-    #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
-    Content,
-    /// The writer has given up; the executor puts its reason in the place of this.
-    #[error("the writer has stopped")]
-    WriterGone,
-    /// Rows cannot be written.
-    #[error("{0}")]
-    Sink(SinkError),
 }
 
 /// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's sink while it

@@ -4,17 +4,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 
-use crate::rows::{Observed, Phase, RequestRow};
+use crate::rows::{Phase, RequestRow};
 
-use super::clock::Clock;
 use super::histogram::Histogram;
-use super::pauses::Book;
 use super::progress::Progress;
-use super::recorder::{SampleSink, SinkError};
 use super::threads::{Thread, Used};
-use super::watcher::Watcher;
 
 /// What the threads of a run tell, and what is told to whoever looks. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -221,6 +216,11 @@ impl Observer {
         &self.0.backlog
     }
 
+    /// Nothing comes any longer.
+    pub fn set_over(&self) {
+        self.0.over.store(true, Relaxed);
+    }
+
     /// Whether nothing comes any longer.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Relaxed)
@@ -231,52 +231,6 @@ impl Observer {
 fn lateness(row: &RequestRow) -> Option<u64> {
     let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
     Some(row.sent_ns?.saturating_sub(row.released_ns? + connecting))
-}
-
-/// What was seen of a run.
-#[derive(Debug)]
-pub struct Seen {
-    /// How many samples the time series have.
-    pub samples: Result<u64, SinkError>,
-    /// The measure window; none where it was too short to be seen.
-    pub window: Option<Observed>,
-    /// When nothing of sweepline ran; none where nobody could look to the end.
-    pub pauses: Option<Book>,
-}
-
-/// The thread that looks. It ends with this guard.
-pub struct Watch {
-    observer: Observer,
-    thread: Option<JoinHandle<Seen>>,
-}
-
-impl Watch {
-    /// Starts looking.
-    pub fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
-        let watcher = Watcher::new(observer.clone(), clock, samples);
-        let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
-        Ok(Watch { observer, thread: Some(thread) })
-    }
-
-    /// Looks a last time and gives what was seen.
-    pub fn finish(mut self) -> Seen {
-        self.end().unwrap_or_else(|| Seen {
-            samples: Err("the thread that looks panicked".into()),
-            window: None,
-            pauses: None,
-        })
-    }
-
-    fn end(&mut self) -> Option<Seen> {
-        self.observer.0.over.store(true, Relaxed);
-        self.thread.take()?.join().ok()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::rows::{Record, RequestRow, Sample};
+use crate::rows::{Record, RequestRow};
 use crate::workload::Trail;
 
 use super::clock::Clock;
 use super::observe::Observer;
 use super::prefix_tree::PrefixTree;
+use super::sink::{Sink, SinkError};
 use super::tally::{Entry, Unwritten};
 use super::texts::Texts;
 use super::threads;
@@ -35,25 +36,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
 /// How long a record waits for others to be written with, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
-
-/// Why a sink cannot take rows.
-pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Where rows go.
-pub trait Sink: Send {
-    /// Takes some records. After an error no more come.
-    fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
-    /// All records have come.
-    fn finish(self: Box<Self>) -> Result<(), SinkError>;
-}
-
-/// Where time series go.
-pub trait SampleSink: Send {
-    /// Takes some samples, in the order in which they were taken. After an error no more come.
-    fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError>;
-    /// All samples have come; returns how many.
-    fn finish(self: Box<Self>) -> Result<u64, SinkError>;
-}
 
 /// What changes hands at once.
 struct Batch {

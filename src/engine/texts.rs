@@ -9,21 +9,13 @@ use serde_json::Value;
 
 use crate::rows::{RequestRow, TextRow};
 
-use super::recorder::SinkError;
+use super::sink::{SinkError, TextSink};
 use super::target::Target;
 
 /// Most bytes of one text that are kept.
 const MOST_BYTES: usize = 1 << 20;
 /// Bytes of texts that make one batch of the file.
 const WRITE_AT: usize = 4 << 20;
-
-/// Where texts go.
-pub trait TextSink: Send {
-    /// Takes the texts of some requests. After an error no more come.
-    fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError>;
-    /// All texts have come; returns how many.
-    fn finish(self: Box<Self>) -> Result<u64, SinkError>;
-}
 
 /// What one request said and was answered.
 #[derive(Debug, Default)]

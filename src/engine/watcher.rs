@@ -1,6 +1,7 @@
 //! The thread that looks: a canary every 10 ms, samples every second, and the two looks at the borders of the measure
 //! window that become its facts.
 
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::rows::{MachineTime, Observed, Phase, Sample, Spread, ThreadTime};
@@ -8,9 +9,9 @@ use crate::rows::{MachineTime, Observed, Phase, Sample, Spread, ThreadTime};
 use super::canary::{self, Ticks};
 use super::clock::Clock;
 use super::histogram::Counted;
-use super::observe::{Gauge, Observer, Seen};
+use super::observe::{Gauge, Observer};
 use super::pauses::Book;
-use super::recorder::{SampleSink, SinkError};
+use super::sink::{SampleSink, SinkError};
 use super::threads::{Kernel, Machine, Used, machine_cores};
 
 /// Time between two samples.
@@ -19,8 +20,54 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Samples that are handed over at once: memory is bounded by them, however long the run is.
 const BATCH: usize = 1024;
 
+/// What was seen of a run.
+#[derive(Debug)]
+pub struct Seen {
+    /// How many samples the time series have.
+    pub samples: Result<u64, SinkError>,
+    /// The measure window; none where it was too short to be seen.
+    pub window: Option<Observed>,
+    /// When nothing of sweepline ran; none where nobody could look to the end.
+    pub pauses: Option<Book>,
+}
+
+/// The thread that looks. It ends with this guard.
+pub struct Watch {
+    observer: Observer,
+    thread: Option<JoinHandle<Seen>>,
+}
+
+impl Watch {
+    /// Starts looking.
+    pub fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
+        let watcher = Watcher::new(observer.clone(), clock, samples);
+        let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
+        Ok(Watch { observer, thread: Some(thread) })
+    }
+
+    /// Looks a last time and gives what was seen.
+    pub fn finish(mut self) -> Seen {
+        self.end().unwrap_or_else(|| Seen {
+            samples: Err("the thread that looks panicked".into()),
+            window: None,
+            pauses: None,
+        })
+    }
+
+    fn end(&mut self) -> Option<Seen> {
+        self.observer.set_over();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// What the looking thread keeps.
-pub struct Watcher {
+struct Watcher {
     observer: Observer,
     clock: Clock,
     kernel: Kernel,
@@ -48,7 +95,7 @@ struct Look {
 
 impl Watcher {
     /// Has seen nothing yet.
-    pub fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
+    fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
         Watcher {
             observer,
             clock,
@@ -65,7 +112,7 @@ impl Watcher {
     }
 
     /// Looks until the run is over.
-    pub fn watch(mut self) -> Seen {
+    fn watch(mut self) -> Seen {
         let member = self.observer.enlist("canary");
         canary::be_exact();
         let clock = self.clock;

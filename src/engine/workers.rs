@@ -6,8 +6,16 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use super::client::Client;
-use super::hands::Handed;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::client::{Client, Ended, Order};
+use super::feed::Ticket;
+
+/// What comes back of a request.
+pub type Told = (Ended, Ticket);
+
+/// One request to perform, and whom to tell of its end.
+pub type Handed = (Order, Ticket, UnboundedSender<Told>);
 
 /// As many tasks as were ever busy at once.
 pub struct Workers {

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use arrow_schema::DataType;
 
+use super::column::Column;
 use super::parquet::ROWS_VERSION;
-use super::schema::{Column, Table};
+use super::schema::Table;
 
 /// The documentation of all tables, as Markdown.
 pub fn columns_markdown() -> String {

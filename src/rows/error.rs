@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 
-use super::schema::BadColumn;
+use super::column::BadColumn;
 
 /// A row file that could not be written or read.
 #[derive(Debug, thiserror::Error)]

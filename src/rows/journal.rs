@@ -14,10 +14,10 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{Schema, SchemaRef};
 
 use super::cell::Cell;
+use super::column::{BadColumn, Column, Row};
 use super::error::RowsError;
 use super::parquet::{TableWriter, label_arrays};
-use super::request::Record;
-use super::schema::{BadColumn, Column, EventRow, RequestRow, Row, RunLabels, Table};
+use super::schema::{EventRow, Record, RequestRow, RunLabels, Table};
 
 /// The key of the run's labels in the journal's metadata.
 const LABELS_KEY: &str = "sweepline.labels";

@@ -1,10 +1,11 @@
 //! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.
 //!
-//! `schema` names every column once; `journal` takes rows while a run goes on; `parquet` is their final form,
-//! `replay` the way through a run that is too long to be held.
+//! `column` says what a column is, `schema` names every one once; `journal` takes rows while a run goes on; `parquet` is
+//! their final form, `replay` the way through a run that is too long to be held.
 
 mod began;
 mod cell;
+mod column;
 mod docs;
 mod error;
 mod given_up;
@@ -26,6 +27,7 @@ mod usage;
 
 pub use self::parquet::*;
 pub use began::{Began, Seen, ServerLoad};
+pub use column::*;
 pub use docs::*;
 pub use error::*;
 pub use given_up::GivenUp;

@@ -16,8 +16,9 @@ use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use super::column::{BadColumn, Column, Pack, Row};
 use super::error::RowsError;
-use super::schema::{BadColumn, Column, EventRow, Pack, RequestRow, Row, RunLabels, Sample, Table};
+use super::schema::{EventRow, RequestRow, RunLabels, Sample, Table};
 
 /// Version of the columns; a file of a later one is refused.
 pub const ROWS_VERSION: u32 = 1;

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::cell::Lists;
+use super::column::{BadColumn, Row, load};
 use super::error::RowsError;
 use super::measured::{Condenser, Measured, UNUSED};
 use super::parquet::{RowFile, batches, batches_without};
 use super::replay::{Replay, place};
-use super::schema::{BadColumn, RequestRow, Row, RunLabels, Table, load};
+use super::schema::{RequestRow, RunLabels, Table};
 
 /// A run whose requests are in memory, as much as is needed of each; their gaps stay in the file.
 #[derive(Debug)]

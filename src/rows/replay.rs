@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use super::measured::{Condenser, Measured};
-use super::request::Record;
+use super::schema::Record;
 
 /// The requests of a run, in the order in which they ended, and a way through the gaps between their token events.
 pub trait Replay {

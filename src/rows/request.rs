@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::cell::stored_as_text;
-use super::schema::RequestRow;
 
 /// The part of a run in which a request was scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,60 +196,6 @@ impl fmt::Display for Connection {
     }
 }
 
-impl RequestRow {
-    /// Request `request`, wanted at `scheduled_ns` in `phase`, of which nothing has happened yet.
-    pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
-        RequestRow {
-            request,
-            phase,
-            class: None,
-            conversation: None,
-            turn: None,
-            scheduled_ns,
-            released_ns: None,
-            sent_ns: None,
-            headers_ns: None,
-            first_chunk_ns: None,
-            first_token_ns: None,
-            first_output_ns: None,
-            last_token_ns: None,
-            done_ns: None,
-            ended_ns: None,
-            dns_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            stamp: Stamp::User,
-            read_delay_ns: None,
-            outcome: Outcome::CutAtDrain,
-            http_status: None,
-            error: None,
-            finish_reason: None,
-            prompt_tokens: None,
-            cached_tokens: None,
-            output_tokens: None,
-            reasoning_tokens: None,
-            requested_tokens: 0,
-            intended_prompt_tokens: 0,
-            reusable_tokens: None,
-            content_wait_ns: None,
-            token_source: None,
-            usage_doubt: None,
-            events: 0,
-            bytes: 0,
-            text_digest: None,
-        }
-    }
-
-    /// Where its connection came from; none where it never had one.
-    pub fn connection(&self) -> Option<Connection> {
-        match (self.connect_ns, self.sent_ns) {
-            (Some(_), _) => Some(Connection::New),
-            (None, Some(_)) => Some(Connection::Reused),
-            (None, None) => None,
-        }
-    }
-}
-
 stored_as_text! {
     Phase: |text: &str| Phase::ALL.into_iter().find(|one| one.name() == text),
     Outcome: |text: &str| Outcome::parse(text),
@@ -259,13 +204,4 @@ stored_as_text! {
     },
     Stamp: |text: &str| [Stamp::User, Stamp::Kernel].into_iter().find(|one| one.name() == text),
     Connection: |text: &str| [Connection::New, Connection::Reused].into_iter().find(|one| one.name() == text),
-}
-
-/// What the recorder hands to the writer: one request and the gaps between its token events.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Record {
-    /// The request.
-    pub row: RequestRow,
-    /// Nanoseconds between successive token events; one fewer than `events`, empty without two.
-    pub gaps_ns: Vec<u64>,
 }

@@ -3,148 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellError};
+use super::cell::Cell;
+use super::column::{BadColumn, Column, Pack, Row, load, table};
 use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
-use super::texts::TextRow;
-
-/// How a column is packed in Parquet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pack {
-    /// Few different values: dictionary.
-    Dictionary,
-    /// Values near their neighbours: DELTA_BINARY_PACKED, no dictionary.
-    Delta,
-    /// Long lists of small numbers: as `Delta`, and no statistics.
-    Gaps,
-    /// Values that do not repeat: no dictionary.
-    Plain,
-}
-
-/// One column.
-#[derive(Debug, Clone, Copy)]
-pub struct Column {
-    /// The name in the file.
-    pub name: &'static str,
-    /// The Arrow type.
-    pub data_type: fn() -> DataType,
-    /// Whether a cell may be null.
-    pub nullable: bool,
-    /// The unit of the value; empty for names and texts.
-    pub unit: &'static str,
-    /// What it means, one line of documentation after the other.
-    pub doc: &'static [&'static str],
-    /// How it is packed.
-    pub pack: Pack,
-}
-
-impl Column {
-    /// The Arrow field of this column.
-    pub fn field(&self) -> Field {
-        Field::new(self.name, (self.data_type)(), self.nullable)
-    }
-}
-
-/// A column that could not be stored or loaded.
-pub(crate) type BadColumn = (&'static str, CellError);
-
-/// The column of a batch, by name. One that may be null was perhaps not known yet when the file was written.
-pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
-    let absent;
-    let array: &dyn Array = match batch.column_by_name(name) {
-        Some(array) => array,
-        None if T::NULLABLE => {
-            absent = new_null_array(&T::data_type(), batch.num_rows());
-            &absent
-        }
-        None => return Err((name, CellError::Missing)),
-    };
-    T::load(array).map(Vec::into_iter).map_err(|why| (name, why))
-}
-
-/// Rows to a batch of columns and back.
-pub(crate) trait Row: Sized {
-    /// One array for each column.
-    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn>
-    where
-        Self: 'a;
-    /// The rows of a batch, whose columns may stand in any order.
-    fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn>;
-}
-
-/// Declares a row type and its columns. `derived` columns are computed from the row when written, skipped when read;
-/// they stand where they are declared, so the fields behind them follow in `then`.
-macro_rules! table {
-    (
-        $(#[$attr:meta])*
-        pub struct $row:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident: $type:ty [$pack:ident $unit:literal], )+
-        }
-        $(
-            derived { $(#[doc = $d_doc:literal])+ $d_field:ident: $d_type:ty [$d_pack:ident $d_unit:literal] = $derive:path, }
-            then { $( $(#[doc = $t_doc:literal])+ $t_field:ident: $t_type:ty [$t_pack:ident $t_unit:literal], )+ }
-        )?
-    ) => {
-        $(#[$attr])*
-        pub struct $row {
-            $( $(#[doc = $doc])+ pub $field: $type, )+
-            $( $( $(#[doc = $t_doc])+ pub $t_field: $t_type, )+ )?
-        }
-
-        impl $row {
-            /// The columns in their order.
-            pub const COLUMNS: &'static [Column] = &[
-                $( table!(@column $field, $type, $pack, $unit, [$($doc),+]), )+
-                $(
-                    table!(@column $d_field, $d_type, $d_pack, $d_unit, [$($d_doc),+]),
-                    $( table!(@column $t_field, $t_type, $t_pack, $t_unit, [$($t_doc),+]), )+
-                )?
-            ];
-        }
-
-        impl Row for $row {
-            fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn> {
-                Ok(vec![
-                    $( table!(@store rows, $field, $type), )+
-                    $(
-                        {
-                            let derived: Vec<$d_type> = rows.clone().map($derive).collect();
-                            <$d_type as Cell>::store(derived.iter()).map_err(|why| (stringify!($d_field), why))?
-                        },
-                        $( table!(@store rows, $t_field, $t_type), )+
-                    )?
-                ])
-            }
-
-            fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn> {
-                $( let mut $field = load::<$type>(batch, stringify!($field))?; )+
-                $( $( let mut $t_field = load::<$t_type>(batch, stringify!($t_field))?; )+ )?
-                let row = |_| Some($row {
-                    $( $field: $field.next()?, )+
-                    $( $( $t_field: $t_field.next()?, )+ )?
-                });
-                Ok((0..batch.num_rows()).map_while(row).collect())
-            }
-        }
-    };
-    (@column $name:ident, $type:ty, $pack:ident, $unit:literal, [$($doc:literal),+]) => {
-        Column {
-            name: stringify!($name),
-            data_type: <$type as Cell>::data_type,
-            nullable: <$type as Cell>::NULLABLE,
-            unit: $unit,
-            doc: &[$($doc),+],
-            pack: Pack::$pack,
-        }
-    };
-    (@store $rows:ident, $name:ident, $type:ty) => {
-        <$type as Cell>::store($rows.clone().map(|row| &row.$name)).map_err(|why| (stringify!($name), why))?
-    };
-}
-pub(crate) use table;
 
 table! {
     /// What all rows of one run share: written into every row, so that any set of files is one table.
@@ -264,6 +129,60 @@ table! {
     }
 }
 
+impl RequestRow {
+    /// Request `request`, wanted at `scheduled_ns` in `phase`, of which nothing has happened yet.
+    pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
+        RequestRow {
+            request,
+            phase,
+            class: None,
+            conversation: None,
+            turn: None,
+            scheduled_ns,
+            released_ns: None,
+            sent_ns: None,
+            headers_ns: None,
+            first_chunk_ns: None,
+            first_token_ns: None,
+            first_output_ns: None,
+            last_token_ns: None,
+            done_ns: None,
+            ended_ns: None,
+            dns_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            stamp: Stamp::User,
+            read_delay_ns: None,
+            outcome: Outcome::CutAtDrain,
+            http_status: None,
+            error: None,
+            finish_reason: None,
+            prompt_tokens: None,
+            cached_tokens: None,
+            output_tokens: None,
+            reasoning_tokens: None,
+            requested_tokens: 0,
+            intended_prompt_tokens: 0,
+            reusable_tokens: None,
+            content_wait_ns: None,
+            token_source: None,
+            usage_doubt: None,
+            events: 0,
+            bytes: 0,
+            text_digest: None,
+        }
+    }
+
+    /// Where its connection came from; none where it never had one.
+    pub fn connection(&self) -> Option<Connection> {
+        match (self.connect_ns, self.sent_ns) {
+            (Some(_), _) => Some(Connection::New),
+            (None, Some(_)) => Some(Connection::Reused),
+            (None, None) => None,
+        }
+    }
+}
+
 table! {
     /// The token events of one request.
     #[derive(Debug, Clone, PartialEq)]
@@ -290,6 +209,40 @@ table! {
         /// The value.
         value: f64 [Plain "as named"],
     }
+}
+
+table! {
+    /// What one request said and was answered.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct TextRow {
+        /// Number of the request in its run, from 0.
+        request: u64 [Delta ""],
+        /// Number of the conversation, from 0.
+        conversation: Option<u64> [Delta ""],
+        /// Turn of the conversation, from 0.
+        turn: Option<u32> [Dictionary ""],
+        /// What was sent, nonce, system message and history included: the list of messages as JSON (chat), or the text
+        /// (completions).
+        prompt: String [Plain ""],
+        /// The answer's content, as far as it came; none where none came.
+        answer: Option<String> [Plain ""],
+        /// The answer's reasoning, as far as it came; none where none came.
+        reasoning: Option<String> [Plain ""],
+        /// The answer's tool calls as JSON: a list of `name` and `arguments` (a text), put together from their pieces; none
+        /// where none came.
+        tool_calls: Option<String> [Plain ""],
+        /// Whether one of these texts is longer than 1 MiB and stands here without what comes after that.
+        truncated: bool [Dictionary ""],
+    }
+}
+
+/// What the recorder hands to the writer: one request and the gaps between its token events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The request.
+    pub row: RequestRow,
+    /// Nanoseconds between successive token events; one fewer than `events`, empty without two.
+    pub gaps_ns: Vec<u64>,
 }
 
 /// One of the Parquet files of a run.

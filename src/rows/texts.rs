@@ -2,37 +2,10 @@
 
 use std::path::Path;
 
-use arrow_array::{ArrayRef, RecordBatch};
-
-use super::cell::Cell;
+use super::column::Row;
 use super::error::RowsError;
 use super::parquet::{TableWriter, label_arrays, read};
-use super::schema::{BadColumn, Column, Pack, Row, RunLabels, Table, load, table};
-
-table! {
-    /// What one request said and was answered.
-    #[derive(Debug, Clone, Default, PartialEq, Eq)]
-    pub struct TextRow {
-        /// Number of the request in its run, from 0.
-        request: u64 [Delta ""],
-        /// Number of the conversation, from 0.
-        conversation: Option<u64> [Delta ""],
-        /// Turn of the conversation, from 0.
-        turn: Option<u32> [Dictionary ""],
-        /// What was sent, nonce, system message and history included: the list of messages as JSON (chat), or the text
-        /// (completions).
-        prompt: String [Plain ""],
-        /// The answer's content, as far as it came; none where none came.
-        answer: Option<String> [Plain ""],
-        /// The answer's reasoning, as far as it came; none where none came.
-        reasoning: Option<String> [Plain ""],
-        /// The answer's tool calls as JSON: a list of `name` and `arguments` (a text), put together from their pieces; none
-        /// where none came.
-        tool_calls: Option<String> [Plain ""],
-        /// Whether one of these texts is longer than 1 MiB and stands here without what comes after that.
-        truncated: bool [Dictionary ""],
-    }
-}
+use super::schema::{RunLabels, Table, TextRow};
 
 /// A `texts.parquet` that is being written while its run goes on.
 pub struct TextWriter {

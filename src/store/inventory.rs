@@ -5,7 +5,6 @@
 //! without an entry, or with that of an earlier attempt, and both are healthy: the next writer brings the entry up to date. So
 //! an entry may lag behind its run and never runs ahead of it.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +13,6 @@ use super::disk::{self, Sync};
 use super::error::StoreError;
 use super::folder::Folder;
 use super::layout::{Layout, is_short_id, short};
-use super::list::Listed;
-use super::lock::Writer;
 use super::record::{FORMAT, Moment, RunRecord, parse};
 use super::{Store, seal};
 use crate::rows::RunLabels;
@@ -102,36 +99,6 @@ impl Entered {
     }
 }
 
-/// A run that was committed and whose folder is gone.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Deleted {
-    /// The run's short id.
-    pub id: String,
-    /// Its entry; if that cannot be read, why.
-    pub entry: Result<Entry, String>,
-}
-
-impl Deleted {
-    /// What is true of it, in words.
-    pub fn said(&self) -> String {
-        match &self.entry {
-            Ok(entry) => format!("measured {:.19}Z, deleted since", entry.ended.to_string()),
-            Err(why) => {
-                format!("measured, deleted since; when cannot be said, as its entry in the inventory is bad: {why}")
-            }
-        }
-    }
-
-    fn measured(&self) -> String {
-        let known = self.entry.as_ref().map(|entry| format!("{:.19}Z", entry.ended.to_string()));
-        known.unwrap_or_else(|_| "at a time that its damaged entry does not say".to_owned())
-    }
-
-    pub(super) fn error(&self, layout: &Layout) -> StoreError {
-        StoreError::Deleted { dir: layout.root().to_owned(), id: self.id.clone(), measured: self.measured() }
-    }
-}
-
 /// What lies in the place of the inventory and is no folder; none where nothing does.
 pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
     match Folder::open(&layout.inventory()) {
@@ -213,17 +180,6 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
     if sync == Sync::Now { disk::sync_dir(&layout.inventory()) } else { Ok(()) }
 }
 
-/// Brings the entries of all whole runs up to date: what a kill left behind, what earlier sweeplines measured, what was damaged.
-/// The caller holds the lock. Entries can be made again, so nobody waits for the disk.
-pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
-    for listed in store.list()? {
-        if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {
-            write(store.layout(), record, Sync::Later)?;
-        }
-    }
-    Ok(())
-}
-
 /// The short ids that have entries, sorted.
 pub(super) fn ids(layout: &Layout) -> Result<Vec<String>, StoreError> {
     // What is no folder has no entries, and is told on its own.
@@ -236,57 +192,5 @@ impl Store {
     /// What lies in the place of the inventory and is no folder: then nobody knows what was committed. None where nothing does.
     pub fn no_inventory(&self) -> Option<StoreError> {
         obstacle(&self.layout)
-    }
-
-    /// The runs that were committed and whose folders are gone, sorted by id.
-    pub fn deleted(&self) -> Result<Vec<Deleted>, StoreError> {
-        // First the entries: a run is there before its entry.
-        let ids = ids(&self.layout)?;
-        let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
-        let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // One whose next attempt is sealed is being replaced, or was when a kill came: the next writer puts that right.
-        let sealed = self.sealed()?;
-        gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
-        let folder = folder(&self.layout)?;
-        Ok(gone.into_iter().filter_map(|id| self.deleted_run(folder.as_ref(), id)).collect())
-    }
-
-    /// The run `id` (full or short), if it was committed and its folder is gone.
-    pub(super) fn deleted_run(&self, folder: Option<&Folder>, id: String) -> Option<Deleted> {
-        match entry(folder, &id) {
-            Ok(None) => None,
-            Ok(Some(entry)) => Some(Deleted { id, entry: Ok(entry) }),
-            Err(error) => Some(Deleted { id, entry: Err(error.to_string()) }),
-        }
-    }
-}
-
-impl Writer {
-    /// Drops the entry of a run that is gone, or of a commit that another one took the place of; `prefix` begins its id.
-    pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
-        let (store, layout) = (self.store(), self.store().layout());
-        let wanted = prefix.to_ascii_lowercase();
-        let mut ids: BTreeSet<String> = ids(layout)?.into_iter().collect();
-        ids.extend(store.run_names()?);
-        let mut candidates: Vec<String> = ids.into_iter().filter(|id| id.starts_with(short(&wanted))).collect();
-        if candidates.len() > 1 {
-            return Err(StoreError::Ambiguous { prefix: prefix.to_owned(), candidates });
-        }
-        let not_found = || StoreError::NotFound { dir: layout.root().to_owned(), prefix: prefix.to_owned() };
-        let id = candidates.pop().filter(|_| !wanted.is_empty()).ok_or_else(not_found)?;
-        let listed: Option<Listed> = store.run(&id)?;
-        if listed.as_ref().is_some_and(|listed| !matches!(listed.entered, Entered::Other(_))) {
-            return Err(StoreError::StillThere { dir: layout.root().to_owned(), id });
-        }
-        let forgotten = store.deleted_run(folder(layout)?.as_ref(), id.clone()).ok_or_else(not_found)?;
-        if forgotten.entry.as_ref().is_ok_and(|entry| !entry.id.starts_with(&wanted)) {
-            return Err(not_found());
-        }
-        disk::remove(&layout.entry(&id))?;
-        disk::sync_dir(&layout.inventory())?;
-        if let Some(record) = listed.and_then(|listed| listed.record) {
-            write(layout, &record, Sync::Now)?;
-        }
-        Ok(forgotten)
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::error::{Doing, StoreError};
-use super::inventory::{self, catch_up};
+use super::inventory;
 use super::layout::{GITIGNORE, Layout, MOST_ATTEMPTS, split_numbered};
 use super::record::RunRecord;
-use super::recover::{Recovered, recover};
+use super::recover::{Recovered, catch_up, recover};
 use super::{Store, disk};
 use crate::expand::RunSpec;
 

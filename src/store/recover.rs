@@ -7,9 +7,11 @@
 
 use std::fs;
 
+use super::Store;
 use super::commit::{promote, set_aside};
-use super::disk;
+use super::disk::{self, Sync};
 use super::error::{Doing, StoreError};
+use super::inventory;
 use super::layout::{Layout, RUN_JSON, split_numbered};
 use super::list::{State, inspect};
 use super::record::RunRecord;
@@ -87,4 +89,15 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     disk::sync_dir(&layout.runs())?;
     disk::sync_dir(&layout.superseded())?;
     Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))
+}
+
+/// Brings the entries of all whole runs up to date: what a kill left behind, what earlier sweeplines measured, what was damaged.
+/// The caller holds the lock. Entries can be made again, so nobody waits for the disk.
+pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
+    for listed in store.list()? {
+        if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {
+            inventory::write(store.layout(), record, Sync::Later)?;
+        }
+    }
+    Ok(())
 }

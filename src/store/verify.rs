@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
+use super::deleted::Deleted;
 use super::error::StoreError;
 use super::folder::Folder;
-use super::inventory::{Deleted, Entered};
+use super::inventory::Entered;
 use super::layout::{RUN_JSON, short, split_numbered};
 use super::list::{Listed, State, size_problem, wanted};
 use super::record::RunRecord;

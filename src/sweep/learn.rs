@@ -45,6 +45,6 @@ impl Learned {
                 Frames { alone: counts.first().copied().unwrap_or_default(), led: None, again: None }
             }
         };
-        Ok(self.table.tokenizer(frames))
+        Ok(Tokenizer::learned(&self.table, frames))
     }
 }

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::plan::{Api, Json};
 use crate::units::Decimal;
 
-use super::exact::Counting;
+use super::counting::Counting;
+use super::exchange::Exchange;
 use super::tokenizer::{Message as Said, TokenizerError};
-use super::{Exchange, Prompt, nonce};
+use super::{Prompt, nonce};
 
 /// What decides a body besides its text; the same for all requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

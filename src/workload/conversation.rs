@@ -5,30 +5,11 @@ use std::sync::Arc;
 
 use crate::plan::ContextCut;
 
+use super::exchange::Exchange;
 use super::generator::Generator;
 use super::prompt::{Common, Prompt};
 use super::tokens::estimate;
 use super::trail::{Role, Trail};
-
-/// One turn that is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
-    /// What the user said.
-    pub user: String,
-    /// What the server answered.
-    pub answer: String,
-    /// Tokens of both.
-    pub tokens: u32,
-    /// Of these, those of the answer.
-    pub answer_tokens: u32,
-}
-
-impl Exchange {
-    fn say(&self, trail: &mut Trail) {
-        trail.say(Role::User, &self.user, self.tokens.saturating_sub(self.answer_tokens));
-        trail.say(Role::Assistant, &self.answer, self.answer_tokens);
-    }
-}
 
 /// A conversation under way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,27 +4,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::plan::Api;
-
 use super::body;
-use super::conversation::Exchange;
+use super::counting::Counting;
 use super::estimated;
+use super::exchange::Exchange;
 use super::nonce::Nonce;
 use super::prompt::{Common, Prompt};
 use super::prose::{self, Dice, Ending, Endless};
-use super::tokenizer::fit::{Fitted, Parts, Whole};
-use super::tokenizer::{Tokenizer, TokenizerError};
+use super::tokenizer::TokenizerError;
+use super::tokenizer::draft::{Fitted, Parts, Whole};
 use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::words::Topic;
-
-/// By what, and for which API, tokens are counted.
-#[derive(Debug, Clone)]
-pub struct Counting {
-    /// The model's tokenizer.
-    pub tokenizer: Arc<Tokenizer>,
-    /// Which API is called: a chat has its template around it.
-    pub api: Api,
-}
 
 /// Makes the texts of one run.
 #[derive(Clone)]

@@ -1,7 +1,9 @@
 //! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
 
 mod data;
+mod drawn;
 mod lead;
+mod opening;
 mod whole;
 
 use std::cell::RefCell;
@@ -13,9 +15,10 @@ use crate::plan::model::talk::Talk;
 use crate::plan::{Cache, ContextCut, History};
 use crate::units::Seed;
 
+use super::counting::Counting;
 use super::digest::{derived, digest};
 use super::estimated;
-use super::exact::{Around, Counting, Exact};
+use super::exact::{Around, Exact};
 use super::lengths::Sampler;
 use super::nonce::{Nonce, NonceKey, Scope};
 use super::pauses::Pauses;
@@ -26,9 +29,8 @@ use super::replay::Replayed;
 use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
 use super::words::Topic;
+use drawn::Drawn;
 use lead::Lead;
-
-use data::Drawn;
 
 /// Writes the prompts of one run.
 ///
@@ -211,7 +213,7 @@ impl Generator {
             Some(_) if self.groups.is_none() => Common::Same,
             Some(_) if lead.is_common() => Common::All,
             // What users say is drawn for each request and turn: its own by construction.
-            _ => self.front(lead.common()),
+            _ => self.front(lead.common),
         };
         Prompt {
             system: lead.text,

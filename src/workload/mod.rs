@@ -7,9 +7,11 @@
 
 pub mod body;
 mod conversation;
+mod counting;
 mod digest;
 mod estimated;
 mod exact;
+mod exchange;
 mod generator;
 pub mod lengths;
 mod mix;
@@ -31,8 +33,9 @@ mod talk_tests;
 mod tests;
 
 pub use body::{Shape, body};
-pub use conversation::{Conversation, Exchange};
-pub use exact::Counting;
+pub use conversation::Conversation;
+pub use counting::Counting;
+pub use exchange::Exchange;
 pub use generator::Generator;
 pub use mix::{Lineup, Mix};
 pub use nonce::{NONCE_TOKENS, NonceKey};

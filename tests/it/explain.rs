@@ -59,7 +59,8 @@ fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
 
 /// The numbers of `enum Code`, from the source that defines it.
 fn codes_of_mistakes() -> Vec<String> {
-    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/diagnostic/error.rs")).unwrap();
+    let source =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/diagnostic/error.rs")).unwrap();
     let body = source.split("pub enum Code {").nth(1).unwrap().split("\n}").next().unwrap();
     let number = |line: &str| line.trim().strip_suffix(',')?.split_once(" = ")?.1.parse::<u16>().ok();
     let codes: Vec<String> = body.lines().filter_map(number).map(|number| format!("E{number:03}")).collect();

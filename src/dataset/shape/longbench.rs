@@ -4,7 +4,7 @@ use crate::dataset::error::Bad;
 use crate::dataset::record::{Record, Role, Turn};
 use crate::dataset::value::{Fields, get, label, need, text};
 
-use super::Draft;
+use super::draft::Draft;
 
 /// The prompt that the benchmark's authors use without chain of thought (prompts/0shot.txt of THUDM/LongBench).
 pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {

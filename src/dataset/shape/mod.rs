@@ -1,6 +1,7 @@
 //! What the fields of an entry mean: one file per shape.
 
-pub(super) mod columns;
+mod columns;
+mod draft;
 mod longbench;
 mod messages;
 mod oasst;
@@ -8,19 +9,11 @@ mod sharegpt;
 mod trace;
 
 use super::error::Bad;
+use super::mapping::Mapping;
 use super::options::Format;
-use super::record::Record;
 use super::value::Fields;
-use columns::Mapping;
 
-/// A record whose time is still that of the file.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Draft {
-    /// The record; its line and offset are not set.
-    pub(super) record: Record,
-    /// Its time in nanoseconds since an origin that all entries of the file share.
-    pub(super) time: Option<i64>,
-}
+pub(super) use draft::Draft;
 
 /// Reads an entry of a known shape.
 pub(super) fn read(format: Format, fields: &Fields, mapping: &Mapping) -> Result<Draft, Bad> {

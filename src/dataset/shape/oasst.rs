@@ -11,7 +11,8 @@ use crate::dataset::record::{Record, Role, Turn};
 use crate::dataset::skipped::Reason;
 use crate::dataset::value::{Fields, get, label, need, shown, text, wrong};
 
-use super::{Draft, messages};
+use super::draft::Draft;
+use super::messages;
 
 pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     let id = label("message_tree_id", need(fields, "message_tree_id")?)?;

@@ -4,7 +4,8 @@ use crate::dataset::error::Bad;
 use crate::dataset::record::Record;
 use crate::dataset::value::{Fields, get, label};
 
-use super::{Draft, messages};
+use super::draft::Draft;
+use super::messages;
 
 pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     let id = get(fields, "id").map(|id| label("id", id)).transpose()?;

@@ -5,7 +5,7 @@ use crate::dataset::record::{BLOCK_TOKENS, Record};
 use crate::dataset::skipped::Reason;
 use crate::dataset::value::{Fields, count, get, instant, label, need, wrong};
 
-use super::Draft;
+use super::draft::Draft;
 
 /// Nanoseconds of a second and of a millisecond.
 const SECOND: u64 = 1_000_000_000;

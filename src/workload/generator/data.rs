@@ -1,71 +1,18 @@
 //! Prompts of a data set: what its users said, as it stands there.
 //!
-//! Which record item k is, is a pure function of the run's key and k: all records come before any comes again. The nonce
-//! stands in front of the first message, so that a record that comes again shares nothing with the time before, unless one
-//! nonce is for all.
+//! The nonce stands in front of the first message, so that a record that comes again shares nothing with the time before,
+//! unless one nonce is for all.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::dataset::sample;
-use crate::plan::{Cache, Corpus, DataOrder, DataSource, Dialogue};
-use crate::units::Seed;
+use crate::plan::{Cache, Dialogue};
 
-use super::{Common, Generator, Lengths, Nonce, Prompt, Scope};
-use crate::workload::exact::Around;
-use crate::workload::tokens::estimate;
-
-/// Orders that are remembered: conversations of several passes may be under way at once.
-const ORDERS: usize = 4;
-
-/// The records of a data set in the order in which a run sends them.
-#[derive(Clone)]
-pub(super) struct Drawn {
-    source: Arc<DataSource>,
-    order: DataOrder,
-    seed: Seed,
-    output_tokens: Option<u32>,
-    /// Orders of the last passes that were asked for, by pass.
-    orders: RefCell<Vec<(u64, Arc<[u32]>)>>,
-}
-
-impl Drawn {
-    pub(super) fn new(Corpus { order, output_tokens, source }: &Corpus, key: &[u8; 32]) -> Drawn {
-        let seed = Seed(u64::from_le_bytes(std::array::from_fn(|at| key[at])));
-        let (order, output_tokens, orders) = (*order, *output_tokens, RefCell::default());
-        Drawn { source: Arc::clone(source), order, seed, output_tokens, orders }
-    }
-
-    /// The record of item `item`.
-    fn record(&self, item: u64) -> &Dialogue {
-        let count = self.source.dialogues.len() as u64;
-        let (pass, at) = (item / count, (item % count) as usize);
-        let at = match self.order {
-            DataOrder::File => at,
-            DataOrder::Shuffled => self.order_of(pass)[at] as usize,
-        };
-        &self.source.dialogues[at]
-    }
-
-    fn order_of(&self, pass: u64) -> Arc<[u32]> {
-        let mut orders = self.orders.borrow_mut();
-        if let Some((_, order)) = orders.iter().find(|(known, _)| *known == pass) {
-            return Arc::clone(order);
-        }
-        let count = u32::try_from(self.source.dialogues.len()).unwrap_or(u32::MAX);
-        let order: Arc<[u32]> = sample::order(count, self.seed, pass).into();
-        if orders.len() == ORDERS {
-            orders.remove(0);
-        }
-        orders.push((pass, Arc::clone(&order)));
-        order
-    }
-
-    /// Questions of item `item`.
-    pub(super) fn turns(&self, item: u64) -> u32 {
-        u32::try_from(self.record(item).asked.len()).unwrap_or(u32::MAX)
-    }
-}
+use super::super::exact::Around;
+use super::super::nonce::{Nonce, Scope};
+use super::super::prompt::{Common, Lengths, Prompt};
+use super::super::tokens::estimate;
+use super::Generator;
+use super::drawn::Drawn;
 
 impl Generator {
     /// What the user says in turn `turn` of record `item`.

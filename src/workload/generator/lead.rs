@@ -1,27 +1,20 @@
-//! What stands before the user's first message: a system message, a text that requests share, and how long it is.
+//! What stands before the user's first message, as one text.
 
 use std::sync::Arc;
 
-use crate::plan::TraceRequest;
-use crate::plan::model::content::{Content, Reuse};
-
-use super::super::digest::derived;
-use super::super::nonce::{Nonce, Scope};
-use super::super::prefix::{Groups, Opening};
-use super::super::prose::{Dice, Ending};
-use super::super::tokens::estimate;
-use super::{Generator, Lengths};
-
 /// What stands before the user's first message.
 pub(super) struct Lead {
-    pub text: Option<Arc<str>>,
-    pub tokens: u32,
-    common: usize,
+    /// The text; none where nothing stands there.
+    pub(super) text: Option<Arc<str>>,
+    /// Its tokens.
+    pub(super) tokens: u32,
+    /// Bytes of it, from the front, that other items may open with too.
+    pub(super) common: usize,
 }
 
 impl Lead {
     /// Puts another text behind it, which other items may have too or not.
-    fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
+    pub(super) fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
         self.tokens += tokens;
         let text = match self.text.take() {
             Some(before) => format!("{before}\n\n{text}").into(),
@@ -37,135 +30,4 @@ impl Lead {
     pub(super) fn is_common(&self) -> bool {
         self.text.as_ref().is_none_or(|text| self.common == text.len())
     }
-
-    /// Bytes of it, from the front, that other items may open with too.
-    pub(super) fn common(&self) -> usize {
-        self.common
-    }
 }
-
-impl Generator {
-    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
-    pub(super) fn lead(&self, item: u64) -> Lead {
-        let system = self.system.as_ref();
-        let mut lead = Lead {
-            text: system.map(|system| Arc::clone(&system.text)),
-            tokens: system.map_or(0, |system| system.tokens),
-            common: system.map_or(0, |system| system.text.len()),
-        };
-        if let Some(groups) = &self.groups {
-            let (text, is_common) = self.opening(groups, item);
-            lead.and(text, is_common);
-        } else if let Some(text) = self.common(item) {
-            lead.and(text, true);
-        }
-        lead
-    }
-
-    /// The text of the item's group, or its own, with its tokens; and whether other items have it too. A tile's texts are
-    /// gone from the server's cache when they come again: it declares no reuse, and they count as the item's own.
-    fn opening(&self, groups: &Groups, item: u64) -> ((Arc<str>, u32), bool) {
-        let tokens = groups.tokens();
-        match groups.opening(item) {
-            Opening::Shared { group } => {
-                let write = || self.opening_text(b"prefix", group.into(), Scope::Group(group), tokens);
-                (self.group_texts.borrow_mut().get(group, write), !groups.are_tiles())
-            }
-            Opening::Own => {
-                let (text, tokens) = self.opening_text(b"own opening", item, Scope::Item(item), tokens);
-                ((text.into(), tokens), false)
-            }
-        }
-    }
-
-    /// What the item has in common with others by a profile, cut to what it shares.
-    fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
-        let categories = self.categories.as_ref()?;
-        let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
-        let member = categories.member(item);
-        let most = categories.most_tokens(member.category);
-        if wanted == 0 {
-            return None;
-        }
-        let write = || self.opening_text(b"category", member.group.into(), Scope::Group(member.group), most);
-        let (text, tokens) = self.group_texts.borrow_mut().get(member.group, write);
-        if wanted >= tokens {
-            return Some((text, tokens));
-        }
-        // Prose is ASCII: a character is a byte, wherever it is cut.
-        let end = (text.len() as u64 * u64::from(wanted) / u64::from(tokens)) as usize;
-        let cut = &text[..end];
-        let tokens = self.exact.as_ref().map_or_else(|| estimate(cut), |exact| exact.count(cut));
-        Some((cut.into(), tokens))
-    }
-
-    /// A text of so many tokens; the nonce stands in front where no system message comes before.
-    fn opening_text(&self, role: &[u8], item: u64, scope: Scope, tokens: u32) -> (String, u32) {
-        let nonce = if self.system.is_none() { self.nonce } else { None };
-        let nonce = nonce.map(|key| Nonce::new(key, scope));
-        let mut dice = Dice::new(&derived(&self.digest, role), item, 0);
-        let topic = dice.topic();
-        self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
-    }
-
-    /// How long turn `turn` of `item` is to be, what it has in common with others by a profile counted.
-    pub(super) fn whole_lengths(&self, item: u64, turn: u32) -> Lengths {
-        let of_category = self.categories.as_ref().filter(|_| turn == 0).and_then(|one| one.lengths(item));
-        if let Some(lengths) = of_category {
-            return lengths;
-        }
-        if let Some(sampler) = &self.sampler {
-            return sampler.draw(item, turn);
-        }
-        if let Some(replayed) = &self.replayed {
-            let TraceRequest { prompt_tokens, output_tokens, .. } = *replayed.request(item);
-            return Lengths { prompt_tokens, output_tokens };
-        }
-        if let Some(drawn) = &self.drawn {
-            return self.lengths_of_data(drawn, item, turn);
-        }
-        let Content { prompt_tokens, output_tokens, .. } = self.content;
-        Lengths { prompt_tokens, output_tokens }
-    }
-
-    /// Tokens that the first prompt of `item` has in common with others by a profile: of what is too short to say anything, none.
-    pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
-        let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));
-        // A chat template leaves no room for less of its own.
-        let own = self.shortest_prompt().unwrap_or(0);
-        let tokens = tokens.min(lengths.prompt_tokens.saturating_sub(own));
-        if tokens < LEAST_COMMON { 0 } else { tokens }
-    }
-
-    /// Whether something may stand before the user's first message.
-    pub(super) fn has_lead(&self) -> bool {
-        self.system.is_some() || self.groups.is_some() || self.categories.is_some()
-    }
-
-    /// The fewest tokens that stand before the user's first message: what requests have in common by a profile, some have not.
-    pub fn least_lead(&self) -> u32 {
-        self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
-    }
-
-    /// Tokens of what stands before the user's first message in item `item`: system message and shared text.
-    pub fn lead_tokens(&self, item: u64) -> u32 {
-        if let Some(drawn) = &self.drawn {
-            return self.lead_of_data(drawn, item);
-        }
-        let common = if self.categories.is_some() { self.shared_tokens(item, self.whole_lengths(item, 0)) } else { 0 };
-        self.least_lead() + common
-    }
-
-    /// Turns of conversation `item`, as far as none is cut short; 1 in the other scenarios.
-    pub fn turns(&self, item: u64) -> u32 {
-        let turns = match (self.content.reuse, &self.turn_counts) {
-            (Reuse::Conversation, Some(counts)) => counts.at(item),
-            (Reuse::Conversation, None) => self.content.turns,
-            _ => 1,
-        };
-        self.drawn.as_ref().map_or(turns, |drawn| turns.min(drawn.turns(item)))
-    }
-}
-
-/// Beginnings that are shorter than a nonce tell no two groups apart.
-const LEAST_COMMON: u32 = 16;

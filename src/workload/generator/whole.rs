@@ -3,8 +3,8 @@
 use crate::dataset::BLOCK_TOKENS;
 use crate::plan::History;
 
-use super::super::conversation::Exchange;
 use super::super::exact::Around;
+use super::super::exchange::Exchange;
 use super::super::nonce::Nonce;
 use super::super::prompt::Prompt;
 use super::super::prose::Dice;

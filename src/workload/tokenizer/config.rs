@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{TokenizerError, short};
+use super::error::{TokenizerError, short};
 
 /// What of the file decides a prompt's tokens.
 #[derive(Debug, Default, Deserialize)]

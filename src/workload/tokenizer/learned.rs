@@ -10,8 +10,12 @@ use std::sync::Arc;
 use super::super::prose::{Dice, Endless};
 use super::super::tokens::estimate;
 use super::super::words::TOPICS;
-use super::{Message, Source, Tokenizer, words};
+use super::fillers::FILLERS;
+use super::message::Message;
 
+/// What stands before and after a word that is measured.
+pub(super) const BEFORE: &str = "note";
+pub(super) const AFTER: &str = " note";
 /// Characters of prose, about each topic, whose words are learned. Twice as many bring hardly another word.
 const PROSE: usize = 60_000;
 /// A text as prompts begin and go on, for all that stands around one.
@@ -61,7 +65,7 @@ impl Lesson {
             take(&prose);
         }
         super::super::prose::ends_of_all(&mut take);
-        super::fit::fillers().for_each(&mut take);
+        FILLERS.iter().copied().for_each(&mut take);
         for number in 0..1_000 {
             let digits = format!("{number:03}");
             take(&format!("{digits} {digits}] {} {}", &digits[..2], &digits[..1]));
@@ -79,8 +83,8 @@ impl Lesson {
 
     /// The texts to be counted for themselves, with nothing put around them.
     pub fn texts(&self) -> Vec<String> {
-        let words = self.words.iter().map(|word| format!("{} {word}{}", words::BEFORE, words::AFTER));
-        std::iter::once(format!("{}{}", words::BEFORE, words::AFTER)).chain(words).collect()
+        let words = self.words.iter().map(|word| format!("{} {word}{}", BEFORE, AFTER));
+        std::iter::once(format!("{}{}", BEFORE, AFTER)).chain(words).collect()
     }
 
     /// The text that is counted with all that a server puts around it.
@@ -102,16 +106,6 @@ impl Lesson {
 }
 
 impl Table {
-    /// A tokenizer of these costs, for prompts that have `frames` around them.
-    pub fn tokenizer(&self, frames: Frames) -> Tokenizer {
-        let cost = |text: &str| text.split(' ').map(|word| self.word(word)).sum::<i64>();
-        let alone = frames.alone as i64 - cost(SAMPLE);
-        let led = frames.led.map_or(alone, |led| led as i64 - cost(SAMPLE) - cost(LEAD));
-        let again = frames.again.map_or(0, |again| again as i64 - alone - 2 * cost(SAMPLE) - cost(LEAD));
-        let learned = Learned { table: self.clone(), alone, led, again };
-        Tokenizer { source: Source::Learned(learned), digest: String::new(), words: words::Words::default() }
-    }
-
     /// Tokens of a word and of the space before it. What the lesson did not have is put together of what it had: lines and
     /// what is between them.
     fn word(&self, word: &str) -> i64 {
@@ -160,6 +154,15 @@ pub(super) struct Learned {
 }
 
 impl Learned {
+    /// The costs of `table`, for prompts that have `frames` around them.
+    pub fn new(table: &Table, frames: Frames) -> Learned {
+        let cost = |text: &str| text.split(' ').map(|word| table.word(word)).sum::<i64>();
+        let alone = frames.alone as i64 - cost(SAMPLE);
+        let led = frames.led.map_or(alone, |led| led as i64 - cost(SAMPLE) - cost(LEAD));
+        let again = frames.again.map_or(0, |again| again as i64 - alone - 2 * cost(SAMPLE) - cost(LEAD));
+        Learned { table: table.clone(), alone, led, again }
+    }
+
     pub fn word(&self, word: &str) -> i64 {
         self.table.word(word)
     }
@@ -198,7 +201,7 @@ mod tests {
     use crate::plan::Api;
     use crate::plan::model::content::{Content, Reuse};
     use crate::units::{NonceSeed, Seed};
-    use crate::workload::{Counting, Generator, NonceKey};
+    use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
     /// A server's count: letters in pairs, digits by threes, every mark for itself, a line's end one.
     fn count(text: &str) -> u64 {
@@ -228,7 +231,7 @@ mod tests {
         assert!(lesson.words.len() < 8_000, "{}", lesson.words.len());
         let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
         let frames = Frames { alone: count(SAMPLE) + 7, led: Some(count(SAMPLE) + count(LEAD) + 11), again: None };
-        let tokenizer = Arc::new(lesson.learned(&counts).tokenizer(frames));
+        let tokenizer = Arc::new(Tokenizer::learned(&lesson.learned(&counts), frames));
         for k in 0..2_000u64 {
             let reuse = if k % 3 == 0 { Reuse::SharedSystem } else { Reuse::None };
             let system_tokens = if k % 3 == 0 { 90 } else { 0 };

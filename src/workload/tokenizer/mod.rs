@@ -1,83 +1,43 @@
 //! A model's own tokenizer: how many tokens a text or a chat really has, as the servers count them.
 //!
 //! `config` reads what stands beside the vocabulary, `template` renders a chat as Hugging Face's library does, `words`
-//! knows what a word costs, and `fit` makes a text of an exact length with it. Where there are no files, `learned` knows what
-//! a server counted.
+//! knows what a word costs, `draft` makes texts by that, and `fit` one of an exact length. Where there are no files,
+//! `learned` knows what a server counted.
 
 mod config;
-pub(super) mod fit;
+pub(super) mod draft;
+mod error;
+mod fillers;
+mod fit;
 mod learned;
+mod message;
 mod patch;
 mod python;
+mod source;
 mod template;
 mod words;
 
 use tokenizers::models::ModelWrapper;
-use tokenizers::{AddedToken, EncodeInput, Tokenizer as Encoder};
+use tokenizers::{AddedToken, Tokenizer as Encoder};
 
 use crate::plan::TokenizerFiles;
 
 use config::Config;
+use error::short;
 use learned::Learned;
+use source::{Around, Source, encode};
 use template::ChatTemplate;
 use words::Words;
 
+pub use error::TokenizerError;
 pub use learned::{Frames, Lesson, Table};
-
-/// Who says a message, and what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
-    /// `system`, `user` or `assistant`.
-    pub role: &'static str,
-    /// The text.
-    pub content: &'a str,
-}
-
-/// Why a tokenizer cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TokenizerError {
-    /// `tokenizer.json` is not what Hugging Face's library reads.
-    #[error("tokenizer.json is no tokenizer: {0}")]
-    Vocabulary(String),
-    /// The tokenizer cuts one text differently each time.
-    #[error("tokenizer.json has a dropout of {0}: it cuts one text differently each time, so nothing can be counted")]
-    Dropout(String),
-    /// `tokenizer_config.json` is not what it should be.
-    #[error("tokenizer_config.json cannot be read: {0}")]
-    Config(String),
-    /// The chat template is no template.
-    #[error("the chat template cannot be read: {0}")]
-    Template(String),
-    /// The chat template failed on a chat.
-    #[error("the chat template fails: {0}")]
-    Render(String),
-    /// The tokenizer failed on a text.
-    #[error("the tokenizer fails: {0}")]
-    Encode(String),
-}
-
-/// What a server puts around a text that is no chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Around {
-    /// What `tokenizer.json` says.
-    AsWritten,
-    /// So many tokens, said by `tokenizer_config.json`, which wins.
-    Tokens(usize),
-}
+pub use message::Message;
 
 /// Counts tokens as a model's servers do.
 pub struct Tokenizer {
     source: Source,
     digest: String,
     words: Words,
-}
-
-/// Where counts come from.
-enum Source {
-    /// The model's files.
-    Files { encoder: Box<Encoder>, template: Option<Box<ChatTemplate>>, around: Around },
-    /// What a server counted.
-    Learned(Learned),
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -111,6 +71,12 @@ impl Tokenizer {
         let around = config.around().map_or(Around::AsWritten, Around::Tokens);
         let source = Source::Files { encoder: Box::new(encoder), template, around };
         Ok(Tokenizer { source, digest: files.digest(), words: Words::default() })
+    }
+
+    /// A tokenizer of these costs, for prompts that have `frames` around them.
+    pub fn learned(table: &Table, frames: Frames) -> Tokenizer {
+        let source = Source::Learned(Learned::new(table, frames));
+        Tokenizer { source, digest: String::new(), words: Words::default() }
     }
 
     /// Whether it knows what a server counted, and not the model's files.
@@ -171,12 +137,6 @@ impl Tokenizer {
     }
 }
 
-fn encode<'t>(encoder: &Encoder, text: impl Into<EncodeInput<'t>>, around: bool) -> Result<u32, TokenizerError> {
-    let encoding = encoder.encode_fast(text, around);
-    let encoding = encoding.map_err(|error| TokenizerError::Encode(short(&error.to_string())))?;
-    Ok(u32::try_from(encoding.len()).unwrap_or(u32::MAX))
-}
-
 /// A count must be the same each time, here and at the server.
 fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
     match encoder.get_model() {
@@ -186,9 +146,4 @@ fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
         },
         _ => Ok(()),
     }
-}
-
-/// The first line of a message of a library, fit for a terminal.
-fn short(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().filter(|c| !crate::units::text::is_unseen(*c)).take(200).collect()
 }

@@ -1,8 +1,8 @@
 //! The last step to an exact length, where the table of words does not lead there: a few words fewer, then short pieces one
 //! after another, the whole prompt encoded after each.
 
-use super::TokenizerError;
-use super::fit::{Draft, Fitted, Whole, joined};
+use super::draft::{Draft, Fitted, Whole, joined};
+use super::error::TokenizerError;
 
 /// Encodings that one search may take. Few are needed but for tokenizers that know hardly a word.
 const MOST_TRIES: usize = 600;

@@ -9,7 +9,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Value, context};
 
 use super::config::Config;
-use super::{Message, TokenizerError, python, short};
+use super::error::{TokenizerError, short};
+use super::message::Message;
+use super::python;
 
 /// The name under which the template is kept.
 const NAME: &str = "chat";

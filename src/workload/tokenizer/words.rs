@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Source;
+use super::learned::{AFTER, BEFORE};
+use super::source::Source;
 
-/// What stands before and after a word that is measured.
-pub(super) const BEFORE: &str = "note";
-pub(super) const AFTER: &str = " note";
 /// Words that are remembered. English prose of `words` has some thousand, nonces have a thousand numbers.
 const MOST: usize = 1 << 16;
 

@@ -1,0 +1,174 @@
+//! Which columns of a file mean what.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::value::{Fields, get};
+use crate::units::UnitError;
+
+/// What a column can mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// The user's message.
+    Prompt,
+    /// The model's answer.
+    Output,
+    /// The system message.
+    System,
+    /// The whole conversation: a list of `{role, content}` or `{from, value}`.
+    Messages,
+    /// Prompt tokens.
+    InputTokens,
+    /// Output tokens.
+    OutputTokens,
+    /// When the request came.
+    Time,
+    /// Names of the prompt's blocks of 512 tokens.
+    HashIds,
+    /// What ties requests together as one conversation.
+    Conversation,
+    /// A name that must not come twice.
+    Id,
+    /// The language.
+    Language,
+}
+
+impl Field {
+    /// All of them.
+    pub const ALL: [Field; 11] = [
+        Field::Prompt,
+        Field::Output,
+        Field::System,
+        Field::Messages,
+        Field::InputTokens,
+        Field::OutputTokens,
+        Field::Time,
+        Field::HashIds,
+        Field::Conversation,
+        Field::Id,
+        Field::Language,
+    ];
+
+    /// Its name, as it is written in a mapping.
+    pub fn name(self) -> &'static str {
+        match self {
+            Field::Prompt => "prompt",
+            Field::Output => "output",
+            Field::System => "system",
+            Field::Messages => "messages",
+            Field::InputTokens => "input_tokens",
+            Field::OutputTokens => "output_tokens",
+            Field::Time => "time",
+            Field::HashIds => "hash_ids",
+            Field::Conversation => "conversation",
+            Field::Id => "id",
+            Field::Language => "language",
+        }
+    }
+
+    /// What its column holds, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Field::Prompt => "The column with the user's message.",
+            Field::Output => "The column with the model's answer.",
+            Field::System => "The column with the system message.",
+            Field::Messages => "The column with the whole conversation: a list of {role, content} or {from, value}.",
+            Field::InputTokens => "The column with the prompt's tokens.",
+            Field::OutputTokens => "The column with the answer's tokens.",
+            Field::Time => "The column that says when the request came: a date, or a number.",
+            Field::HashIds => "The column with the names of the prompt's blocks of 512 tokens.",
+            Field::Conversation => "The column that ties requests together as one conversation.",
+            Field::Id => "The column with a name that must not come twice.",
+            Field::Language => "The column with the language.",
+        }
+    }
+
+    /// The column of sweepline's own form.
+    fn own(self) -> &'static str {
+        if self == Field::Time { "offset_ns" } else { self.name() }
+    }
+}
+
+impl FromStr for Field {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Field, UnitError> {
+        let known = || Field::ALL.map(Field::name).join(", ");
+        let found = Field::ALL.into_iter().find(|field| field.name() == text);
+        found.ok_or_else(|| UnitError(format!("`{text}` is nothing that a column can mean: write one of {}", known())))
+    }
+}
+
+/// What the numbers of a time column count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeUnit {
+    /// Seconds.
+    #[default]
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+impl TimeUnit {
+    /// How many nanoseconds one is.
+    fn nanos(self) -> u64 {
+        match self {
+            TimeUnit::S => 1_000_000_000,
+            TimeUnit::Ms => 1_000_000,
+            TimeUnit::Us => 1_000,
+            TimeUnit::Ns => 1,
+        }
+    }
+}
+
+/// Which columns mean what. In JSON and Parquet a dot leads into an object (`request.body.prompt`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// The column of each field that is mapped; the others are looked for under the names of sweepline's own form.
+    pub columns: BTreeMap<Field, String>,
+    /// What the numbers of a mapped time column count; dates need no unit.
+    pub time_unit: TimeUnit,
+}
+
+impl Mapping {
+    /// The column of a field: the mapped one, else that of its own name where this is not mapped to another field.
+    pub(super) fn column(&self, field: Field) -> Option<&str> {
+        let taken = |name: &str| self.columns.values().any(|column| column == name);
+        let own = || Some(field.own()).filter(|name| !taken(name));
+        self.columns.get(&field).map(String::as_str).or_else(own)
+    }
+
+    /// The columns of all fields.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        Field::ALL.into_iter().filter_map(|field| self.column(field))
+    }
+
+    /// Column and value of a field, where an entry has it.
+    pub(super) fn get<'a>(&'a self, fields: &'a Fields, field: Field) -> Option<(&'a str, &'a Value)> {
+        let name = self.column(field)?;
+        Some((name, get(fields, name)?))
+    }
+
+    /// How many nanoseconds one of the time column's numbers is.
+    pub(super) fn unit(&self) -> u64 {
+        if self.columns.contains_key(&Field::Time) { self.time_unit.nanos() } else { TimeUnit::Ns.nanos() }
+    }
+}
+
+impl fmt::Display for Mapping {
+    /// `prompt=question,output=answer`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> =
+            self.columns.iter().map(|(field, column)| format!("{}={column}", field.name())).collect();
+        f.pad(&parts.join(","))
+    }
+}

@@ -1,0 +1,210 @@
+//! A text of so many tokens by the table of words: prose that is cut where the sum is right, its last words filled up.
+
+use super::error::TokenizerError;
+use super::fillers::FILLERS;
+use super::words::Costs;
+
+/// Words that a cut may go back to find a place where the rest can be filled.
+const BACK: usize = 12;
+/// Tokens for which prose is written at once.
+const MOST_AT_ONCE: usize = 1 << 20;
+/// Where a cut sentence breaks off.
+const DOTS: &str = "...";
+
+/// What a text is made of.
+pub(in super::super) struct Parts<'a, 'p> {
+    /// What opens the text, without a space behind it; the longest first. A shorter one is taken where there is no room.
+    pub heads: &'a [String],
+    /// Appends prose of at least so many characters to what it wrote before; words apart by single spaces.
+    pub prose: &'a mut (dyn FnMut(&mut String, usize) + 'p),
+    /// What ends the text; left out where there is no room.
+    pub ending: &'a str,
+}
+
+/// A text, and the tokens of the whole prompt with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Fitted {
+    /// The text.
+    pub text: String,
+    /// Tokens of the whole prompt as they were encoded, whether that is what was asked or not.
+    pub tokens: u32,
+}
+
+/// Tokens of a whole prompt with a text in its place.
+pub(in super::super) type Whole<'a> = &'a dyn Fn(&str) -> Result<u32, TokenizerError>;
+
+/// A text under way: prose that grows as needed, and what its words cost.
+pub(super) struct Draft<'c, 'a, 'p> {
+    costs: Costs<'c>,
+    parts: Parts<'a, 'p>,
+    prose: String,
+    /// For each word: where it ends, and the tokens up to there.
+    borders: Vec<(usize, i64)>,
+}
+
+impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
+    /// Nothing is written yet.
+    pub(super) fn new(costs: Costs<'c>, parts: Parts<'a, 'p>) -> Draft<'c, 'a, 'p> {
+        Draft { costs, parts, prose: String::new(), borders: Vec::new() }
+    }
+
+    /// A text of `budget` tokens by the table; the `variant`-th such, so that a second try is another text.
+    pub(super) fn text(&mut self, budget: i64, variant: usize) -> String {
+        let outers = self.outers();
+        for (head, ending) in &outers {
+            let room = budget - self.costs.text(head) - self.costs.text(ending);
+            if room >= 0
+                && let Some(body) = self.body(room, variant)
+            {
+                return joined([*head, &body, *ending]);
+            }
+        }
+        // Nothing comes out even: the nearest below.
+        let fits = |draft: &mut Self, (head, ending): &(&str, &str)| {
+            draft.costs.text(head) + draft.costs.text(ending) <= budget
+        };
+        let outer = outers.iter().find(|outer| fits(self, outer)).or(outers.last());
+        let (head, ending) = outer.copied().unwrap_or_default();
+        let room = budget - self.costs.text(head) - self.costs.text(ending);
+        let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
+        joined([head, &self.prose[..self.end(words)], ending])
+    }
+
+    /// Tokens of a text by the table.
+    pub(super) fn cost(&mut self, text: &str) -> i64 {
+        self.costs.text(text)
+    }
+
+    /// As much prose as has at most `room` tokens by the table.
+    pub(super) fn prose_below(&mut self, room: i64) -> String {
+        self.grow(room);
+        let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
+        self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned()
+    }
+
+    /// What may stand around the prose, the best first: the ending goes before any part of the head does.
+    pub(super) fn outers(&self) -> Vec<(&'a str, &'a str)> {
+        let (heads, ending) = (self.parts.heads, self.parts.ending);
+        let heads: Vec<&str> = if heads.is_empty() { vec![""] } else { heads.iter().map(String::as_str).collect() };
+        heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
+    }
+
+    /// Prose of exactly `room` tokens by the table.
+    fn body(&mut self, room: i64, variant: usize) -> Option<String> {
+        self.grow(room);
+        let fitting = self.borders.partition_point(|(_, tokens)| *tokens <= room);
+        let words = fitting.saturating_sub(variant);
+        self.closed(words, room).or_else(|| self.filled(words, room, variant))
+    }
+
+    /// Has enough prose written and counted for `room` tokens, and one word more, to know that it does not fit.
+    fn grow(&mut self, room: i64) {
+        loop {
+            self.count(room);
+            let tokens = self.borders.last().map_or(0, |(_, tokens)| *tokens);
+            if tokens > room {
+                return;
+            }
+            let before = self.prose.len();
+            // Four characters to a token at a time: where tokens are longer, some more is written, never far too much.
+            let more = usize::try_from(room - tokens).unwrap_or(0).min(MOST_AT_ONCE) * 4 + 64;
+            (self.parts.prose)(&mut self.prose, more);
+            if self.prose.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Counts the words that are written, up to the first that `room` has no place for.
+    fn count(&mut self, room: i64) {
+        let (from, mut tokens) = self.borders.last().copied().unwrap_or_default();
+        let mut start = if from == 0 { 0 } else { from + 1 };
+        while start < self.prose.len() && tokens <= room {
+            let end = self.prose[start..].find(' ').map_or(self.prose.len(), |at| start + at);
+            tokens += self.costs.word(&self.prose[start..end]);
+            self.borders.push((end, tokens));
+            start = end + 1;
+        }
+    }
+
+    /// Where the first `words` words end.
+    fn end(&self, words: usize) -> usize {
+        words.checked_sub(1).map_or(0, |last| self.borders[last].0)
+    }
+
+    fn tokens(&self, words: usize) -> i64 {
+        words.checked_sub(1).map_or(0, |last| self.borders[last].1)
+    }
+
+    /// Prose of `room` tokens that ends with one of the last few words, and dots where that ends no sentence.
+    fn closed(&mut self, words: usize, room: i64) -> Option<String> {
+        for words in (words.saturating_sub(3)..=words).rev() {
+            let (start, end) = (self.end(words.saturating_sub(1)), self.end(words));
+            let word = self.prose[start..end].trim_start_matches(' ');
+            let kept = word.trim_end_matches([',', ':', ';']);
+            if word.is_empty() || word.ends_with('.') {
+                if self.tokens(words) == room {
+                    return Some(self.prose[..end].to_owned());
+                }
+                continue;
+            }
+            let last = format!("{kept}{DOTS}");
+            if self.tokens(words - 1) + self.costs.word(&last) == room {
+                return Some(format!("{}{DOTS}", &self.prose[..end - (word.len() - kept.len())]));
+            }
+        }
+        None
+    }
+
+    /// Prose of `room` tokens whose last words are fillers.
+    fn filled(&mut self, words: usize, room: i64, variant: usize) -> Option<String> {
+        for words in (words.saturating_sub(BACK)..=words).rev() {
+            let mut body = self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned();
+            let need = room - self.tokens(words);
+            if self.fill(&mut body, need, words + variant) {
+                return Some(body);
+            }
+        }
+        None
+    }
+
+    /// Appends fillers of `need` tokens; false where there are none. `turn` says with which one to begin.
+    fn fill(&mut self, body: &mut String, need: i64, turn: usize) -> bool {
+        let from = body.len();
+        for last in 0..FILLERS.len() {
+            let last = format!("{}{DOTS}", FILLERS[(turn + last) % FILLERS.len()]);
+            let mut rest = need - self.costs.word(&last);
+            for next in turn.. {
+                if rest <= 0 {
+                    break;
+                }
+                let fitting = (0..FILLERS.len()).map(|skip| FILLERS[(next + skip) % FILLERS.len()]);
+                let found =
+                    fitting.map(|word| (word, self.costs.word(word))).find(|(_, cost)| (1..=rest).contains(cost));
+                let Some((word, cost)) = found else { break };
+                push(body, word);
+                rest -= cost;
+            }
+            if rest == 0 {
+                push(body, &last);
+                return true;
+            }
+            body.truncate(from);
+        }
+        false
+    }
+}
+
+/// What there is of the parts, spaces between them.
+pub(super) fn joined(parts: [&str; 3]) -> String {
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+/// Appends a word.
+fn push(text: &mut String, word: &str) {
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(word);
+}
