@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// Circles that are still there: the folder that all their files have in common, and how many these are. The list only gets shorter.
-const KNOWN: [(&str, usize); 16] = [
+const KNOWN: [(&str, usize); 15] = [
     ("benches/ingest", 4),
     ("benches/ingest/cases", 6),
     ("src/analysis", 28),
@@ -19,7 +19,6 @@ const KNOWN: [(&str, usize); 16] = [
     ("src/engine", 6),
     ("src/import", 3),
     ("src/import", 14),
-    ("src/lint", 3),
     ("src/mock", 6),
     ("src/plan", 49),
     ("src/rows", 5),
