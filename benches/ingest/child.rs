@@ -7,6 +7,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use serde::{Deserialize, Serialize};
 
+use crate::seen::Seen;
 use crate::{bare, engine};
 
 /// Says that this process is a child; its order follows.
@@ -21,23 +22,6 @@ pub enum Order {
     BareOpen(bare::open::Open),
     /// A run of sweepline's engine.
     Engine(engine::Order),
-}
-
-/// What a child saw.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Seen {
-    /// Whole streams within the window.
-    pub streams: u64,
-    /// Their tokens.
-    pub tokens: u64,
-    /// Requests that failed.
-    pub failed: u64,
-    /// Length of the window.
-    pub seconds: f64,
-    /// What the instants of its schedule count from, on the monotonic clock, in nanoseconds.
-    pub start_monotonic_ns: u64,
-    /// The most memory it had, in bytes.
-    pub peak_rss: u64,
 }
 
 /// What a child saw and what it cost.

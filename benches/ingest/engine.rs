@@ -16,7 +16,7 @@ use sweepline::sweep::perform::SampleFile;
 use sweepline::workload::{Generator, NonceKey};
 use tokio::sync::watch;
 
-use crate::child::Seen;
+use crate::seen::Seen;
 
 /// A run to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ mod engine;
 mod log;
 mod mock;
 mod report;
+mod seen;
 mod stats;
 
 use args::Args;

@@ -12,11 +12,12 @@ use crate::plan::Percentile;
 use crate::rows::{Facts, Measured, Stamp};
 use crate::units::Nanos;
 
+use super::flow::Flow;
 use super::gaps::Events;
 use super::measure::RunMetrics;
 use super::request::Metric;
 use super::stats::Summary;
-use super::window::{self, Flow};
+use super::window;
 
 /// Above this, a generator's error is part of the result: in milliseconds, at p99.
 pub const BOUND_MS: f64 = 1.0;

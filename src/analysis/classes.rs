@@ -4,7 +4,8 @@ use crate::rows::{Facts, Only, Replay};
 
 use super::gaps::{Events, Gaps};
 use super::goodput::{GoodputMetrics, Thresholds, goodput_of_part};
-use super::measure::{Queue, RunMetrics, measure_part};
+use super::measure::{RunMetrics, measure_part};
+use super::queue::Queue;
 
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@ use crate::plan::Percentile;
 use crate::rows::{Facts, Observed, Spread, ThreadTime};
 
 use super::quantile;
+use super::stats::raw_quantile;
 
 /// Share of its cores, or of one core for a thread that sends and reads, above which the generator is saturated.
 const BUSY: f64 = 0.9;
@@ -40,7 +41,7 @@ impl<'a> Generator<'a> {
     /// The generator of a run with these facts and the read delays of its measured requests, in ms.
     pub fn new(facts: &'a Facts, read_delays: Vec<f64>) -> Generator<'a> {
         let enough = is_enough(read_delays.len() as u64);
-        let p99 = super::verdict::raw_quantile(read_delays, quantile::permille(Percentile::P99));
+        let p99 = raw_quantile(read_delays, quantile::permille(Percentile::P99));
         Generator { facts, read_delay_p99: p99.filter(|_| enough) }
     }
 

@@ -6,7 +6,8 @@ use crate::plan::{Goodput, Percentile, Slo};
 use crate::rows::{Facts, Measured};
 use crate::units::Nanos;
 
-use super::measure::{Queue, error_evidence};
+use super::measure::error_evidence;
+use super::queue::Queue;
 use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::rows::{Facts, Measured, Only, Replay};
 
-use super::measure::{Queue, RunMetrics, measure_part};
+use super::measure::{RunMetrics, measure_part};
+use super::queue::Queue;
 use super::{Events, Gaps, window};
 
 /// What the length of a request is.

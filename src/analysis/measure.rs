@@ -5,15 +5,15 @@ use crate::rows::{Facts, Measured};
 use super::binomial;
 use super::dispersion::FailureCount;
 use super::failures::Failures;
-use super::flight::Flight;
+use super::flow::Flow;
 use super::gaps::{Events, Gaps};
 use super::idle::IdleStart;
+use super::queue::Queue;
 use super::request::{Metric, Request, sample, summarize};
 use super::reuse::Reuse;
 use super::saturation;
-use super::series::PARTS;
 use super::stats::{Interval, Summary};
-use super::window::{self, Counts, Flow};
+use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
 
 /// Every metric of one run that needs no plan. Times are milliseconds; METRICS defines each, `metric` documents it.
@@ -71,32 +71,6 @@ pub struct RunMetrics {
     pub tokens_per_event: Option<f64>,
     /// Output throughput per declared accelerator.
     pub output_throughput_per_gpu: Option<f64>,
-}
-
-/// What a run's queue says: the same for every part of the run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Queue {
-    /// How often it was seen to fill and to drain.
-    pub turns: Turns,
-    /// Whether the server kept up; none of a closed loop, and where the window has no length.
-    pub saturation: Option<saturation::Evidence>,
-}
-
-impl Queue {
-    /// Of all requests of a run, of every phase and part. In a closed loop what is in flight says nothing.
-    pub fn of(rows: &[Measured], facts: &Facts) -> Queue {
-        if !facts.open_loop {
-            return Queue { turns: Turns::CLOSED, saturation: None };
-        }
-        let flight = Flight::of(rows, facts);
-        let unserved = flight.unserved(rows);
-        let served = unserved.as_ref().unwrap_or(&flight);
-        let saturation = match facts.window_qps {
-            Some(_) => saturation::Evidence::under_profile(served),
-            None => saturation::Evidence::of(served),
-        };
-        Queue { turns: Turns::of(&flight.averages(PARTS)), saturation }
-    }
 }
 
 /// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,

@@ -3,7 +3,7 @@
 
 use crate::rows::{Facts, Observed, Pauses, Standstill};
 
-use super::verdict::State;
+use super::state::State;
 
 /// Share of the window in pauses above which a run is suspect: throughput lacks as much.
 const SUSPECT: f64 = 0.01;

@@ -11,8 +11,8 @@
 use crate::plan::{Limits, Validity};
 use crate::rows::{Facts, Measured, Outcome};
 
+use super::state::{State, exceeded};
 use super::student::upper;
-use super::verdict::{State, exceeded};
 use super::window;
 
 /// The finest time that is told apart, and the most cells of a window.

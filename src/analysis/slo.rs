@@ -12,7 +12,7 @@ use crate::units::Nanos;
 
 use super::gaps::{Events, Gaps};
 use super::goodput::latencies;
-use super::measure::Queue;
+use super::queue::Queue;
 use super::request::{Metric, sample};
 use super::worth::{Evidence, Verdict};
 use super::{quantile, undecided, window};

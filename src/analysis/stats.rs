@@ -354,6 +354,14 @@ fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Opt
     (Some(mean), (n > 1).then(|| (squares / (n - 1) as f64).sqrt()))
 }
 
+/// The type 7 quantile of however few values.
+pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |index: u64| values[index as usize];
+    let ordered = Ordered { observed: values.len() as u64, at: &at, failures: 0, largest: None };
+    (!values.is_empty()).then(|| ordered.quantile(permille).exact()).flatten()
+}
+
 #[cfg(test)]
 #[path = "stats_tests.rs"]
 mod tests;

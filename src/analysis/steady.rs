@@ -24,7 +24,7 @@ use super::flight::Flight;
 use super::gaps::Events;
 use super::request::Metric;
 use super::series::{PARTS, swings};
-use super::verdict::{State, exceeded};
+use super::state::{State, exceeded};
 use super::window;
 
 /// Requests below which a latency is not looked at.

@@ -1,6 +1,5 @@
 //! Why something is undecided and what would decide it, in words: the same in `run`, `show`, `curves`, `capacity` and gates.
 
-use super::curve::decision::window;
 use super::saturation;
 use super::worth::{Evidence, MOST_TIMES};
 
@@ -35,6 +34,13 @@ pub fn keeps_up(evidence: &saturation::Evidence) -> Option<f64> {
     (evidence.arrived > 0).then(|| evidence.would_do())
 }
 
+/// A window's length, rounded up to two digits: `34 s`.
+fn window(seconds: f64) -> String {
+    let unit = 10f64.powi((seconds.max(1e-3).log10().floor() as i32) - 1);
+    let rounded = (seconds / unit * (1.0 - 1e-9)).ceil() * unit;
+    format!("{} s", (rounded * 1e4).round() / 1e4)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +63,10 @@ mod tests {
         let of = |worth_of| worth(&evidence(300, 3, worth_of));
         assert_eq!(of(298.9).as_deref(), Some("298"));
         assert_eq!([of(0.75).as_deref(), of(8.0).as_deref(), of(300.0).as_deref()], [Some("0.7"), Some("8"), None]);
+    }
+
+    #[test]
+    fn windows_are_rounded_up() {
+        assert_eq!([33.2, 120.0, 1_234.0, 0.51].map(window), ["34 s", "120 s", "1300 s", "0.51 s"]);
     }
 }

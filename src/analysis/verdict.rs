@@ -6,41 +6,22 @@ use std::fmt;
 
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
 use crate::rows::{Began, Facts, Measured, Outcome, TokenSource};
-use crate::units::{Nanos, Share};
+use crate::units::Nanos;
 
 use super::failures::Failures;
 use super::gaps::Events;
 use super::generator::Generator;
-use super::measure::Queue;
 use super::prompts::Differ;
+use super::queue::Queue;
 use super::request::Metric;
 use super::reuse::Reuse;
-use super::stats::Ordered;
+use super::state::exceeded;
+use super::stats::raw_quantile;
 use super::steady::Steadiness;
 use super::window::{self, Counts};
 use super::{pauses, quantile, saturation, silence, undecided, waits};
 
-/// How far a run may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// Nothing speaks against it.
-    Valid,
-    /// Shown and used, with its reason.
-    Suspect,
-    /// Shown, and left out of curves, comparisons and SLO answers.
-    Invalid,
-}
-
-impl State {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Valid => "valid",
-            State::Suspect => "suspect",
-            State::Invalid => "invalid",
-        }
-    }
-}
+pub use super::state::State;
 
 /// One thing that speaks against a run, or labels it.
 #[derive(Debug, Clone, PartialEq)]
@@ -341,13 +322,6 @@ fn judge_share(
     Some((state, text(format!("{:.1}%", share * 100.0))))
 }
 
-/// The state that a plan's limits, or METRICS' (`defaults`), give to what is above them.
-pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
-    let Limits { suspect, invalid } = limits.or(defaults);
-    let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);
-    if is_above(invalid) { Some(State::Invalid) } else { is_above(suspect).then_some(State::Suspect) }
-}
-
 fn median(values: Vec<f64>) -> Option<f64> {
     raw_quantile(values, 500)
 }
@@ -355,14 +329,6 @@ fn median(values: Vec<f64>) -> Option<f64> {
 /// Read delays of the window's requests, in ms.
 fn read_delays(rows: &[Measured], facts: &Facts) -> Vec<f64> {
     window::members(rows, facts).filter_map(|row| row.read_delay_ns()).map(|ns| ns as f64 / 1e6).collect()
-}
-
-/// The type 7 quantile of however few values.
-pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let at = |index: u64| values[index as usize];
-    let ordered = Ordered { observed: values.len() as u64, at: &at, failures: 0, largest: None };
-    (!values.is_empty()).then(|| ordered.quantile(permille).exact()).flatten()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! The measure window: who belongs to it, what flowed through it, how much was in flight.
+//! The measure window: who belongs to it, how it ended, how much was in flight.
 
 use crate::rows::{Facts, Measured, Outcome, Windows};
 
-use super::gaps::Events;
 use super::request::Request;
 
 /// Whether an instant lies in [measure start, measure end).
@@ -58,65 +57,6 @@ impl Counts {
     pub fn error_share(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
-}
-
-/// Rates over the window, whichever request what they count belongs to. All null where the window has no length.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Flow {
-    /// Length of the window in seconds.
-    pub seconds: Option<f64>,
-    /// Tokens of events inside the window per second.
-    pub output_throughput: Option<f64>,
-    /// Prompt tokens of requests whose first token fell inside the window (not streaming: whose answer did), per second.
-    /// Null where the server did not count the prompt of a completed one.
-    pub prompt_throughput: Option<f64>,
-    /// Completed requests whose last token fell inside the window, per second.
-    pub request_throughput: Option<f64>,
-    /// Requests scheduled inside the window, per second; null of a closed loop, where what comes is what was done.
-    pub arrived_rate: Option<f64>,
-    /// Requests sent inside the window, per second.
-    pub achieved_rate: Option<f64>,
-    /// Time average of requests in flight.
-    pub achieved_concurrency: Option<f64>,
-}
-
-impl Flow {
-    /// Of all requests of a run, of every phase.
-    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Flow {
-        let seconds = facts.windows.measure_secs();
-        if seconds <= 0.0 || rows.is_empty() {
-            return Flow::default();
-        }
-        let inside = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
-        let completed = |row: &&Measured| row.outcome.is_ok();
-        let answered = |row: &&Measured| inside(request(row, facts).answered_ns());
-        let sent = rows.iter().filter(|row| inside(row.sent_ns())).count();
-        let window = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
-        Flow {
-            seconds: Some(seconds),
-            output_throughput: (!is_uncounted(rows, facts)).then_some(events.tokens_inside / seconds),
-            prompt_throughput: prompt_tokens_inside(rows, facts).map(|tokens| tokens as f64 / seconds),
-            request_throughput: Some(rows.iter().filter(completed).filter(answered).count() as f64 / seconds),
-            arrived_rate: facts.open_loop.then(|| members(rows, facts).count() as f64 / seconds),
-            achieved_rate: Some(sent as f64 / seconds),
-            achieved_concurrency: in_flight(rows, facts, window, |row| row.sent_ns()),
-        }
-    }
-}
-
-/// Whether an answer of the window came whole and nobody counted its tokens: then less would be told than came.
-fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
-    let inside = |row: &Measured| row.done_ns().is_some_and(|at| contains(&facts.windows, at));
-    let uncounted = |row: &Measured| row.outcome.is_ok() && row.events == 0 && row.output_tokens().is_none();
-    !facts.stream && rows.iter().any(|row| uncounted(row) && inside(row))
-}
-
-fn prompt_tokens_inside(rows: &[Measured], facts: &Facts) -> Option<u64> {
-    let started = |row: &Measured| if facts.stream { row.first_token_ns() } else { row.done_ns() };
-    let inside: Vec<&Measured> =
-        rows.iter().filter(|row| started(row).is_some_and(|at| contains(&facts.windows, at))).collect();
-    let uncounted = inside.iter().any(|row| row.outcome.is_ok() && row.prompt_tokens().is_none());
-    (!uncounted).then(|| inside.iter().filter_map(|row| row.prompt_tokens()).map(u64::from).sum())
 }
 
 /// Time average over `from..to` of requests between the instant that `begin` names and their end; null for no time.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::analysis::flow::Flow;
 use crate::analysis::synthetic::{Run, fail, measured, read, record};
 use crate::plan::Percentile;
 use crate::rows::{Record, Replay};

@@ -117,7 +117,7 @@ impl Lane {
 
 /// The classes of a run.
 pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
-    let lane = |class, number, content: &scenario::Content, shaping: &Shaping| {
+    let lane = |class, number, content: &content::Content, shaping: &Shaping| {
         let nonce = key.under(shaping.nonce, number);
         let generator = match counting {
             Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
@@ -168,7 +168,7 @@ fn salt(shaping: &Shaping) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|at| digest[at]))
 }
 
-fn shape(spec: &RunSpec, content: &scenario::Content, shaping: &Shaping) -> Shape {
+fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> Shape {
     Shape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,

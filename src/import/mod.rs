@@ -8,6 +8,8 @@ mod closed_loop;
 mod draft;
 mod error;
 mod fresh;
+mod input;
+mod json;
 mod params;
 mod secrets;
 mod shell;
@@ -16,7 +18,7 @@ mod tests;
 mod text;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -25,48 +27,14 @@ use crate::plan::{self, Format as PlanFormat};
 pub use draft::Listed;
 pub use error::ImportError;
 pub use fresh::{Fresh, FreshLoad, FreshServer, fresh};
+pub use input::{Format, MOST_BYTES, Wishes};
 
 use bench::{Around, Job, Program};
 use draft::{Draft, Field};
+use json::json;
 use secrets::Secrets;
 use shell::Command;
 use text::{name_of, text_value};
-
-/// The most text that is read of one file.
-pub const MOST_BYTES: usize = 1 << 20;
-
-/// In what form something is imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// By its look.
-    Auto,
-    /// The closed-loop JSON configuration.
-    ClosedLoop,
-    /// `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep` command lines.
-    VllmBench,
-    /// A parameter file of `vllm bench sweep`.
-    VllmSweepParams,
-}
-
-/// What is imported.
-pub struct Wishes<'a> {
-    /// What it is called in messages and comments: the file, or `the command line`.
-    pub name: String,
-    /// The file's text.
-    pub text: Option<String>,
-    /// The words of a command; with a text, the command that the parameter file is for.
-    pub command: Vec<String>,
-    /// In what form the text is.
-    pub format: Format,
-    /// The model, where nothing else names one.
-    pub model: Option<String>,
-    /// The server, where nothing else names one.
-    pub url: Option<String>,
-    /// The folder that the plan will lie in: files that it names lie there or below.
-    pub folder: PathBuf,
-    /// Gives the text of a file that is named in what is imported, of at most [`MOST_BYTES`].
-    pub read: &'a dyn Fn(&str) -> Result<String, String>,
-}
 
 /// A plan made of something else.
 #[derive(Debug)]
@@ -109,16 +77,6 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
         listed.iter().filter(|one| one.is_missing == missing).map(|one| secrets.hide(&write::sentence(one))).collect()
     };
     Ok(Imported { missing: sentences(true), needless: sentences(false), plan })
-}
-
-/// Reads JSON; deeper than 128 levels is refused by its reader.
-fn json(name: &str, text: &str) -> Result<Value, ImportError> {
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| ImportError::Json {
-        name: name.to_owned(),
-        line: error.line(),
-        column: error.column(),
-        reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
-    })
 }
 
 fn of_text(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<(Draft, &'static str), ImportError> {

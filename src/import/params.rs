@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Program, facts, is_option, program};
 use super::draft::{Field, Listed};
 use super::error::ImportError;
+use super::json::json;
 use super::secrets::Secrets;
 use super::shell::Command;
 use super::text::name_of;
@@ -76,7 +77,7 @@ pub(super) struct Combinations {
 
 /// Reads a parameter file's text.
 pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
-    let value = super::json(file, text)?;
+    let value = json(file, text)?;
     secrets.add_json(&value);
     let wrong = |at: String| ImportError::Shape {
         place: format!("{file}: {at}"),

@@ -1,5 +1,7 @@
 //! Whatever is imported: an answer, never a panic, and a plan that is one.
 
+use std::path::PathBuf;
+
 use proptest::prelude::*;
 
 use super::*;

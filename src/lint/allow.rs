@@ -2,8 +2,9 @@
 
 use crate::plan::{Allow, LintCode, Plan, Severity, Step};
 
+use super::calibrated::Calibrated;
+use super::finding::{Finding, Scope};
 use super::view::steps;
-use super::{Calibrated, Finding, Scope};
 
 /// An `allow` of the plan, where it stands, and whether it allowed something.
 struct Entry<'p> {

@@ -5,8 +5,10 @@
 //! gets its place. `rule` is the one table of rules; the pages of `explain` and `docs/LINT.md` are made from it.
 
 mod allow;
+mod calibrated;
 pub mod docs;
 mod expect;
+mod finding;
 pub mod rule;
 mod rules;
 mod show;
@@ -16,68 +18,17 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use indexmap::{IndexMap, IndexSet};
 
-use crate::analysis::calibration::Pressure;
-use crate::expand::LoadEngine;
 use crate::plan::{LintCode, Loaded, Place, Plan, Severity, Step};
 
+pub use calibrated::{Calibrated, Held};
+pub use finding::Scope;
 pub use rule::{RULES, Rule};
 pub use show::{counts, text};
 
+use finding::Finding;
 use view::View;
-
-/// What a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// The plan as a whole.
-    Plan,
-    /// A model, by name.
-    Model(String),
-    /// An endpoint, by name.
-    Endpoint(String),
-    /// A scenario, by name.
-    Scenario(String),
-    /// A sweep, by name.
-    Sweep(String),
-}
-
-impl Scope {
-    /// What it is, in the singular, and its name.
-    fn words(&self) -> (&'static str, Option<&str>) {
-        match self {
-            Scope::Plan => ("plan", None),
-            Scope::Model(name) => ("model", Some(name)),
-            Scope::Endpoint(name) => ("endpoint", Some(name)),
-            Scope::Scenario(name) => ("scenario", Some(name)),
-            Scope::Sweep(name) => ("sweep", Some(name)),
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    /// `plan`, `sweep saturation`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.words() {
-            (kind, None) => f.write_str(kind),
-            (kind, Some(name)) => write!(f, "{kind} {name}"),
-        }
-    }
-}
-
-/// What a rule found in one place.
-#[derive(Debug, Clone, PartialEq)]
-struct Finding {
-    scope: Scope,
-    /// The path of what it is about.
-    at: Vec<Step>,
-    /// What is wrong, with its figures.
-    message: String,
-    /// What to type.
-    remedy: String,
-}
 
 /// One lint: what a rule found, once for all sweeps, endpoints or models for which it is the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,24 +45,6 @@ pub struct Lint {
     pub message: String,
     /// What to type.
     pub remedy: String,
-}
-
-/// A load that a calibration of this host has measured and that held.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
-    /// How hard it was.
-    pub pressure: Pressure,
-    /// How the generator was built.
-    pub engine: LoadEngine,
-    /// Whether each request opened a connection.
-    pub opens_connections: bool,
-}
-
-/// What the last calibration that applies to this host showed.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Calibrated {
-    /// Every load that held. A calibration without any says that nothing is known to hold.
-    pub held: Vec<Held>,
 }
 
 /// Every lint of a plan, by what it is about. `calibrated` is none where no calibration applies to this host.

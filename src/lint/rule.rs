@@ -2,9 +2,10 @@
 
 use crate::plan::{LintCode, Severity};
 
+use super::finding::Finding;
+use super::rules;
 use super::table::{self, Words};
 use super::view::View;
-use super::{Finding, rules};
 
 /// One rule.
 pub struct Rule {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Lint, Scope};
+use super::Lint;
+use super::finding::Scope;
 use crate::plan::Severity;
 
 /// The lints of one plan for a person to read, without a newline at the end; empty where there are none.

@@ -10,7 +10,7 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos};
 
-use super::Calibrated;
+use super::calibrated::Calibrated;
 
 /// A path into the plan from names and indices.
 macro_rules! steps {

@@ -13,6 +13,8 @@ use super::chain::Chain;
 use super::config::Config;
 use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
 use super::fault::{self, Kind};
+use super::head::{JSON, error, head};
+use super::job::{End, Job};
 use super::log::{Entry, Line, Outcome};
 use super::metrics;
 use super::random::random;
@@ -23,69 +25,6 @@ use super::timer::now;
 use super::tokenize;
 use super::whole;
 use super::wire::{Framing, Wire};
-
-/// The header line that names this server.
-pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
-
-/// The content type of most answers.
-const JSON: &str = "application/json";
-
-/// What becomes of the connection after an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    Keep,
-    Close,
-    Reset,
-}
-
-/// A generation that has its slot.
-pub(super) struct Job {
-    pub(super) number: u64,
-    pub(super) request: Request,
-    pub(super) fault: Option<Kind>,
-    pub(super) tokens: u32,
-    pub(super) finish: &'static str,
-    /// The leading tokens that are reasoning.
-    pub(super) reasoning: u32,
-    /// Given back by dropping it.
-    pub(super) slot: Option<Slot>,
-    pub(super) slot_at: u64,
-    /// Leading tokens of the prompt that the prefix cache held.
-    pub(super) cached: u64,
-    /// Unix seconds.
-    pub(super) created: u64,
-    pub(super) framing: Framing,
-    pub(super) keep_alive: bool,
-}
-
-impl Job {
-    /// Tokens of the prompt that have to be computed.
-    pub(super) fn computed(&self) -> u64 {
-        self.request.prompt_tokens - self.cached
-    }
-
-    /// Tokens of the answer that the usage tells of when `sent` have been written.
-    pub(super) fn told(&self, sent: u32) -> u32 {
-        match self.fault {
-            Some(Kind::Usage(tokens)) => tokens,
-            _ => sent,
-        }
-    }
-
-    /// See [`Slot::prefilled`].
-    pub(super) fn prefilled(&mut self) {
-        if let Some(slot) = &mut self.slot {
-            slot.prefilled();
-        }
-    }
-
-    /// See [`Slot::say`].
-    pub(super) fn say(&mut self, word: &'static str) {
-        if let Some(slot) = &mut self.slot {
-            slot.say(word);
-        }
-    }
-}
 
 /// Serves a connection to its end.
 pub(super) async fn connection(mut conn: Conn) {
@@ -306,12 +245,6 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     if own < asked { (own, "stop") } else { (asked, "length") }
 }
 
-/// An error body in OpenAI's shape.
-pub(super) fn error(status: u16, message: &str) -> String {
-    let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
-    json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
-}
-
 async fn reject(conn: &mut Conn, entry: &mut Entry, keep: bool, (status, message): (u16, &str)) -> Result<End, Gone> {
     entry.line.outcome = Outcome::Rejected;
     respond(conn, entry, keep, status, &error(status, message)).await
@@ -335,33 +268,6 @@ async fn send(
     wire.body(&[body.as_bytes()]);
     wire.flush(conn).await?;
     Ok(if keep { End::Keep } else { End::Close })
-}
-
-/// The head of a JSON answer of `length` bytes.
-pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
-    head(status, JSON, length, keep)
-}
-
-fn head(status: u16, kind: &str, length: usize, keep: bool) -> String {
-    let connection = if keep { "keep-alive" } else { "close" };
-    let reason = match status {
-        200 => "OK",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        411 => "Length Required",
-        413 => "Content Too Large",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        500 => "Internal Server Error",
-        503 => "Service Unavailable",
-        _ => "Status",
-    };
-    format!(
-        "HTTP/1.1 {status} {reason}\r\n{SERVER}content-type: {kind}\r\ncontent-length: {length}\r\n\
-         connection: {connection}\r\n\r\n"
-    )
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::arrival::Arrival;
-use super::serve::Shared;
+use super::shared::Shared;
 use super::timer::now;
 
 /// Longest request head.

@@ -6,9 +6,10 @@
 //!
 //! `config` says what the server is like, `fault` what goes wrong and when, `pace` when each token is due; `timer`
 //! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them,
-//! `slot` is what one holds while it is served, `stream` and `whole` answer them through `event` (the JSON) and `wire`
-//! (the framing and the cuts); `log` writes down what happened. `chain` makes blocks of a prompt's tokens, `cache` keeps
-//! them, and `metrics` tells what it did.
+//! `slot` is what one holds while it is served, `job` the generation that has it; `stream` and `whole` answer them through
+//! `event` (the JSON), `head` and `wire` (the framing and the cuts); `shared` is what all connections have in common;
+//! `log` writes down what happened. `chain` makes blocks of a prompt's tokens, `cache` keeps them, and `metrics` tells
+//! what it did.
 
 mod answer;
 mod arrival;
@@ -18,12 +19,15 @@ mod config;
 mod conn;
 mod event;
 mod fault;
+mod head;
+mod job;
 mod log;
 mod metrics;
 mod pace;
 mod random;
 mod request;
 mod serve;
+mod shared;
 mod slot;
 mod stream;
 mod timer;

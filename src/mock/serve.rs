@@ -1,23 +1,20 @@
-//! The server: what its connections share, the accept loop, and its end.
+//! The server: the accept loop, and its end.
 
-use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
 use tokio::task::{LocalSet, spawn_local};
 
 use super::answer;
-use super::arrival::{By, Reader, ask_for_stamps};
-use super::cache::Cache;
+use super::arrival::{By, ask_for_stamps};
 use super::config::Config;
 use super::conn::Conn;
 use super::fault::{self, Kind};
 use super::log::{Entry, Line, Log, LogWriter, Outcome};
-use super::timer::{Timer, now};
+use super::shared::Shared;
+use super::timer::now;
 
 /// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
 const ACCEPT_PAUSE: u64 = 10_000_000;
@@ -29,84 +26,6 @@ pub enum Ended {
     Shutdown,
     /// The fault `exit` struck: the program is to end as if it had crashed.
     Fault,
-}
-
-/// What the connections of one server share; everything runs on one thread.
-pub(super) struct Shared {
-    pub(super) config: Config,
-    pub(super) timer: Rc<Timer>,
-    /// Slots, handed out first come, first served.
-    pub(super) slots: Arc<Semaphore>,
-    /// The prefix cache, where there is one.
-    pub(super) cache: Option<Rc<RefCell<Cache>>>,
-    pub(super) reader: RefCell<Reader>,
-    pub(super) log: Log,
-    pub(super) exit: Notify,
-    requests: Cell<u64>,
-    /// Begin and end of the pause of all streams, the latest.
-    pause: Cell<(u64, u64)>,
-    /// Requests that wait for a slot.
-    waiting: Cell<u64>,
-}
-
-impl Shared {
-    fn new(config: Config, log: Log) -> io::Result<Shared> {
-        Ok(Shared {
-            timer: Rc::new(Timer::new()?),
-            slots: Arc::new(Semaphore::new(config.slots as usize)),
-            cache: config.prefix_cache.map(|tokens| Rc::new(RefCell::new(Cache::new(tokens, config.prefix_block)))),
-            reader: RefCell::new(Reader::new(log.on())),
-            log,
-            exit: Notify::new(),
-            requests: Cell::new(0),
-            pause: Cell::new((0, 0)),
-            waiting: Cell::new(0),
-            config,
-        })
-    }
-
-    /// The number of the generation request that has just arrived, from 1.
-    pub(super) fn next_request(&self) -> u64 {
-        self.requests.set(self.requests.get() + 1);
-        self.requests.get()
-    }
-
-    /// Pauses all streams from now on for so many milliseconds.
-    pub(super) fn pause(&self, millis: u32) {
-        let from = now();
-        self.pause.set((from, from + u64::from(millis) * 1_000_000));
-    }
-
-    /// When what was planned for an instant may be done: at the end of a pause, where one has begun before.
-    pub(super) fn after_pause(&self, planned: u64) -> u64 {
-        let (from, to) = self.pause.get();
-        if planned >= from { planned.max(to) } else { planned }
-    }
-
-    /// Requests that wait for a slot.
-    pub(super) fn waiting(&self) -> u64 {
-        self.waiting.get()
-    }
-
-    /// Counts one more request that waits for a slot, for as long as what it returns is kept.
-    pub(super) fn wait(self: &Rc<Self>) -> Waiting {
-        self.waiting.set(self.waiting.get() + 1);
-        Waiting(Rc::clone(self))
-    }
-
-    /// Slots that are taken.
-    pub(super) fn busy(&self) -> usize {
-        self.config.slots as usize - self.slots.available_permits()
-    }
-}
-
-/// A request that waits for a slot.
-pub(super) struct Waiting(Rc<Shared>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.waiting.set(self.0.waiting.get() - 1);
-    }
 }
 
 /// A server that is ready to take connections.

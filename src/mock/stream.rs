@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
-use super::answer::{End, Job, SERVER, error};
 use super::config::{FirstChunk, UsagePosition};
 use super::conn::{Conn, Gone};
 use super::event::{Envelope, Field, Usage};
 use super::fault::Kind;
+use super::head::{SERVER, error};
+use super::job::{End, Job};
 use super::log::{Entry, Outcome};
 use super::pace::Pace;
 use super::random::random;
 use super::request::Api;
-use super::serve::Shared;
+use super::shared::Shared;
 use super::timer::now;
 use super::wire::{Framing, Wire};
 use super::words::Speech;

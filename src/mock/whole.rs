@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
-use super::answer::{End, Job, error, json_head};
 use super::config::ReasoningField;
 use super::conn::{Conn, Gone};
 use super::event::{Usage, identity};
 use super::fault::Kind;
+use super::head::{error, json_head};
+use super::job::{End, Job};
 use super::log::{Entry, Outcome};
 use super::request::Api;
-use super::serve::Shared;
+use super::shared::Shared;
 use super::stream::{pace, speech};
 use super::timer::now;
 use super::wire::{Framing, Wire};

@@ -6,12 +6,11 @@ use crate::analysis::comparison::{
     Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Test, allowed,
 };
 use crate::analysis::paired::power;
-use crate::analysis::{metric, quantile};
-use crate::plan::MetricName;
 
 use super::curves::FEW;
 use super::effects;
-use super::format::{self, digits, fill, plain};
+use super::estimate::{chance, interval, titled};
+use super::format::{self, digits, escaped, fill, plain};
 
 /// Names of arms up to this length stand in one line.
 const LONG: usize = 12;
@@ -199,16 +198,6 @@ fn named(test: &Test) -> String {
     titled(&test.metric, test.unit)
 }
 
-/// `TTFT p99 ms` of a metric by its name.
-pub(super) fn titled(metric: &str, unit: &str) -> String {
-    let name = metric.parse::<MetricName>().ok();
-    let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
-    let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
-    // `requests` are counted in requests.
-    let unit = if title == unit { "" } else { unit };
-    format!("{title}{percentile} {unit}").trim_end().to_owned()
-}
-
 /// Both means, the change with its interval, p and adjusted p.
 fn numbers(test: &Test) -> [String; 5] {
     let of = |mean: &Mean| format!("{}{}", digits(mean.value), if mean.few_samples { "*" } else { "" });
@@ -220,26 +209,6 @@ fn numbers(test: &Test) -> [String; 5] {
 /// `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
 fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
-}
-
-/// A change with its 95 % interval.
-pub(super) fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
-    let one = |value: f64| match of {
-        "ratio" if value < 10.0 => format!("{value:.3}"),
-        "ratio" => digits(value),
-        _ if value > 0.0 => format!("+{}", digits(value)),
-        _ => digits(value),
-    };
-    format!("{} [{}, {}]", one(value), one(low), one(high))
-}
-
-/// A p-value.
-pub(super) fn chance(p: Option<f64>) -> String {
-    match p {
-        None => "n/a".to_owned(),
-        Some(p) if p < 0.001 => "<0.001".to_owned(),
-        Some(p) => format!("{p:.3}"),
-    }
 }
 
 /// What it comes to: how many tests say what.
@@ -325,16 +294,6 @@ fn mark(test: &Test) -> &'static str {
         _ if is_beyond => "**",
         _ => "",
     }
-}
-
-/// What Markdown and HTML would take for marks of theirs, those of code left as they are.
-pub(super) fn escaped(text: &str) -> String {
-    let mut code = false;
-    let mut special = |c: char| {
-        code ^= c == '`';
-        if code { c == '|' } else { "\\*_[]<>|#".contains(c) }
-    };
-    plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use comfy_table::{Cell, CellAlignment};
 
 use crate::analysis::comparison::{CellAnswer, Family, Outcome, Pooled};
 
-use super::comparison::{chance, escaped, interval, titled};
-use super::format::{self, plain};
+use super::estimate::{chance, interval, titled};
+use super::format::{self, escaped, plain};
 
 /// What stands above the effects over all cells.
 const OVER_CELLS: &str = "over all cells, each of the same weight";

@@ -125,6 +125,16 @@ pub fn said(message: Option<&str>, several: bool) -> String {
     }
 }
 
+/// What Markdown and HTML would take for marks of theirs, those of code left as they are.
+pub fn escaped(text: &str) -> String {
+    let mut code = false;
+    let mut special = |c: char| {
+        code ^= c == '`';
+        if code { c == '|' } else { "\\*_[]<>|#".contains(c) }
+    };
+    plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

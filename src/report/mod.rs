@@ -6,6 +6,7 @@ pub mod comparison;
 mod curves;
 mod diagnosis;
 mod effects;
+mod estimate;
 pub mod format;
 mod fronts;
 mod generator;

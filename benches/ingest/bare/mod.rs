@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 
-use crate::child::Seen;
+use crate::seen::Seen;
 
 /// What every whole stream ends with.
 const END: &[u8] = b"data: [DONE]\n\n";

@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::{Connection, request};
-use crate::child::Seen;
+use crate::seen::Seen;
 
 /// Time from the start to the origin of the schedule, in nanoseconds.
 const LEAD: u64 = 20_000_000;

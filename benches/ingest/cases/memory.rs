@@ -8,7 +8,8 @@ use crate::args::Args;
 use crate::mock::Mock;
 use crate::report::{Bound, Report, megabytes};
 
-use super::Run;
+use super::plan::plan;
+use super::run::Run;
 
 /// 64 streams as fast as they go, and 10 000 in flight.
 pub fn memory(args: &Args, report: &mut Report) {
@@ -26,7 +27,7 @@ pub fn memory(args: &Args, report: &mut Report) {
 fn one(report: &mut Report, streams: u32, flags: &[&str], tokens: u32, phases: &str, most: f64) {
     let mock = Mock::start(flags);
     let load = format!("batch_size: [{streams}]");
-    let run = Run::make(mock.port, super::plan(mock.port, tokens, &load, phases), "bench");
+    let run = Run::make(mock.port, plan(mock.port, tokens, &load, phases), "bench");
     mock.end();
     let samples = read_samples(&run.dir.join(Table::Samples.file())).expect("sealed samples");
     let values = |name: &str| -> Vec<f64> { samples.iter().filter(|s| s.name == name).map(|s| s.value).collect() };

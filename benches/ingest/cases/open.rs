@@ -14,7 +14,8 @@ use crate::mock::Mock;
 use crate::report::{Bound, Report, micros, plain, share};
 use crate::stats::{Rounds, cv, ks_exponential, quantile};
 
-use super::Run;
+use super::plan::{self, body};
+use super::run::Run;
 
 /// Arrivals per second.
 const RATE: f64 = 1_000.0;
@@ -90,8 +91,8 @@ fn own_column(report: &mut Report, rounds: &[Round], logs: &[Lines]) {
 fn one(args: &Args, mock: &Mock, folder: &Path, round: usize) -> Round {
     let window = args.window(Duration::from_secs(10)).as_millis();
     let phases = format!("fill: 0s, stabilize: 1s, measure: {window}ms, drain: 10s");
-    let plan = super::plan(mock.port, 8, &format!("qps: [{RATE}]"), &phases);
-    let body = super::body(&plan);
+    let plan = plan::plan(mock.port, 8, &format!("qps: [{RATE}]"), &phases);
+    let body = body(&plan);
     let ours = Run::make(mock.port, plan, &format!("s{round}"));
     let rows = ours.rows();
     let schedule = folder.join(format!("schedule{round}.json"));

@@ -16,6 +16,7 @@ use crate::mock::Mock;
 use crate::report::Report;
 use crate::stats::Rounds;
 
+use super::plan::{bodies, body, plan};
 use super::streams;
 
 /// Tokens of the recorded stream.
@@ -44,7 +45,7 @@ pub fn steps(args: &Args, report: &mut Report) {
     let each: &[&str] = &["--write-per-event"];
     line("bare reader (HTTP), one write per event", &mut || of_process(streams::bare(args, each, TOKENS)));
     line("sweepline, all of it, one write per event", &mut || of_process(streams::ours(args, each, TOKENS)));
-    let bodies = super::bodies(&super::plan(1, TOKENS, "batch_size: [1]", "measure: 1s"));
+    let bodies = bodies(&plan(1, TOKENS, "batch_size: [1]", "measure: 1s"));
     let mut number = 0..;
     line("making a request's text and body", &mut || per_stream(|| keep(number.next().map(&bodies))));
     let reads = recorded.events.len();
@@ -104,7 +105,7 @@ impl Recorded {
     /// One stream of a mock.
     fn take() -> Recorded {
         let mock = Mock::start(&["--ttft", "0s", "--itl", "0s"]);
-        let body = super::body(&super::plan(mock.port, TOKENS, "batch_size: [1]", "measure: 1s"));
+        let body = body(&plan(mock.port, TOKENS, "batch_size: [1]", "measure: 1s"));
         let mut stream = TcpStream::connect(("127.0.0.1", mock.port)).expect("the mock listens");
         let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n";
         write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).expect("a request is taken");

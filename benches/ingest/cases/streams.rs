@@ -9,6 +9,9 @@ use crate::mock::Mock;
 use crate::report::{Bound, Report, seconds, thousands};
 use crate::stats::Rounds;
 
+use super::plan;
+use super::run::Run;
+
 /// Requests in flight.
 const STREAMS: u32 = 64;
 
@@ -130,14 +133,14 @@ fn plan(args: &Args, port: u16, tokens: u32) -> String {
     let (window, least) = (window(args).as_millis(), least(args));
     let measure = format!("{{ for: {window}ms, min_requests: {least}, at_most: 60s }}");
     let phases = format!("fill: 0s, stabilize: 0s, measure: {measure}, drain: 30s");
-    super::plan(port, tokens, &format!("batch_size: [{STREAMS}]"), &phases)
+    plan::plan(port, tokens, &format!("batch_size: [{STREAMS}]"), &phases)
 }
 
 fn bare_round(args: &Args, port: u16, tokens: u32) -> Done {
-    let body = super::body(&plan(args, port, tokens));
+    let body = plan::body(&plan(args, port, tokens));
     child::run(&Order::Bare(Closed { port, body, tokens, streams: STREAMS, window: window(args), least: least(args) }))
 }
 
 fn our_round(args: &Args, port: u16, tokens: u32) -> Done {
-    super::Run::make(port, plan(args, port, tokens), "bench").done
+    Run::make(port, plan(args, port, tokens), "bench").done
 }

@@ -10,7 +10,8 @@ use crate::mock::Mock;
 use crate::report::{Bound, Report, micros};
 use crate::stats::{Rounds, quantile};
 
-use super::Run;
+use super::plan;
+use super::run::Run;
 
 /// The error of one run, in microseconds.
 struct Error {
@@ -42,7 +43,7 @@ fn errors(args: &Args, streams: u32) -> Vec<Error> {
     let mock = Mock::start(&["--ttft", "50ms", "--itl", "10ms", "--slots", &slots, "--log", path]);
     let window = args.window(Duration::from_secs(6)).as_millis();
     let phases = format!("fill: 0s, stabilize: 0s, measure: {window}ms, drain: 10s");
-    let plan = super::plan(mock.port, 32, &format!("batch_size: [{streams}]"), &phases);
+    let plan = plan::plan(mock.port, 32, &format!("batch_size: [{streams}]"), &phases);
     let runs: Vec<Run> =
         (0..args.rounds).map(|round| Run::make(mock.port, plan.clone(), &format!("r{round}"))).collect();
     mock.end();

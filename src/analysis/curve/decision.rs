@@ -12,10 +12,7 @@ use crate::analysis::worth::Evidence;
 use crate::plan::Percentile;
 use crate::units::Nanos;
 
-use super::Run;
-
-/// Reasons of a verdict that may be the exception among repeats.
-pub const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
+use super::run::{EXCEPTIONS, Run};
 
 /// One limit of the objective, over the runs of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,13 +56,6 @@ impl Limit {
         }
         format!("{above} of {n} above it; {decides}")
     }
-}
-
-/// A window's length, rounded up to two digits: `34 s`.
-pub fn window(seconds: f64) -> String {
-    let unit = 10f64.powi((seconds.max(1e-3).log10().floor() as i32) - 1);
-    let rounded = (seconds / unit * (1.0 - 1e-9)).ceil() * unit;
-    format!("{} s", (rounded * 1e4).round() / 1e4)
 }
 
 /// Every limit of the objective, decided over runs of one load under one plan.
@@ -132,10 +122,5 @@ mod tests {
         assert_eq!(unanimous(&[Misses, Misses]), Some(Misses));
         assert_eq!(unanimous(&[Holds, Misses]), Some(Undecided));
         assert_eq!(unanimous(&[]), None);
-    }
-
-    #[test]
-    fn windows_are_rounded_up() {
-        assert_eq!([33.2, 120.0, 1_234.0, 0.51].map(window), ["34 s", "120 s", "1300 s", "0.51 s"]);
     }
 }

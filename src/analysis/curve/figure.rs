@@ -9,7 +9,7 @@ use crate::analysis::stats::Estimate;
 use crate::analysis::worth::Evidence;
 use crate::plan::Percentile;
 
-use super::Run;
+use super::run::Run;
 
 /// One figure of a curve and where it is read.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,22 +11,21 @@ mod figure;
 mod fronts;
 pub mod knee;
 pub mod pareto;
+mod run;
 mod rung;
 #[cfg(test)]
 mod tests;
 
-use crate::rows::{GivenUp, RunLabels};
+use crate::rows::RunLabels;
 
 use super::saturation;
-use super::slo::{Answer, SloTest};
-use super::verdict::State;
-use super::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 
 pub use bracket::{Bracket, Judged};
 pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Reading};
 pub use fronts::{FRONTS, Front, on_fronts};
 pub use knee::{Basis, Knee, Range, Step};
+pub use run::{GivenUpRun, Point, Run};
 pub use rung::{Excluded, Rung};
 
 /// What the load of a curve is counted in.
@@ -48,86 +47,11 @@ impl Axis {
     }
 }
 
-/// One run with all that a curve needs of it.
-#[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
-    /// The plan's sweep.
-    pub sweep: &'a str,
-    /// What names it.
-    pub labels: &'a RunLabels,
-    /// Its metrics.
-    pub metrics: &'a RunMetrics,
-    /// Its metrics under the plan.
-    pub plan_metrics: &'a PlanMetrics,
-    /// What it is worth.
-    pub verdict: &'a Verdict,
-    /// Whether its server kept up with what came; none in closed loops. Of all its requests, also where the metrics are of a class.
-    pub saturation: Option<saturation::Evidence>,
-    /// The plan's limits on latencies, tested on it.
-    pub slo: &'a [SloTest],
-    /// Whether its tokens cost no more than the plan's objective allows; none where it sets no limit.
-    pub cost: Option<Answer>,
-    /// How long its requests were.
-    pub tokens: MeanTokens,
-}
-
-/// One run that was given up: it has a load, a reason, and nothing else.
-#[derive(Debug, Clone, Copy)]
-pub struct GivenUpRun<'a> {
-    /// The plan's sweep.
-    pub sweep: &'a str,
-    /// What names it.
-    pub labels: &'a RunLabels,
-    /// Why.
-    pub given_up: &'a GivenUp,
-    /// Whether the plan has an objective.
-    pub objective: bool,
-}
-
-/// What a curve is made of.
-#[derive(Debug, Clone, Copy)]
-pub enum Point<'a> {
-    /// A run with a result.
-    Measured(Run<'a>),
-    /// A run without one.
-    GivenUp(GivenUpRun<'a>),
-}
-
-impl<'a> From<Run<'a>> for Point<'a> {
-    fn from(run: Run<'a>) -> Point<'a> {
-        Point::Measured(run)
-    }
-}
-
-impl<'a> Point<'a> {
-    /// The sweep and what names the run.
-    fn names(&self) -> (&'a str, &'a RunLabels) {
-        match self {
-            Point::Measured(run) => (run.sweep, run.labels),
-            Point::GivenUp(run) => (run.sweep, run.labels),
-        }
-    }
-}
-
 fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
     match (labels.qps, labels.batch_size) {
         (Some(qps), _) => Some((Axis::Qps, qps)),
         (None, Some(batch_size)) => Some((Axis::BatchSize, f64::from(batch_size))),
         (None, None) => None,
-    }
-}
-
-impl Run<'_> {
-    /// Whether the plan's objective was tested on it.
-    fn is_tested(&self) -> bool {
-        self.cost.is_some() || !self.slo.is_empty()
-    }
-
-    /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
-    pub fn is_failed(&self) -> bool {
-        let invalid = || self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name);
-        let of_server = |name| name == "errors" || decision::EXCEPTIONS.contains(&name);
-        invalid().any(|name| name == "errors") && invalid().all(of_server)
     }
 }
 

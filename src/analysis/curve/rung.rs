@@ -2,11 +2,14 @@
 
 use crate::analysis::saturation::{self, State as Saturation};
 use crate::analysis::slo::Answer;
+use crate::analysis::state::State;
 use crate::analysis::undecided;
-use crate::analysis::verdict::State;
 
+use super::bracket::Judged;
 use super::decision::{self, Limit};
-use super::{Figure, GivenUpRun, Judged, Point, Reading, Run, Step, figure};
+use super::figure::{self, Figure, Reading};
+use super::knee::Step;
+use super::run::{GivenUpRun, Point, Run};
 
 /// The repeats of one load.
 #[derive(Debug, Clone)]

@@ -1,10 +1,11 @@
 use super::*;
 use crate::analysis::replicates::IntervalKind;
-use crate::analysis::slo;
+use crate::analysis::slo::{self, Answer, SloTest};
+use crate::analysis::state::State;
 use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
-use crate::analysis::{Events, Gaps};
+use crate::analysis::{Events, Gaps, MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::{Slo, Validity};
-use crate::rows::{Replay, SpoilCause, Spoiled};
+use crate::rows::{GivenUp, Replay, SpoilCause, Spoiled};
 
 /// A run that never happened, with all that a curve borrows of it.
 struct Made {

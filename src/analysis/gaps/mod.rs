@@ -14,7 +14,7 @@ use crate::rows::{Facts, Measured, Replay};
 use crate::units::Nanos;
 
 use super::emission::Emitted;
-use super::measure::Queue;
+use super::queue::Queue;
 use super::request::token_events;
 use super::silence::Signs;
 use super::stats::{Clustered, Counted, Estimate, Interval, Ordered, Summary, Value};

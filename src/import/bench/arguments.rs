@@ -22,7 +22,7 @@ struct Given {
 
 /// A value and the words that said it.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::import) struct Said<T> {
+pub(crate) struct Said<T> {
     /// The value.
     pub value: T,
     /// The words.
@@ -42,7 +42,7 @@ impl<T> Said<T> {
 }
 
 /// The options of one command.
-pub(in crate::import) struct Arguments<'a> {
+pub(crate) struct Arguments<'a> {
     /// Where it begins.
     pub line: usize,
     given: RefCell<Vec<Given>>,

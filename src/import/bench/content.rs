@@ -6,9 +6,11 @@
 
 use std::path::Path;
 
+use super::arguments::{Arguments, Said};
 use super::files::{fits, named};
+use super::job::Around;
+use super::program::Tool;
 use super::varied::Ratio;
-use super::{Arguments, Around, Said, Tool};
 use crate::import::draft::Field;
 use crate::import::text::scalar;
 use crate::units::Decimal;

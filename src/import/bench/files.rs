@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Arguments, Said};
+use super::arguments::{Arguments, Said};
 use crate::import::draft::Field;
 use crate::import::text::scalar;
 use crate::plan;

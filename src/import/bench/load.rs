@@ -1,6 +1,7 @@
 //! How fast a command asks, and how often → a load.
 
-use super::{Arguments, Said, Tool};
+use super::arguments::{Arguments, Said};
+use super::program::Tool;
 use crate::import::error::ImportError;
 use crate::plan::Process;
 use crate::units::Decimal;
@@ -14,7 +15,7 @@ const PROMPTS: u32 = 1000;
 
 /// The load of one command.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::import) struct Load {
+pub(crate) struct Load {
     /// Requests in flight: alone a closed loop, with rates a cap.
     pub batch_size: Option<Said<u32>>,
     /// Requests per second; of a ramp its two ends.

@@ -3,14 +3,14 @@
 mod arguments;
 mod content;
 mod files;
+mod job;
 mod load;
 mod options;
+mod program;
 mod sampling;
 mod server;
 mod tables;
 mod varied;
-
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -18,115 +18,13 @@ use super::draft::{Field, Listed};
 use super::error::ImportError;
 use super::secrets::Secrets;
 use super::shell::{Command, shown};
-use arguments::Said;
-use load::Load;
 
 pub(super) use arguments::Arguments;
+pub(super) use job::{Around, Job};
 pub(super) use options::{Arity, FOLDER, Fate, Known};
+pub(super) use program::{Program, Tool, program};
 pub(super) use server::facts;
 pub(super) use tables::draft;
-
-/// Which of the two wrote the command; they differ in defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
-    /// `vllm bench serve`.
-    Bench,
-    /// `benchmark_serving.py`.
-    Script,
-}
-
-impl Tool {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::Bench => "vllm bench serve",
-            Tool::Script => "benchmark_serving.py",
-        }
-    }
-}
-
-/// What a command does.
-#[derive(Debug, PartialEq)]
-pub(super) enum Program<'a> {
-    /// It measures; the words are its arguments.
-    Measure(Tool, &'a [String]),
-    /// It starts `vllm bench sweep …`: the kind of sweep, and its arguments.
-    Sweep(&'a str, &'a [String]),
-    /// It starts a server; the words are its arguments.
-    Serve(&'a [String]),
-    /// Anything else.
-    Other,
-}
-
-/// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
-pub(super) fn program(words: &[String]) -> Program<'_> {
-    let file = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    if words.first().is_some_and(|word| ["echo", "printf", "pkill", "pip", "alias"].contains(&file(word).as_str())) {
-        return Program::Other;
-    }
-    for (at, word) in words.iter().enumerate() {
-        let rest = |count: usize| words.get(at + count..).unwrap_or_default();
-        let next = |count: usize| words.get(at + count).map(String::as_str);
-        if file(word) == "benchmark_serving.py" || word.ends_with("vllm.benchmarks.serve") {
-            return Program::Measure(Tool::Script, rest(1));
-        }
-        let is_vllm = file(word) == "vllm" || word.starts_with("vllm.entrypoints.cli");
-        match (is_vllm, next(1), next(2)) {
-            (true, Some("bench"), Some("serve")) => return Program::Measure(Tool::Bench, rest(3)),
-            (true, Some("bench"), Some("sweep")) => {
-                return Program::Sweep(next(3).unwrap_or_default(), rest(4));
-            }
-            (true, Some("serve"), _) => return Program::Serve(rest(2)),
-            _ if file(word) == "vllm-bench" => return Program::Measure(Tool::Bench, rest(1)),
-            _ => {}
-        }
-    }
-    Program::Other
-}
-
-/// What one command measures.
-#[derive(Debug, Clone)]
-pub(super) struct Job {
-    /// The endpoint: a hint for its name, and its fields.
-    pub endpoint: (String, Vec<Field>),
-    /// The model: a hint for its name, and its fields.
-    pub model: (String, Vec<Field>),
-    /// The scenario: a hint for its name, and its fields.
-    pub scenario: (String, Vec<Field>),
-    /// The load.
-    pub load: Load,
-    /// How many requests it sends.
-    pub prompts: Said<u32>,
-    /// What the sweep is called.
-    pub label: Option<String>,
-    /// How often it runs, where that was said.
-    pub repeats: Option<Field>,
-    /// `seed`, `goodput`, `slo` and `notes`: what the plan says once.
-    pub once: Vec<(&'static str, Field)>,
-    /// Where the command begins.
-    pub line: usize,
-}
-
-/// What a script said before the command.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Around {
-    /// Facts of the server that the script started, as a field of an endpoint.
-    pub facts: Option<Field>,
-    /// The model that the server was started with.
-    pub model: Option<(String, String)>,
-    /// Where it is, in place of the command's default.
-    pub url: Option<(String, String)>,
-    /// What to call the scenario.
-    pub name: Option<String>,
-    /// What a parameter file puts in place of the command's options.
-    pub instead: Vec<(String, Value)>,
-    /// How often each command runs.
-    pub repeats: Option<Field>,
-    /// What the plan says once besides.
-    pub once: Vec<(&'static str, Field)>,
-    /// The folder that the plan will lie in.
-    pub folder: PathBuf,
-}
 
 /// The names of all options, without their dashes.
 #[cfg(test)]

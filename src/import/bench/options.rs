@@ -6,7 +6,7 @@ use Fate::{Lost, Needless, Read};
 
 /// How many words follow an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::import) enum Arity {
+pub(crate) enum Arity {
     /// None.
     Flag,
     /// One.
@@ -17,7 +17,7 @@ pub(in crate::import) enum Arity {
 
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::import) enum Fate {
+pub(crate) enum Fate {
     /// It is read; where it has no effect, that is listed.
     Read,
     /// sweepline does it anyway, or needs it not.
@@ -26,8 +26,8 @@ pub(in crate::import) enum Fate {
     Lost(&'static str),
 }
 
-pub(in crate::import) const STORED: Fate = Needless("every run is stored, one row per request");
-pub(in crate::import) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
+pub(crate) const STORED: Fate = Needless("every run is stored, one row per request");
+pub(crate) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
 const PERCENTILES: Fate = Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
 const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are counted");
 const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
@@ -40,7 +40,7 @@ const PICTURES: Fate = Lost("requests carry text only");
 const EMBEDDINGS: Fate = Lost("only generation is measured");
 
 /// An option without its dashes.
-pub(in crate::import) type Known = (&'static str, Arity, Fate);
+pub(crate) type Known = (&'static str, Arity, Fate);
 
 /// Every option that is known.
 pub(super) const OPTIONS: [Known; 101] = [

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::arguments::{Arguments, Said};
 use super::content::OWN;
-use super::{Arguments, Said};
 use crate::import::draft::Field;
 use crate::import::secrets::names_secret;
 use crate::import::text::{scalar, text_value};

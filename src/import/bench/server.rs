@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
-use super::{Arguments, Around, Said, Tool};
+use super::arguments::{Arguments, Said};
+use super::job::Around;
+use super::program::Tool;
 use crate::import::address::address;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -239,7 +241,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
 }
 
 /// What a command that starts a server says of it: its facts, its model, and where it is.
-pub(in crate::import) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
+pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
     let mut around = Around::default();
     let by = if line == 0 { "vllm serve".to_owned() } else { format!("vllm serve (line {line})") };
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();

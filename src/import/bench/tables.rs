@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::{Job, Said};
+use super::arguments::Said;
+use super::job::Job;
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
 use crate::import::text::{name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
@@ -39,7 +40,7 @@ struct Group {
 }
 
 /// The plan of these commands.
-pub(in crate::import) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
+pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
     let mut draft = Draft { listed, ..Draft::default() };
     draft.head.push(name);
     let mut groups: Vec<Group> = Vec::new();

@@ -3,7 +3,7 @@
 //! vLLM draws each length evenly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for both or, as JSON, one each
 //! (`vllm/benchmarks/datasets.py`).
 
-use super::{Arguments, Said};
+use super::arguments::{Arguments, Said};
 use crate::import::draft::Field;
 
 /// How far lengths go from the one that is asked for, as shares of it.

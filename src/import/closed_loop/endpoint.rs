@@ -1,6 +1,6 @@
 //! One endpoint of the closed-loop configuration.
 
-use super::Reading;
+use super::reading::Reading;
 use super::table::{Item, Table};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;

@@ -3,16 +3,18 @@
 
 mod endpoint;
 mod parts;
+mod reading;
 mod table;
 
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, Field, Listed, Section, Sweep};
 use super::error::ImportError;
+use super::input::Wishes;
 use super::secrets::Secrets;
-use super::text::{scalar, seconds, text_value};
-use super::{Wishes, text};
+use super::text::{self, scalar, seconds, text_value};
 use parts::Parts;
+use reading::Reading;
 
 /// Keys that make a JSON object this configuration.
 pub(super) const KEYS: [&str; 8] = [
@@ -45,17 +47,6 @@ const MORE: [&str; 16] = [
     "description",
     "notes",
 ];
-
-/// More values than a list of such a configuration has.
-const MOST: usize = 10_000;
-
-/// One value of the configuration, with its place in words.
-pub(super) struct Reading<'a> {
-    file: &'a str,
-    object: &'a Map<String, Value>,
-    secrets: &'a Secrets,
-    listed: Vec<Listed>,
-}
 
 /// The plan of a configuration.
 pub(super) fn draft(
@@ -91,91 +82,7 @@ fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
-/// Numbers of a list, and the key that had them.
-struct Numbers {
-    key: String,
-    values: Vec<String>,
-}
-
-impl Numbers {
-    fn field(self, axis: &str) -> Field {
-        Field::new(axis, format!("[{}]", self.values.join(", ")), self.key)
-    }
-}
-
 impl Reading<'_> {
-    fn wrong(&self, at: &str, what: &str, remedy: &str) -> ImportError {
-        ImportError::Shape { place: format!("{}: {at}", self.file), what: what.to_owned(), remedy: remedy.to_owned() }
-    }
-
-    fn list_missing(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.listed.push(Listed::missing(what, why, 0));
-    }
-
-    /// The first of these keys that is there; the others are listed.
-    fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
-        let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
-        let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));
-        let others: Vec<String> = found.map(|(key, _)| key.to_owned()).collect();
-        for other in others {
-            self.list_missing(other, format!("`{}` says the same, and is taken", keys[0]));
-        }
-        first
-    }
-
-    /// Whole numbers: one, a list, or a text of them between commas.
-    fn numbers(&mut self, keys: &[&str], least: u64, most: u64) -> Result<Option<Numbers>, ImportError> {
-        let Some((key, value)) = self.first(keys) else { return Ok(None) };
-        let values = match value {
-            Value::Array(values) => values,
-            Value::String(text) => text.split(',').map(|part| Value::String(part.trim().to_owned())).collect(),
-            one => vec![one],
-        };
-        let wanted = format!("whole numbers from {least} to {most}");
-        if values.is_empty() || values.len() > MOST {
-            return Err(self.wrong(&key, "this list is empty or far too long", &format!("write {wanted}")));
-        }
-        let mut numbers: Vec<String> = Vec::new();
-        for (at, value) in values.iter().enumerate() {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
-            let Some(number) = number else {
-                let shown = text::one_line(&self.secrets.hide(&text));
-                return Err(self.wrong(
-                    &format!("{key}[{at}]"),
-                    &format!("`{shown}` is none of {wanted}"),
-                    "correct it",
-                ));
-            };
-            let number = number.to_string();
-            if numbers.contains(&number) {
-                self.list_missing(
-                    format!("{key}[{at}] = {number}"),
-                    "it is there twice; `repeats` runs a cell several times",
-                );
-            } else {
-                numbers.push(number);
-            }
-        }
-        Ok(Some(Numbers { key, values: numbers }))
-    }
-
-    /// An axis of values of one kind.
-    fn values(&mut self, key: &str, fits: impl Fn(&Value) -> bool, wanted: &str) -> Result<Option<Field>, ImportError> {
-        let Some(value) = self.object.get(key) else { return Ok(None) };
-        let mut values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-        values.dedup();
-        if values.is_empty() || values.len() > MOST || !values.iter().all(fits) {
-            return Err(self.wrong(
-                key,
-                &format!("it must be {wanted}, or a list of such"),
-                "correct it, or take it out",
-            ));
-        }
-        let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))
-    }
-
     /// The axes that are no names.
     fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
         let mut axes = Vec::new();

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::reading::{MOST, Reading};
 use super::table::{Item, Table, is_one};
-use super::{MOST, Reading};
-use crate::import::Wishes;
 use crate::import::draft::{Draft, Field};
 use crate::import::error::ImportError;
+use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
 

@@ -1,6 +1,6 @@
 //! `$(( … ))` over whole numbers: scripts compute the number of prompts from rate and time.
 
-use super::expand::{Variable, Variables};
+use super::variable::{Variable, Variables};
 
 /// A longer one is no computation of a benchmark.
 const LONGEST: usize = 200;

@@ -1,53 +1,14 @@
 //! Variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` of a statement → text that `shlex` can split. What a
 //! script takes from outside (arguments, other commands) has no value here and leaves a mark; so does a secret.
 
-use std::collections::HashMap;
-
+use super::mark::mark;
+use super::variable::{Variable, Variables};
 use crate::import::secrets::names_secret;
 
-/// Opens the mark of something that has no value here.
-const OPEN: char = '\u{e000}';
-/// Closes it.
-const CLOSE: char = '\u{e001}';
 /// A longer statement is no command.
 const LONGEST: usize = 64 << 10;
 /// More elements than a list of a benchmark has.
 const MOST_ELEMENTS: usize = 10_000;
-
-/// What a variable holds.
-#[derive(Debug, Clone)]
-pub(super) enum Variable {
-    /// One text.
-    Text(String),
-    /// An array.
-    List(Vec<String>),
-}
-
-/// The variables of a script so far.
-pub(super) type Variables = HashMap<String, Variable>;
-
-/// Takes away characters that would look like our marks.
-pub(super) fn without_marks(text: &str) -> String {
-    text.replace([OPEN, CLOSE], " ")
-}
-
-/// The names that a word needed and that have no value here.
-pub(crate) fn marks(word: &str) -> Vec<&str> {
-    word.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next()).collect()
-}
-
-/// What of a word stands beside its marks.
-pub(crate) fn without_mark_names(word: &str) -> Vec<&str> {
-    word.split(OPEN)
-        .enumerate()
-        .map(|(at, piece)| if at == 0 { piece } else { piece.split_once(CLOSE).map_or("", |(_, rest)| rest) })
-        .collect()
-}
-
-/// A word with `$NAME` where it has a mark.
-pub(crate) fn shown(word: &str) -> String {
-    word.replace(OPEN, "$").replace(CLOSE, "")
-}
 
 /// A statement with its variables replaced; `None` where that gets too long.
 pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
@@ -134,13 +95,6 @@ fn program_of(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
     if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
-}
-
-fn mark(name: &str, done: &mut String) {
-    done.push(OPEN);
-    // The mark must survive the splitting into words.
-    done.extend(name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\' | '#')));
-    done.push(CLOSE);
 }
 
 /// Where the bracket that is open closes.

@@ -5,15 +5,19 @@
 mod arithmetic;
 mod expand;
 mod lex;
+mod mark;
+mod variable;
 
-pub(super) use expand::{marks, shown, without_mark_names};
+pub(super) use mark::{marks, shown, without_mark_names};
 
 use super::draft::Listed;
 use super::error::ImportError;
 use super::secrets::{Secrets, names_headers, names_secret};
 use super::text::is_no_key;
-use expand::{Variable, Variables, expand, range, without_marks};
+use expand::{expand, range};
 use lex::Statement;
+use mark::without_marks;
+use variable::{Variable, Variables};
 
 /// More commands than a script of benchmarks has, loops unrolled.
 const MOST_COMMANDS: usize = 10_000;

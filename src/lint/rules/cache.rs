@@ -1,7 +1,7 @@
 //! What prefix caches know beforehand.
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{SweepView, View, steps};
-use super::super::{Finding, Scope};
 use super::{listed, quoted};
 use crate::plan::model::content::{Resolved, Reuse};
 use crate::plan::{NonceMode, Plan, Step};

@@ -1,7 +1,7 @@
 //! Comparisons that cannot show what they are for.
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{SweepView, View};
-use super::super::{Finding, Scope};
 use super::sides::{self, Sides};
 use super::{differ, listed};
 use crate::analysis::comparison;

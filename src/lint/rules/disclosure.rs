@@ -1,7 +1,7 @@
 //! What a result needs to say about where it was measured. Mocks have nothing to disclose.
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{View, steps};
-use super::super::{Finding, Scope};
 use super::differ::is_unknown;
 use super::equal::facts;
 use super::listed;

@@ -1,7 +1,7 @@
 //! Endpoints side by side that were not treated alike.
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{SweepView, View, steps};
-use super::super::{Finding, Scope};
 use super::{listed, quoted};
 use crate::plan::{Endpoint, Fact, MetricName, Scalar};
 

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use super::super::calibrated::Calibrated;
+use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View, steps};
-use super::super::{Calibrated, Finding, Scope};
 use super::equal::facts;
 use super::rate_above;
 use crate::analysis::calibration::Pressure;

@@ -1,8 +1,8 @@
 //! Ladders of rates that are to show how much a server bears.
 
 use super::super::expect::Expect;
+use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
-use super::super::{Finding, Scope};
 use crate::expand::Load;
 use crate::plan::Slo;
 use crate::units::Nanos;

@@ -1,7 +1,7 @@
 //! What is known of the lengths of prompts.
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{SweepView, View, steps};
-use super::super::{Finding, Scope};
 use crate::plan::Model;
 use crate::plan::model::content::Resolved;
 

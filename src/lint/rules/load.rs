@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View, steps};
-use super::super::{Finding, Scope};
 use super::rate_above;
 use crate::expand::Load;
 use crate::plan::model::content::Content;

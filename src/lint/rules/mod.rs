@@ -14,7 +14,7 @@ pub mod samples;
 pub mod sides;
 pub mod used;
 
-use super::Finding;
+use super::finding::Finding;
 use super::view::View;
 use crate::units::Nanos;
 

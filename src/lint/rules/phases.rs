@@ -1,8 +1,8 @@
 //! Phases that are too short: warm-up and window.
 
 use super::super::expect::Expect;
+use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
-use super::super::{Finding, Scope};
 use super::{count, time_for};
 use crate::units::Nanos;
 

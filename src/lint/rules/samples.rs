@@ -1,8 +1,8 @@
 //! Runs with too few requests for what is asked of them.
 
 use super::super::expect::Expect;
+use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View, steps};
-use super::super::{Finding, Scope};
 use super::{count, rate_above, time_for};
 use crate::analysis::{comparison, quantile};
 use crate::expand::Load;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::super::finding::{Finding, Scope};
 use super::super::view::{View, steps};
-use super::super::{Finding, Scope};
 use crate::plan::Step;
 
 /// M022: a scenario that no sweep sends, no used scenario starts from and no used mix has.

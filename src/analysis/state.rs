@@ -1,0 +1,33 @@
+//! How far a run may be believed, and which limits it must pass for that.
+
+use crate::plan::{Defaults, Limits};
+use crate::units::Share;
+
+/// How far a run may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing speaks against it.
+    Valid,
+    /// Shown and used, with its reason.
+    Suspect,
+    /// Shown, and left out of curves, comparisons and SLO answers.
+    Invalid,
+}
+
+impl State {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Valid => "valid",
+            State::Suspect => "suspect",
+            State::Invalid => "invalid",
+        }
+    }
+}
+
+/// The state that a plan's limits, or METRICS' (`defaults`), give to what is above them.
+pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
+    let Limits { suspect, invalid } = limits.or(defaults);
+    let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);
+    if is_above(invalid) { Some(State::Invalid) } else { is_above(suspect).then_some(State::Suspect) }
+}

@@ -1,0 +1,15 @@
+//! The variables of a script.
+
+use std::collections::HashMap;
+
+/// What a variable holds.
+#[derive(Debug, Clone)]
+pub(super) enum Variable {
+    /// One text.
+    Text(String),
+    /// An array.
+    List(Vec<String>),
+}
+
+/// The variables of a script so far.
+pub(super) type Variables = HashMap<String, Variable>;

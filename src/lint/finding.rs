@@ -1,0 +1,56 @@
+//! What a rule finds, and what it is about.
+
+use std::fmt;
+
+use crate::plan::Step;
+
+/// What a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The plan as a whole.
+    Plan,
+    /// A model, by name.
+    Model(String),
+    /// An endpoint, by name.
+    Endpoint(String),
+    /// A scenario, by name.
+    Scenario(String),
+    /// A sweep, by name.
+    Sweep(String),
+}
+
+impl Scope {
+    /// What it is, in the singular, and its name.
+    pub(super) fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Scope::Plan => ("plan", None),
+            Scope::Model(name) => ("model", Some(name)),
+            Scope::Endpoint(name) => ("endpoint", Some(name)),
+            Scope::Scenario(name) => ("scenario", Some(name)),
+            Scope::Sweep(name) => ("sweep", Some(name)),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    /// `plan`, `sweep saturation`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.words() {
+            (kind, None) => f.write_str(kind),
+            (kind, Some(name)) => write!(f, "{kind} {name}"),
+        }
+    }
+}
+
+/// What a rule found in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What it is about.
+    pub scope: Scope,
+    /// The path of what it is about.
+    pub at: Vec<Step>,
+    /// What is wrong, with its figures.
+    pub message: String,
+    /// What to type.
+    pub remedy: String,
+}

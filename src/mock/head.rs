@@ -1,0 +1,43 @@
+//! Heads of answers in one piece, and the body of an error.
+
+use serde_json::json;
+
+/// The header line that names this server.
+pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+/// The content type of most answers.
+pub(super) const JSON: &str = "application/json";
+
+/// An error body in OpenAI's shape.
+pub(super) fn error(status: u16, message: &str) -> String {
+    let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
+    json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
+}
+
+/// The head of a JSON answer of `length` bytes.
+pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
+    head(status, JSON, length, keep)
+}
+
+/// The head of an answer of `length` bytes of a content type.
+pub(super) fn head(status: u16, kind: &str, length: usize, keep: bool) -> String {
+    let connection = if keep { "keep-alive" } else { "close" };
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Status",
+    };
+    format!(
+        "HTTP/1.1 {status} {reason}\r\n{SERVER}content-type: {kind}\r\ncontent-length: {length}\r\n\
+         connection: {connection}\r\n\r\n"
+    )
+}

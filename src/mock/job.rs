@@ -1,0 +1,63 @@
+//! A generation that has its slot, and what becomes of its connection.
+
+use super::fault::Kind;
+use super::request::Request;
+use super::slot::Slot;
+use super::wire::Framing;
+
+/// What becomes of the connection after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Keep,
+    Close,
+    Reset,
+}
+
+/// A generation that has its slot.
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) request: Request,
+    pub(super) fault: Option<Kind>,
+    pub(super) tokens: u32,
+    pub(super) finish: &'static str,
+    /// The leading tokens that are reasoning.
+    pub(super) reasoning: u32,
+    /// Given back by dropping it.
+    pub(super) slot: Option<Slot>,
+    pub(super) slot_at: u64,
+    /// Leading tokens of the prompt that the prefix cache held.
+    pub(super) cached: u64,
+    /// Unix seconds.
+    pub(super) created: u64,
+    pub(super) framing: Framing,
+    pub(super) keep_alive: bool,
+}
+
+impl Job {
+    /// Tokens of the prompt that have to be computed.
+    pub(super) fn computed(&self) -> u64 {
+        self.request.prompt_tokens - self.cached
+    }
+
+    /// Tokens of the answer that the usage tells of when `sent` have been written.
+    pub(super) fn told(&self, sent: u32) -> u32 {
+        match self.fault {
+            Some(Kind::Usage(tokens)) => tokens,
+            _ => sent,
+        }
+    }
+
+    /// See [`Slot::prefilled`].
+    pub(super) fn prefilled(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.prefilled();
+        }
+    }
+
+    /// See [`Slot::say`].
+    pub(super) fn say(&mut self, word: &'static str) {
+        if let Some(slot) = &mut self.slot {
+            slot.say(word);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! A metric, how it changed and its p-value, as every table of a comparison writes them.
+
+use crate::analysis::{metric, quantile};
+use crate::plan::MetricName;
+
+use super::format::digits;
+
+/// `TTFT p99 ms` of a metric by its name.
+pub fn titled(metric: &str, unit: &str) -> String {
+    let name = metric.parse::<MetricName>().ok();
+    let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
+    let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
+    // `requests` are counted in requests.
+    let unit = if title == unit { "" } else { unit };
+    format!("{title}{percentile} {unit}").trim_end().to_owned()
+}
+
+/// A change with its 95 % interval.
+pub fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
+    let one = |value: f64| match of {
+        "ratio" if value < 10.0 => format!("{value:.3}"),
+        "ratio" => digits(value),
+        _ if value > 0.0 => format!("+{}", digits(value)),
+        _ => digits(value),
+    };
+    format!("{} [{}, {}]", one(value), one(low), one(high))
+}
+
+/// A p-value.
+pub fn chance(p: Option<f64>) -> String {
+    match p {
+        None => "n/a".to_owned(),
+        Some(p) if p < 0.001 => "<0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+    }
+}
