@@ -6,24 +6,14 @@
 
 #![warn(missing_docs)]
 
-pub mod units;
+pub use sweepline_analysis::analysis;
+pub use sweepline_core::{dataset, engine, expand, graph, metrics, plan, rows, server, store, units, workload};
+pub use sweepline_mock::mock;
 
-pub mod analysis;
 pub mod cli;
-pub mod dataset;
-pub mod engine;
-pub mod expand;
 pub mod explain;
 pub mod export;
-pub mod graph;
 pub mod import;
 pub mod lint;
-pub mod metrics;
-pub mod mock;
-pub mod plan;
 pub mod report;
-pub mod rows;
-pub mod server;
-pub mod store;
 pub mod sweep;
-pub mod workload;

@@ -61,7 +61,8 @@ pub mod worth;
 mod known_answers;
 #[cfg(test)]
 mod simulations;
-#[cfg(test)]
+/// Simulated servers for the tests of this crate and of those that show its results.
+#[doc(hidden)]
 pub mod synthetic;
 
 pub use classes::{OfClass, classes};

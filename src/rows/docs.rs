@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_file_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/columns.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/columns.md");
         if std::env::var_os("SWEEPLINE_BLESS").is_some() {
             std::fs::write(path, columns_markdown()).unwrap();
         }

@@ -2,7 +2,7 @@
 //!
 //! Stands on the types of `model`. `check`, `expand` and the lint count and choose cells with it.
 
-pub(crate) mod axes;
-pub(crate) mod compared;
-pub(crate) mod fields;
-pub(crate) mod grid;
+pub mod axes;
+pub mod compared;
+pub mod fields;
+pub mod grid;

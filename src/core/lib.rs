@@ -1,0 +1,27 @@
+//! What a sweep is made of: from plans and runs to the load engine, its rows and the store. The modules lie beside this folder; a crate
+//! of their own so that an edit in `analysis`, `report` or `cli` does not compile them again.
+
+#![warn(missing_docs)]
+
+#[path = "../dataset/mod.rs"]
+pub mod dataset;
+#[path = "../engine/mod.rs"]
+pub mod engine;
+#[path = "../expand/mod.rs"]
+pub mod expand;
+#[path = "../graph/mod.rs"]
+pub mod graph;
+#[path = "../metrics/mod.rs"]
+pub mod metrics;
+#[path = "../plan/mod.rs"]
+pub mod plan;
+#[path = "../rows/mod.rs"]
+pub mod rows;
+#[path = "../server/mod.rs"]
+pub mod server;
+#[path = "../store/mod.rs"]
+pub mod store;
+#[path = "../units/mod.rs"]
+pub mod units;
+#[path = "../workload/mod.rs"]
+pub mod workload;
