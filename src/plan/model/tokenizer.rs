@@ -24,7 +24,7 @@ const SERVER: &str = "server";
 pub struct FoundTokenizer {
     /// Its file or folder, without links.
     pub path: PathBuf,
-    /// See [`TokenizerFiles::digest`].
+    /// SHA-256 over the names, lengths and bytes of its files, as 64 hex digits.
     pub digest: String,
 }
 
