@@ -3,19 +3,22 @@
 use std::collections::HashMap;
 
 use indexmap::IndexSet;
-use serde::{Deserialize, Serialize};
 
+use super::given_up::GivenUpRuns;
+use super::left_out::LeftOut;
+use super::remembered::Memory;
 use crate::analysis::calibration::Pressure;
-use crate::analysis::curve;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
-use crate::analysis::quantile;
 use crate::analysis::slo::{self, Answer, SloTest};
-use crate::analysis::undecided;
 use crate::analysis::verdict::State;
 use crate::analysis::{
     Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes,
-    goodput, judge, measure,
+    curve, goodput, judge, measure, quantile, undecided,
 };
+use crate::cli::colour::Colour;
+use crate::cli::failure::Failure;
+use crate::cli::output;
+use crate::cli::shown::Shown;
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
@@ -24,11 +27,6 @@ use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
-
-use super::given_up::GivenUpRuns;
-use super::left_out::LeftOut;
-use super::remembered::Memory;
-use super::{Colour, Failure, output};
 
 /// A run that has been read.
 pub struct Answered {
@@ -212,19 +210,6 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
     let few = if tail.is_some_and(|(_, tail)| tail.few_samples()) { " (few samples)" } else { "" };
     let tail = tail.and_then(|(name, tail)| Some(format!(", {name} {}", value(tail.value()?)))).unwrap_or_default();
     Some(format!("{name} p50 {median}{tail} ms{few}"))
-}
-
-/// What a table of results holds.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Shown {
-    /// The id of the first run.
-    pub first: Option<String>,
-    /// The id of the first run that is invalid, or suspect where none is.
-    pub doubtful: Option<String>,
-    /// How many are invalid.
-    pub invalid: usize,
-    /// How hard each was for the generator, where its rows say it.
-    pub loaded: Vec<Loaded>,
 }
 
 /// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing

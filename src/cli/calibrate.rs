@@ -6,18 +6,20 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Load, expand};
-use crate::plan::Arrivals;
-use crate::report::{calibration, progress::Screen};
-use crate::store::{Store, Writer};
-use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
-use crate::units::{Decimal, Nanos};
-
 use super::changes::Changes;
 use super::interrupt::listen_for_signals;
 use super::limits::{Limits, raise_file_limit};
-use super::schema::text_of;
-use super::{Exit, Failure, Folder, Loudness, TextOrJson, output};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, Loudness, TextOrJson};
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
+use crate::expand::{Load, expand};
+use crate::plan::Arrivals;
+use crate::report::calibration;
+use crate::report::progress::Screen;
+use crate::store::{Store, Writer};
+use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
+use crate::units::{Decimal, Nanos};
 
 /// Where the help shows what says a load without a plan.
 const WITHOUT_PLAN: &str = "The load, without a plan";

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 
+use crate::cli::failure::Failure;
 use crate::plan::{self, Files, Format, Loaded, Options, PlanErrors};
-
-use super::Failure;
 
 /// What a call changes in its plan.
 #[derive(Debug, Clone, Default, Args)]

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::changes::Changes;
+use crate::cli::colour::Colour;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::{lints, output, stderr};
 use crate::lint::{self, Lint};
 use crate::plan::{Code, DataNote, Report, Severity, data_notes};
-
 use crate::report::format::{fill, plain};
-
-use super::changes::Changes;
-use super::{Colour, Exit, Failure, Folder, TextOrJson, lints, output};
 
 /// The arguments of `check`.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub struct CheckArgs {
 
 /// The text of `schemas/check.schema.json`.
 pub fn schema_text() -> String {
-    super::schema::text_of::<Report>("sweepline check --format json")
+    crate::cli::schema_text::text_of::<Report>("sweepline check --format json")
 }
 
 /// A plan without mistakes, its lints, and what was read of its data sets.
@@ -51,7 +52,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
             Err(errors) => {
                 first = first.or(errors.diagnostics.first().map(|one| one.code));
                 match args.format {
-                    TextOrJson::Text => output::complain(&errors.render(args.colour.on(&std::io::stderr()))),
+                    TextOrJson::Text => stderr::complain(&errors.render(args.colour.on(&std::io::stderr()))),
                     TextOrJson::Json => report.diagnostics.extend(errors.json()),
                 }
             }
@@ -66,7 +67,7 @@ pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
         }
         (TextOrJson::Text, first) => {
             if let Some(code) = first {
-                output::complain(&format!("\n`sweepline explain {code}` says more"));
+                stderr::complain(&format!("\n`sweepline explain {code}` says more"));
             }
             output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
         }

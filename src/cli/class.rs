@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 
-use super::Failure;
+use crate::cli::failure::Failure;
 
 /// Which class.
 #[derive(Debug, Clone, Default, Args)]

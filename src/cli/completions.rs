@@ -1,9 +1,10 @@
 //! `sweepline completions SHELL`: what a shell needs to complete commands, flags, their values and file names.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::{Cli, Exit, Failure, output};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
 
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
@@ -13,12 +14,11 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the script of a shell.
-pub fn run(args: CompletionsArgs) -> Result<Exit, Failure> {
-    let mut command = Cli::command();
-    let name = command.get_name().to_owned();
+/// Prints the script of a shell for the program.
+pub fn run(args: CompletionsArgs, mut program: Command) -> Result<Exit, Failure> {
+    let name = program.get_name().to_owned();
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, name, &mut script);
+    clap_complete::generate(args.shell, &mut program, name, &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{Exit, Failure, output};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
 use crate::explain::{self, Answer};
 
 /// The arguments of `explain`.

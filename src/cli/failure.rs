@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use crate::cli::colour::Colour;
+use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
 use crate::store::{State, Store, StoreError, typed_results};
-
-use super::{Colour, output};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Failure {
             }
             Failure::Unexpected(error) => format!("error: {error:#}"),
         };
-        output::complain(&text);
+        stderr::complain(&text);
         self.exit()
     }
 

@@ -4,23 +4,23 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
+use super::answers::{self, Answered};
+use super::given_up::{self, GivenUpRuns};
+use super::left_out::LeftOut;
+use super::workspace::Workspace;
 use crate::analysis::comparison::{self, Missed};
 use crate::analysis::curve::{GivenUpRun, Point, Rung};
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::slo::Answer;
 use crate::analysis::undecided;
+use crate::cli::compare;
+use crate::cli::failure::Failure;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::report::format::{digits, plain};
 use crate::rows::{GivenUp, RunLabels};
 use crate::store::Store;
 use crate::sweep::event::planned_cell;
-
-use super::answers::{self, Answered};
-use super::given_up::{self, GivenUpRuns};
-use super::left_out::LeftOut;
-use super::workspace::Workspace;
-use super::{Failure, compare};
 
 /// What a gate found.
 #[derive(Debug, Default)]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::changes::Changes;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
 use crate::expand::expand;
 use crate::graph::render::Drawing;
 use crate::graph::{build, render};
-
-use super::changes::Changes;
-use super::schema::text_of;
-use super::{Exit, Failure, output};
 
 /// The arguments of `graph`.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::{output, stderr};
 use crate::import::{self, MOST_BYTES, Wishes};
-
-use super::{Exit, Failure, output};
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
@@ -76,17 +76,17 @@ pub fn run(args: ImportArgs) -> Result<Exit, Failure> {
         None => output::print(&made.plan)?,
     }
     if !made.missing.is_empty() {
-        output::complain(&format!("without a counterpart ({}):", made.missing.len()));
-        made.missing.iter().for_each(|sentence| output::complain(&format!("- {sentence}")));
+        stderr::complain(&format!("without a counterpart ({}):", made.missing.len()));
+        made.missing.iter().for_each(|sentence| stderr::complain(&format!("- {sentence}")));
     }
     if !made.needless.is_empty() {
-        output::complain(&format!(
+        stderr::complain(&format!(
             "not needed, or done in another way: {}, listed at the top of the plan",
             made.needless.len()
         ));
     }
     if let Some(path) = &args.output {
-        output::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
+        stderr::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
     }
     Ok(Exit::Done)
 }

@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Exit, Failure};
+use crate::cli::failure::{Exit, Failure};
 
 /// Turns true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second SIGINT or SIGTERM ends
 /// the program at once. A closing terminal sends more than one SIGHUP, so that none of them does; where the program was

@@ -4,9 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
+use crate::cli::colour::{Colour, When};
+use crate::cli::failure::{Exit, Failure};
 use crate::store::StoreError;
-
-use super::{Colour, Exit, Failure, When};
 
 /// The results that were left out.
 #[derive(Debug, Default)]

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use crate::analysis::calibration::Pressure;
+use crate::cli::options::Folder;
 use crate::expand::Load;
 use crate::lint::{Calibrated, Held, Lint, Scope, lint};
 use crate::plan::{Connections, Finding, Loaded};
 use crate::server::client_environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
-
-use super::Folder;
 
 /// Every lint of a plan. What an earlier `calibrate` of this host showed is in the results folder.
 pub fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
@@ -27,7 +26,8 @@ pub fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
 pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
     let found = of(loaded, folder).len();
     let lints = if found == 1 { "lint" } else { "lints" };
-    (found > 0).then(|| format!("{found} {lints}: sweepline check {}", super::run::quoted(&plan.to_string_lossy())))
+    (found > 0)
+        .then(|| format!("{found} {lints}: sweepline check {}", crate::units::text::quoted(&plan.to_string_lossy())))
 }
 
 /// One lint in the form in which `check` tells programs what it found.

@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::tried::Tried;
+use super::workspace::warn_of_no_inventory;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
 use crate::expand::RunSpec;
-
 use crate::report::format::{self, plain};
 use crate::report::grid::{grid, lines};
 use crate::store::{AttemptRecord, AttemptState, Deleted, Entry, Listed, Moment, State, Store, Tries, short};
 use crate::sweep::event::{load_name, name};
 use crate::sweep::resume::tries_words;
-
-use super::schema::text_of;
-use super::tried::Tried;
-use super::workspace::warn_of_no_inventory;
-use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `list`.
 #[derive(Debug, Args)]

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Exit, Failure, output};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
 
 /// The arguments of `man`.
 #[derive(Debug, Args)]
@@ -21,8 +22,8 @@ pub struct ManArgs {
 }
 
 /// Prints a page, or writes them all.
-pub fn run(args: ManArgs) -> Result<Exit, Failure> {
-    let pages = pages().map_err(|error| Failure::Unexpected(error.into()))?;
+pub fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
+    let pages = pages(program).map_err(|error| Failure::Unexpected(error.into()))?;
     match &args.output {
         Some(folder) => write(folder, &pages).map_err(Failure::Unexpected)?,
         None => {
@@ -48,9 +49,9 @@ fn page_name(command: Option<&str>) -> String {
     command.map_or_else(|| "sweepline".to_owned(), |command| format!("sweepline-{command}"))
 }
 
-fn pages() -> std::io::Result<Vec<Page>> {
+fn pages(program: Command) -> std::io::Result<Vec<Page>> {
     // A page for `help` would explain what every other page says of itself.
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut pages = vec![page("sweepline", program.clone())?];
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {

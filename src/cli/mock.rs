@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::Exit;
 use super::limits::raise_file_limit;
+use crate::cli::failure::Exit;
 use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, Tokenize, UsagePosition, Words};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 

@@ -1,6 +1,10 @@
 //! The program: arguments, one file per command, failures as text and exit code.
 //!
 //! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
+//!
+//! Only this file knows all commands. What several of them need lies beside them, in files of their own that know no command:
+//! `options`, `colour`, `failure`, `output`, `stderr`, `workspace`, `schema_text`. A command may use another's document or
+//! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
 mod again;
 mod answers;
@@ -9,6 +13,7 @@ mod capacity;
 mod changes;
 mod check;
 mod class;
+mod colour;
 mod compare;
 mod completions;
 mod curves;
@@ -32,6 +37,7 @@ mod list;
 mod man;
 pub mod mock;
 mod new;
+mod options;
 mod output;
 mod preview;
 mod probe;
@@ -41,20 +47,22 @@ mod replace;
 mod room;
 mod run;
 mod schema;
+mod schema_text;
 mod selection;
 mod show;
+mod shown;
+mod stderr;
 mod texts;
 mod tried;
 mod verify;
 mod why;
 mod workspace;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::cli::colour::{Colour, When};
 
 pub use failure::{Exit, Failure};
-
-use crate::report::progress::Talk;
 
 /// Declarative, resumable sweeps of LLM-serving benchmarks
 #[derive(Debug, Parser)]
@@ -132,93 +140,6 @@ pub enum Command {
     Mock(Box<mock::MockArgs>),
 }
 
-/// Where results lie.
-#[derive(Debug, Clone, Args)]
-pub struct Folder {
-    /// Folder of results
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    pub results: PathBuf,
-}
-
-impl Folder {
-    /// Refuses a folder that is not there: nothing can be said of its runs.
-    pub fn must_exist(&self) -> Result<(), Failure> {
-        match self.results.try_exists() {
-            Ok(false) => {
-                let folder = self.results.display();
-                Err(Failure::Usage(format!("there is no results folder {folder}; --results DIR names another")))
-            }
-            // What may not be looked at is told when it is read.
-            Ok(true) | Err(_) => Ok(()),
-        }
-    }
-
-    /// It as one types it, with a blank before it; nothing where it is the default.
-    pub fn typed(&self) -> String {
-        crate::store::typed_results(&self.results)
-    }
-}
-
-/// How much is said on stderr.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct Loudness {
-    /// Say more: probes, ids, reasons
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub verbose: bool,
-    /// Say nothing on stderr but errors; data still goes to stdout
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-impl Loudness {
-    fn talk(self) -> Talk {
-        match (self.quiet, self.verbose) {
-            (true, _) => Talk::Quiet,
-            (_, true) => Talk::Verbose,
-            _ => Talk::Normal,
-        }
-    }
-}
-
-/// Whether colour is used.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct Colour {
-    /// When to use colour
-    #[arg(long = "color", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub when: When,
-}
-
-/// When something is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Colour {
-    /// Whether `stream` gets colour.
-    pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
-        match self.when {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        }
-    }
-}
-
-/// Text for people, or JSON for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TextOrJson {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
 /// Prints why a command line cannot be, or the help that it asks for, and gives the exit code. What was typed may have come
 /// from elsewhere.
 pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
@@ -227,7 +148,7 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
     }
     let text = error.render();
     let in_colour = Colour { when: When::Auto }.on(&std::io::stderr());
-    output::complain(&if in_colour { text.ansi().to_string() } else { text.to_string() });
+    stderr::complain(&if in_colour { text.ansi().to_string() } else { text.to_string() });
     std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
 }
 
@@ -258,8 +179,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
-        Command::Completions(args) => completions::run(args),
-        Command::Man(args) => man::run(args),
+        Command::Completions(args) => completions::run(args, Cli::command()),
+        Command::Man(args) => man::run(args, Cli::command()),
         Command::Mock(args) => Ok(mock::run(*args)?),
     }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::{import, output, stderr};
 use crate::import::{Fresh, FreshLoad, FreshServer, fresh};
 use crate::plan::{Api, Engine, carries_secret, looks_like_key};
 use crate::report::format::plain;
 use crate::server::{Description, Question, describe};
 use crate::units::{Decimal, Nanos};
-
-use super::{Exit, Failure, import, output};
 
 /// Long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
@@ -100,7 +100,7 @@ pub fn run(args: NewArgs) -> Result<Exit, Failure> {
     match &args.output {
         Some(path) => {
             import::save(path, &text, args.force)?;
-            output::complain(&format!("wrote {}; next: sweepline run {}", path.display(), path.display()));
+            stderr::complain(&format!("wrote {}; next: sweepline run {}", path.display(), path.display()));
         }
         None => output::print(&text)?,
     }
@@ -127,7 +127,7 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
     match describe(&question) {
         Ok(said) => Ok(said),
         Err(error) if args.model.is_some() => {
-            output::complain(&format!("warning: {}; the plan is made of the flags alone", plain(&error.to_string())));
+            stderr::complain(&format!("warning: {}; the plan is made of the flags alone", plain(&error.to_string())));
             Ok(Description::default())
         }
         Err(error) => {
@@ -160,7 +160,7 @@ fn model(args: &NewArgs, described: Option<&Description>) -> Result<String, Fail
     match (&args.model, said.models.as_slice()) {
         (Some(model), models) => {
             if !models.is_empty() && !models.contains(model) {
-                output::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
+                stderr::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
             }
             Ok(model.clone())
         }

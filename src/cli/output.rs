@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 
-use super::Failure;
+use crate::cli::failure::Failure;
 use crate::units::text::{is_unseen, page};
 
 /// Prints a text for people, with a line end if it has none.
@@ -20,11 +20,6 @@ fn write(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Unexpected(error.into())),
         _ => Ok(()),
     }
-}
-
-/// Prints an error on stderr; that nobody reads it must not hide the exit code behind a panic.
-pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", page(text.trim_end()));
 }
 
 /// Prints a value as indented JSON, with the characters that a terminal obeys or hides written as escapes: the same value.

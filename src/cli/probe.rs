@@ -6,15 +6,16 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changes::Changes;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
 use crate::server::Found;
 use crate::sweep::ask;
-
-use super::changes::Changes;
-use super::schema::text_of;
-use super::{Exit, Failure, TextOrJson, output};
 
 /// How many models of a server are named to people; JSON has them all.
 const FEW_MODELS: usize = 20;

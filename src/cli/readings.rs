@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::analysis::PlanMetrics;
-use crate::analysis::curve::{GivenUpRun, Point, Run};
-use crate::plan::{Plan, Slo};
-use crate::report::format::{fill, plain};
-use crate::rows::{GivenUp, RunLabels};
-use crate::store::{RunRecord, Store};
-
 use super::answers::{self, Answered};
 use super::changes::Changes;
 use super::given_up::{Entry, GivenUpRuns, labels};
 use super::left_out::LeftOut;
-use super::run::quoted;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Failure, Folder, TextOrJson};
+use crate::analysis::PlanMetrics;
+use crate::analysis::curve::{GivenUpRun, Point, Run};
+use crate::cli::failure::Failure;
+use crate::cli::options::{Folder, TextOrJson};
+use crate::plan::{Plan, Slo};
+use crate::report::format::{fill, plain};
+use crate::rows::{GivenUp, RunLabels};
+use crate::store::{RunRecord, Store};
+use crate::units::text::quoted;
 
 /// The arguments of every command that answers from a plan's results.
 #[derive(Debug, Args)]

@@ -12,12 +12,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::analysis::ANALYSIS;
+use crate::cli::shown::Shown;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::rows::Table;
 use crate::store::{RUN_JSON, Store};
-
-use super::answers::Shown;
 
 /// A table as it was printed, with what else `run` says of it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Failure;
+use crate::cli::failure::Failure;
 
 /// Leave to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]

@@ -5,18 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::expand::PlannedRun;
-use crate::report::calibration;
-use crate::report::format::plain;
-use crate::report::progress::{Screen, duration};
-use crate::server::client_environment;
-use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
-use crate::sweep::calibrate::{Known, known};
-use crate::sweep::event::{Event, Naming, Observer, RunView};
-use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Summary, Sweep, SweepError};
-pub(super) use crate::units::text::quoted;
-
 use super::again::Again;
 use super::changes::Changes;
 use super::estimate::Spans;
@@ -27,7 +15,22 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Colour, Exit, Failure, Folder, Loudness, TextOrJson, answers, gate, lints, preview, room, texts};
+use crate::cli::colour::Colour;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, Loudness, TextOrJson};
+use crate::cli::{answers, gate, lints, preview, room, texts};
+use crate::expand::PlannedRun;
+use crate::report::calibration;
+use crate::report::format::plain;
+use crate::report::progress::{Screen, duration};
+use crate::server::client_environment;
+use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
+use crate::sweep::calibrate::{Known, known};
+use crate::sweep::event::{Event, Naming, Observer, RunView};
+use crate::sweep::resume::{Action, Decision, Wishes};
+use crate::sweep::{self, Summary, Sweep, SweepError};
+
+pub(super) use crate::units::text::quoted;
 
 /// How many of the runs to do are listed with their reasons.
 const MOST_LISTED: usize = 20;

@@ -2,11 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-use schemars::JsonSchema;
-
-use super::{
-    Exit, Failure, calibrate, capacity, check, compare, curves, dataset, diagnose, diff, graph, list, output, preview,
-    probe, show, verify, why,
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::{
+    calibrate, capacity, check, compare, curves, dataset, diagnose, diff, graph, list, output, preview, probe, show,
+    verify, why,
 };
 
 /// The arguments of `schema`.
@@ -90,16 +89,6 @@ impl What {
 pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
     output::print(&args.what.text())?;
     Ok(Exit::Done)
-}
-
-/// The JSON Schema (draft 2020-12) of what a command prints, made from its type.
-pub fn text_of<T: JsonSchema>(title: &str) -> String {
-    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<T>();
-    schema.insert("title".to_owned(), title.into());
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@ use clap::Args;
 use indexmap::{IndexMap, IndexSet};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
+use crate::cli::failure::Failure;
 use crate::expand::PlannedRun;
 use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
 use crate::units::Decimal;
-
-use super::Failure;
 
 /// Which runs.
 #[derive(Debug, Clone, Default, Args)]

@@ -4,11 +4,12 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
 use crate::report::format::plain;
 use crate::store::{Deleted, Entered, Entry, Moment, RunReport, State, Store, Verified, short};
-
-use super::schema::text_of;
-use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The arguments of `verify`.
 #[derive(Debug, Args)]

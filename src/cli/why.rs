@@ -8,6 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::changes::Changes;
+use super::selection::{matching_records, matching_runs};
+use super::tried::Tried;
+use super::workspace::{Workspace, warn_of_no_inventory};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::output;
+use crate::cli::preview::reason;
+use crate::cli::preview::reason::{Changed, Places, changes};
+use crate::cli::schema_text::text_of;
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
 use crate::store::{
@@ -17,14 +27,6 @@ use crate::store::{
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Wishes, explain, or_pending, tries_words};
 use crate::units::clock;
-
-use super::changes::Changes;
-use super::preview::{Changed, Places, changes, reason};
-use super::schema::text_of;
-use super::selection::{matching_records, matching_runs};
-use super::tried::Tried;
-use super::workspace::{Workspace, warn_of_no_inventory};
-use super::{Exit, Failure, Folder, TextOrJson, output};
 
 /// The state of a run that was given up, as `preview --format json` has it.
 const GIVEN_UP: &str = "given_up";

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use super::changes::Changes;
+use crate::cli::failure::Failure;
+use crate::cli::options::Folder;
+use crate::cli::{answers, stderr};
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Endpoint, Loaded, Plan};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
-
-use super::changes::Changes;
-use super::{Failure, Folder, answers, output};
 
 /// A plan with its runs and the results folder.
 pub struct Workspace {
@@ -58,7 +59,7 @@ impl Workspace {
 /// Says that something else lies in the place of the inventory; the runs are there all the same.
 pub fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
-        output::complain(&format!("warning: {}", plain(&error.to_string())));
+        stderr::complain(&format!("warning: {}", plain(&error.to_string())));
     }
 }
 

@@ -3,15 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::analysis::capacity;
-use crate::analysis::curve::Figure;
-use crate::plan::Slo;
-use crate::report::{self, CapacityAnswer, Configuration};
-
-use super::super::curves::{Bracket, Series};
 use super::super::given_up::Entry;
 use super::super::readings::Readings;
-use super::super::schema::text_of;
+use crate::analysis::capacity;
+use crate::analysis::curve::Figure;
+use crate::cli::curves::document::{Bracket, Series};
+use crate::cli::schema_text::text_of;
+use crate::plan::Slo;
+use crate::report::{self, CapacityAnswer, Configuration};
 
 /// What each configuration bears under the objective, and what a load takes of it.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,21 +1,22 @@
 //! `sweepline capacity PLAN`: how much each configuration bears under the objective, and what serving a load takes.
 
-mod document;
+pub(super) mod document;
 
 use clap::Args;
+use document::Document;
 
+use super::readings::Asked;
 use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Reading, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 use crate::analysis::undecided;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::output;
 use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
-
-use super::readings::Asked;
-use super::{Exit, Failure, TextOrJson, output};
-use document::Document;
 
 pub use document::schema_text;
 

@@ -1,24 +1,14 @@
 //! `sweepline compare PLAN`: which arm is better, by how much, and what would have been seen. Sends nothing.
 
-mod arms;
-mod notes;
-mod samples;
+pub(super) mod arms;
+pub(super) mod notes;
+pub(super) mod samples;
 
 use std::path::PathBuf;
 
+use arms::{Arms, Declared, Picked, Results, arms};
 use clap::{Args, ValueEnum};
-
-use crate::analysis::comparison::{
-    Adjusted, CellAnswer, Comparison, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand, guardrail, pooled,
-    settle,
-};
-use crate::expand::{Expansion, PlannedRun};
-use crate::lint::Lint;
-use crate::plan::model::compare::{axis_name, is_margin};
-use crate::plan::{Compare, MetricName, Plan, Scalar};
-use crate::report::comparison as page;
-use crate::store::Store;
-use crate::units::{Share, UnitError};
+use samples::{Earlier, Lacking, Sample};
 
 use super::changes::Changes;
 use super::class::OneClass;
@@ -28,10 +18,20 @@ use super::readings::no_results;
 use super::replace::{Overwrite, begins_with_key};
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, lints, output};
-
-use arms::{Arms, Declared, Picked, Results, arms};
-use samples::{Earlier, Lacking, Sample};
+use crate::analysis::comparison::{
+    Adjusted, CellAnswer, Comparison, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand, guardrail, pooled,
+    settle,
+};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::Folder;
+use crate::cli::{lints, output, stderr};
+use crate::expand::{Expansion, PlannedRun};
+use crate::lint::Lint;
+use crate::plan::model::compare::{axis_name, is_margin};
+use crate::plan::{Compare, MetricName, Plan, Scalar};
+use crate::report::comparison as page;
+use crate::store::Store;
+use crate::units::{Share, UnitError};
 
 /// The arguments of `compare`.
 #[derive(Debug, Args)]
@@ -379,11 +379,11 @@ fn write_baseline(
     };
     samples::write(path, workspace.plan(), (samples, given_up))?;
     let path = path.display();
-    output::complain(&format!("{path}: {count} of {} runs{lacking}; `--against {path}` compares with it", seen.len()));
+    stderr::complain(&format!("{path}: {count} of {} runs{lacking}; `--against {path}` compares with it", seen.len()));
     Ok(left_out.exit(Exit::Done))
 }
 
 /// The JSON Schema of `compare --format json`.
 pub fn schema_text() -> String {
-    super::schema::text_of::<Comparison>("what sweepline compare --format json prints")
+    crate::cli::schema_text::text_of::<Comparison>("what sweepline compare --format json prints")
 }

@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::comparison::{Reading, all_names, read, read_class};
 use crate::analysis::verdict::State;
 use crate::analysis::{ANALYSIS, FailureCount, Verdict};
+use crate::cli::answers::{self, Answered};
+use crate::cli::failure::Failure;
+use crate::cli::replace::{cannot_write, replace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError};
-
-use crate::cli::Failure;
-use crate::cli::answers::{self, Answered};
-use crate::cli::replace::{cannot_write, replace};
 
 /// What names a run besides its id: a run of a changed plan has another id and may have these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,12 +7,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
-use crate::analysis::saturation;
-
 use super::super::given_up::Entry;
 use super::super::readings::Readings;
-use super::super::schema::text_of;
+use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
+use crate::analysis::saturation;
+use crate::cli::schema_text::text_of;
 
 /// The curves of a plan.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,19 +1,20 @@
 //! `sweepline curves PLAN`: what each load brings and costs, where curves bend, and up to which load the objective holds.
 
-mod document;
+pub(super) mod document;
 
 use clap::Args;
-
-use crate::analysis::curve::{self, Curve, Point};
-use crate::report::format::{fill, plain};
-use crate::report::{curves as page, fronts, left_out};
+use document::Document;
 
 use super::class::OneClass;
 use super::readings::{Asked, Readings};
-use super::{Exit, Failure, TextOrJson, output};
-use document::Document;
+use crate::analysis::curve::{self, Curve, Point};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::output;
+use crate::report::format::{fill, plain};
+use crate::report::{curves as page, fronts, left_out};
 
-pub use document::{Bracket, Series, schema_text};
+pub use document::schema_text;
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]

@@ -4,10 +4,12 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::failure;
 use super::source::{Source, each, left_out};
-use crate::cli::schema::text_of;
-use crate::cli::{Exit, Failure, TextOrJson, output};
+use crate::cli::dataset::source::failure;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::output;
+use crate::cli::schema_text::text_of;
 use crate::dataset::{Figures, Skipped, Summarizer, Summary, digest};
 use crate::report::format::{digits, plain};
 use crate::report::grid::{grid, lines};

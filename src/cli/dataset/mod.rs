@@ -1,17 +1,15 @@
 //! `sweepline dataset …`: data sets and traces: what they hold, one form for all, samples, anonymous profiles.
 
-mod convert;
-mod inspect;
-mod output;
-mod profile;
-mod sample;
-mod source;
+pub(super) mod convert;
+pub(super) mod inspect;
+pub(super) mod output;
+pub(super) mod profile;
+pub(super) mod sample;
+pub(super) mod source;
 
 use clap::{Args, Subcommand};
 
-use crate::dataset::DatasetError;
-
-use super::{Exit, Failure};
+use crate::cli::failure::{Exit, Failure};
 
 pub use inspect::schema_text as inspect_schema_text;
 pub use profile::schema_text;
@@ -44,9 +42,4 @@ pub fn run(args: DatasetArgs) -> Result<Exit, Failure> {
         Command::Sample(args) => sample::run(&args),
         Command::Profile(args) => profile::run(&args),
     }
-}
-
-/// A file that cannot be read is the caller's mistake, whatever is wrong with it.
-fn failure(error: DatasetError) -> Failure {
-    Failure::Usage(error.to_string())
 }

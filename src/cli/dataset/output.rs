@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::super::replace::{Overwrite, cannot_write, replace};
+use crate::cli::failure::Failure;
 use crate::dataset::Record;
 use crate::dataset::write::{ParquetWriter, json_line};
-
-use super::super::Failure;
-use super::super::replace::{Overwrite, cannot_write, replace};
 
 /// Where records are written.
 #[derive(Debug, Args)]

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::source::{Source, each, tell_left_out};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
 use crate::cli::replace::{Overwrite, begins_with_key, cannot_write, replace};
-use crate::cli::{Exit, Failure, output, schema};
+use crate::cli::schema_text::text_of;
 use crate::dataset::profile::{Profile, Profiler};
 
 /// The arguments of `dataset profile`.
@@ -50,5 +52,5 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
 
 /// The JSON Schema of profiles.
 pub fn schema_text() -> String {
-    schema::text_of::<Profile>("sweepline profile")
+    text_of::<Profile>("sweepline profile")
 }

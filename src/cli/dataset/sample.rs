@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::output::Output;
 use super::source::{Source, each, tell_left_out};
-use crate::cli::output::complain;
-use crate::cli::{Exit, Failure};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::stderr::complain;
 use crate::dataset::sample::sample;
 use crate::units::Seed;
 

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::failure::Failure;
+use crate::cli::stderr;
 use crate::dataset::{
     Dataset, DatasetError, Field, Filter, Format, Mapping, OnBad, Options, Range, Record, Skipped, TimeUnit,
 };
 use crate::report::format::plain;
-
-use super::super::{Failure, output};
-use super::failure;
 
 /// A file, and how it is read.
 #[derive(Debug, Args)]
@@ -184,6 +183,11 @@ pub fn left_out(skipped: &Skipped) -> Option<String> {
 /// Says on stderr what was left out.
 pub fn tell_left_out(dataset: &Dataset) {
     if let Some(lines) = left_out(dataset.skipped()) {
-        output::complain(&lines);
+        stderr::complain(&lines);
     }
+}
+
+/// A file that cannot be read is the caller's mistake, whatever is wrong with it.
+pub(super) fn failure(error: DatasetError) -> Failure {
+    Failure::Usage(error.to_string())
 }

@@ -3,12 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
-use crate::report::Bound;
-
 use super::super::given_up::Entry;
 use super::super::readings::Readings;
-use super::super::schema::text_of;
+use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
+use crate::cli::schema_text::text_of;
+use crate::report::Bound;
 
 /// Decoding beside what memory bandwidth allows, and symptoms.
 #[derive(Debug, Serialize, JsonSchema)]

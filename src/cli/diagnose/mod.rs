@@ -1,19 +1,20 @@
 //! `sweepline diagnose PLAN`: decoding beside what memory bandwidth allows, and symptoms with what they usually mean.
 
-mod document;
+pub(super) mod document;
 
 use clap::Args;
+use document::Document;
 
+use super::readings::{Asked, Reading};
 use crate::analysis::curve::{self, Run};
 use crate::analysis::diagnosis::{Evident, Predicted, Twins, diagnose};
 use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::output;
 use crate::expand::canonical;
 use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
-
-use super::readings::{Asked, Reading};
-use super::{Exit, Failure, TextOrJson, output};
-use document::Document;
 
 pub use document::schema_text;
 

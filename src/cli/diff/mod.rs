@@ -1,20 +1,21 @@
 //! `sweepline diff A B`: the runs that come, go and stay between two plans, or two revisions of one, and the edits that
 //! made it so. Sends nothing and looks at no results.
 
-mod compare;
-mod edits;
-mod show;
-mod source;
+pub(super) mod compare;
+pub(super) mod edits;
+pub(super) mod show;
+pub(super) mod source;
 
 use clap::{Args, ValueEnum};
-
-use super::changes::Changes;
-use super::{Exit, Failure, output};
-
 use compare::compare;
 use show::Diff;
-pub use source::Side;
 use source::Source;
+
+use super::changes::Changes;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output;
+
+pub use source::Side;
 
 /// The arguments of `diff`.
 #[derive(Debug, Args)]
@@ -81,5 +82,5 @@ pub fn text(a: &Side, b: &Side) -> String {
 
 /// The JSON Schema of `diff --format json`.
 pub fn schema_text() -> String {
-    super::schema::text_of::<Diff>("what sweepline diff --format json prints")
+    crate::cli::schema_text::text_of::<Diff>("what sweepline diff --format json prints")
 }

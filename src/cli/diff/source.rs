@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use super::super::changes::Changes;
+use crate::cli::failure::Failure;
+use crate::cli::stderr;
 use crate::expand::{Expansion, expand};
 use crate::plan::{Files, Format, Loaded, Step};
-
-use super::super::changes::Changes;
-use super::super::{Failure, output};
 
 /// A plan that is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl<'a> Revision<'a> {
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
         changes.parse(path, &text, format, self).map_err(|errors| {
             // Its places name the file as it is called now.
-            output::complain(&format!("{name} has mistakes:"));
+            stderr::complain(&format!("{name} has mistakes:"));
             errors.into()
         })
     }

@@ -1,9 +1,10 @@
 //! `sweepline export [PLAN]`: runs, their parts, or their requests as tables.
 
-mod ask;
+pub(super) mod ask;
 #[cfg(test)]
-mod extremes;
-mod source;
+pub(super) mod extremes;
+pub(super) mod kind;
+pub(super) mod source;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,24 +13,24 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
+use source::Source;
 
+use super::changes::Changes;
+use super::replace::{Overwrite, cannot_write, replace};
+use super::selection::Selection;
+use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::analysis::ANALYSIS;
+use crate::cli::export::ask::Columns;
+use crate::cli::export::kind::Rows;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::Folder;
+use crate::cli::{output, stderr};
 use crate::expand::PlannedRun;
 use crate::export::{
     COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, is_export, runs_parquet,
 };
 use crate::store::{Store, StoreError};
-
-use super::changes::Changes;
-use super::replace::{Overwrite, cannot_write, replace};
-use super::run::quoted;
-use super::selection::Selection;
-use super::workspace::{Workspace, warn_of_no_inventory};
-use super::{Exit, Failure, Folder, output};
-use ask::{Columns, Rows};
-use source::Source;
-
-pub use source::{class_rows, run_row};
+use crate::units::text::quoted;
 
 /// The arguments of `export`.
 #[derive(Debug, Args)]
@@ -143,7 +144,7 @@ pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
     let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
     if let Some(said) = source.said_of_given_up(rows, args.wide || (written == Written::Parquet && rows == Rows::Runs))
     {
-        output::complain(&said);
+        stderr::complain(&said);
     }
     let exit = match written {
         Written::Xlsx => workbook(&args, &source, columns)?,
@@ -170,7 +171,7 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
         let plan = quoted(&plan.to_string_lossy());
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());
         let selection = args.selection.typed(quoted);
-        output::complain(&format!(
+        stderr::complain(&format!(
             "note: {missing} of the plan's {} runs have no result yet: `sweepline run {plan}{changes}{selection}{folder}` makes them",
             picked.len()
         ));
@@ -209,7 +210,7 @@ fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<bool>>) {
 fn say_none(source: &Source, rows: Rows, has_rows: &Cell<bool>) {
     let why = if has_rows.get() { None } else { source.why_none(rows) };
     if let Some(why) = why {
-        output::complain(&why);
+        stderr::complain(&why);
     }
 }
 

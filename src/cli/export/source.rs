@@ -3,10 +3,18 @@
 
 use std::cell::{Cell, OnceCell};
 
+use super::super::answers::{self, Answered, in_plan_order};
+use super::super::given_up::{GivenUpRuns, labels};
+use super::super::left_out::LeftOut;
+use super::super::workspace::Workspace;
 use crate::analysis::curve::{self, GivenUpRun, Point, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
 use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
+use crate::cli::export::kind::Rows;
+use crate::cli::failure::Failure;
+use crate::cli::options::Folder;
+use crate::cli::stderr;
 use crate::expand::PlannedRun;
 use crate::export::parts::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::runs::{self, GivenUpRow, RunRow};
@@ -15,13 +23,6 @@ use crate::export::{Sheet, curves, events, requests};
 use crate::plan::{Plan, Slo};
 use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
-
-use super::super::answers::{self, Answered, in_plan_order};
-use super::super::given_up::{GivenUpRuns, labels};
-use super::super::left_out::LeftOut;
-use super::super::workspace::Workspace;
-use super::super::{Failure, Folder, output};
-use super::ask::Rows;
 
 /// Requests that a workbook has without being asked for them: what one sheet holds.
 const MOST_REQUESTS: u64 = 1_048_575;
@@ -134,7 +135,7 @@ impl<'a> Source<'a> {
             Rows::Requests => {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
-                    output::complain(&format!(
+                    stderr::complain(&format!(
                         "{requests} requests fit no sheet and are left out; `--rows requests` gives them sheet after sheet, \
                          `--format parquet` in one file"
                     ));
@@ -303,7 +304,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     }
     if let State::Corrupt(reason) = &listed.state {
         let folder = folder.typed();
-        output::complain(&format!(
+        stderr::complain(&format!(
             "run {} is left out: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` names \
              every damaged file)",
             listed.id

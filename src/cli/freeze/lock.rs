@@ -5,14 +5,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::super::replace::begins_with;
+use super::write::{Comment, table};
+use crate::cli::failure::Failure;
 use crate::expand::{Expansion, RunId};
 use crate::plan::{self, Disk, Format, Loaded, Options, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
-
-use super::super::Failure;
-use super::super::replace::begins_with;
-use super::write::{Comment, table};
 
 /// How the line begins that says which sweepline wrote a lock.
 const VERSION: &str = "# frozen by sweepline ";

@@ -1,21 +1,21 @@
 //! `sweepline freeze PLAN`: the whole resolved plan as a plan, with the origin of every value and the ids of its runs; and
 //! `--frozen`, which refuses a plan whose runs are others.
 
-mod lock;
-mod write;
+pub(super) mod lock;
+pub(super) mod write;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::expand::{expand, explicit};
-use crate::plan::{Loaded, Plan, Unreachable};
-
 use super::changes::Changes;
-use super::diff::{self, Side};
 use super::replace::{Overwrite, cannot_write, replace};
 use super::workspace::Workspace;
-use super::{Exit, Failure, output};
+use crate::cli::diff::source::Side;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::{diff, output};
+use crate::expand::{expand, explicit};
+use crate::plan::{Loaded, Plan, Unreachable};
 
 /// The arguments of `freeze`.
 #[derive(Debug, Args)]

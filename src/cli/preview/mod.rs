@@ -1,27 +1,28 @@
 //! `sweepline preview PLAN`: what `run` would do, why, and what it would cost. Sends nothing unless told to ask the
 //! servers.
 
-mod data;
-mod entries;
-mod environments;
-mod reason;
-mod text;
+pub(super) mod data;
+pub(super) mod entries;
+pub(super) mod environments;
+pub(super) mod reason;
+pub(super) mod text;
 
 use std::path::PathBuf;
 
 use clap::Args;
-
-use crate::sweep::resume::Wishes;
+use entries::{Preview, Seen};
 
 use super::again::Again;
 use super::changes::Changes;
 use super::freeze::Frozen;
 use super::selection::Selection;
 use super::workspace::Workspace;
-use super::{Exit, Failure, Folder, TextOrJson, lints, output, probe, room};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::{lints, output, probe, room, stderr};
+use crate::sweep::resume::Wishes;
 
-use entries::{Preview, Seen};
-pub use reason::{Changed, Places, changes, reason};
+pub use reason::reason;
 
 /// The arguments of `preview`.
 #[derive(Debug, Args)]
@@ -77,7 +78,7 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, args.again.wishes(), view)?;
     if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
-        output::complain(&line);
+        stderr::complain(&line);
     }
     Ok(match ready {
         Exit::Done if args.exit_code && work => Exit::Work,
@@ -100,12 +101,12 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
     }
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in room::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
-        output::complain(&format!("`run` would refuse this: {obstacle}"));
+        stderr::complain(&format!("`run` would refuse this: {obstacle}"));
     }
     Ok(preview.has_work())
 }
 
 /// The JSON Schema of `preview --format json`.
 pub fn schema_text() -> String {
-    super::schema::text_of::<Preview>("what sweepline preview --format json prints")
+    crate::cli::schema_text::text_of::<Preview>("what sweepline preview --format json prints")
 }

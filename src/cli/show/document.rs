@@ -4,15 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::super::answers::Answered;
 use crate::analysis::verdict::Reason as Found;
 use crate::analysis::{Failure, Pulse, saturation, slo, undecided};
+use crate::cli::export::source::{class_rows, run_row};
+use crate::cli::schema_text::text_of;
 use crate::export::Cell;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
-
-use super::super::answers::Answered;
-use super::super::export::{class_rows, run_row};
-use super::super::schema::text_of;
 
 /// One run in full.
 #[derive(Debug, Serialize, JsonSchema)]

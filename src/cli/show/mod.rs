@@ -1,24 +1,25 @@
 //! `sweepline show RUN`: one run in full.
 
-mod document;
+pub(super) mod document;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use document::Document;
 
-use crate::analysis::saturation;
+use super::answers::Answered;
+use super::changes::Changes;
 use crate::analysis::slo::{self, Answer, SloTest};
-use crate::analysis::undecided;
+use crate::analysis::{saturation, undecided};
+use crate::cli::colour::Colour;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::{answers, output, stderr};
 use crate::expand::expand;
 use crate::plan::Plan;
 use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
-
-use super::answers::Answered;
-use super::changes::Changes;
-use super::{Colour, Exit, Failure, Folder, TextOrJson, answers, output};
-use document::Document;
 
 pub use document::schema_text;
 
@@ -64,7 +65,7 @@ pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
     if let (Some(path), Some(plan)) = (&args.plan, plan)
         && !holds(plan, &record)
     {
-        output::complain(&format!(
+        stderr::complain(&format!(
             "note: {} is no run of {}: it is judged by that plan's thresholds, objective and prices all the same",
             &record.id[..record.id.len().min(16)],
             path.display()

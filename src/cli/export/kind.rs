@@ -1,0 +1,41 @@
+//! What a row of an export is.
+
+use clap::ValueEnum;
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Rows {
+    /// A run.
+    Runs,
+    /// A class of a run over a mix.
+    Classes,
+    /// A bucket of prompt or output tokens of a run whose requests differ in length.
+    Lengths,
+    /// A turn of a run of conversations.
+    Turns,
+    /// A load of a curve, over its repeats.
+    Curves,
+    /// A request.
+    Requests,
+    /// A token event of a request, with the gap before it.
+    Events,
+}
+
+impl Rows {
+    /// All kinds, in the order of a workbook's sheets.
+    pub const ALL: [Rows; 7] =
+        [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
+
+    /// The name on the command line, and of the sheet.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rows::Runs => "runs",
+            Rows::Classes => "classes",
+            Rows::Lengths => "lengths",
+            Rows::Turns => "turns",
+            Rows::Curves => "curves",
+            Rows::Requests => "requests",
+            Rows::Events => "events",
+        }
+    }
+}

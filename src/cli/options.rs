@@ -1,0 +1,65 @@
+//! Options that several commands have.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::failure::Failure;
+use crate::report::progress::Talk;
+
+/// Where results lie.
+#[derive(Debug, Clone, Args)]
+pub struct Folder {
+    /// Folder of results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+}
+
+impl Folder {
+    /// Refuses a folder that is not there: nothing can be said of its runs.
+    pub fn must_exist(&self) -> Result<(), Failure> {
+        match self.results.try_exists() {
+            Ok(false) => {
+                let folder = self.results.display();
+                Err(Failure::Usage(format!("there is no results folder {folder}; --results DIR names another")))
+            }
+            // What may not be looked at is told when it is read.
+            Ok(true) | Err(_) => Ok(()),
+        }
+    }
+
+    /// It as one types it, with a blank before it; nothing where it is the default.
+    pub fn typed(&self) -> String {
+        crate::store::typed_results(&self.results)
+    }
+}
+
+/// How much is said on stderr.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Loudness {
+    /// Say more: probes, ids, reasons
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Say nothing on stderr but errors; data still goes to stdout
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Loudness {
+    pub(super) fn talk(self) -> Talk {
+        match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        }
+    }
+}
+
+/// Text for people, or JSON for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}

@@ -1,0 +1,10 @@
+//! Errors on stderr.
+
+use std::io::Write;
+
+use crate::units::text::page;
+
+/// Prints an error on stderr; that nobody reads it must not hide the exit code behind a panic.
+pub fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", page(text.trim_end()));
+}
