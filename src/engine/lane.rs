@@ -175,10 +175,7 @@ fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> Shape
         stream: shaping.stream,
         ignore_eos: shaping.ignore_eos,
         conversation: content.reuse == Reuse::Conversation,
-        temperature: shaping.temperature,
-        top_p: shaping.top_p,
-        presence_penalty: shaping.presence_penalty,
-        frequency_penalty: shaping.frequency_penalty,
+        sampling: shaping.sampling.clone(),
         stop: shaping.stop.clone(),
         extra: shaping.extra.clone(),
     }

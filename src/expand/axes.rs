@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::plan::model::lengths::{Preset, WrittenLengths};
+use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::{
-    Arrivals, Cache, Connections, ContextCut, History, NonceMode, Process, Scalar, Scenario, Sessions, Think, is_axis,
+    Arrivals, Cache, Connections, ContextCut, History, NonceMode, ParameterValue, Process, Scalar, Scenario, Sessions,
+    Think, is_axis,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -36,6 +38,16 @@ pub(super) fn whole(cell: &Cell, axis: &str) -> Result<Option<u32>, Mistake> {
     }
     .map(Some)
     .ok_or_else(|| wrong(axis, value, "a whole number"))
+}
+
+/// The axis as a sampling parameter.
+fn sampling(cell: &Cell, axis: &str) -> Result<Option<ParameterValue>, Mistake> {
+    match cell.get(axis) {
+        None => Ok(None),
+        Some(Scalar::Number(value)) => Ok(Some(ParameterValue::Number(*value))),
+        Some(Scalar::Text(word)) if word == ParameterValue::OMIT => Ok(Some(ParameterValue::Omit)),
+        Some(value) => Err(wrong(axis, value, "a number, or omit")),
+    }
 }
 
 /// The axis as true or false.
@@ -103,7 +115,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
         return Err(Mistake::UnknownAxis(axis.to_owned()));
     }
-    Ok(Scenario {
+    let mut scenario = Scenario {
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
         lengths: preset(cell)?,
@@ -120,12 +132,12 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         nonce: choice(cell, "nonce", (NonceMode::ALL, NonceMode::name), "on, run or off")?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
-        temperature: number(cell, "temperature")?,
-        top_p: number(cell, "top_p")?,
-        presence_penalty: number(cell, "presence_penalty")?,
-        frequency_penalty: number(cell, "frequency_penalty")?,
         ..Scenario::default()
-    })
+    };
+    for (parameter, said) in PARAMETERS.iter().zip(scenario.sampling_mut()) {
+        *said = sampling(cell, parameter.name)?;
+    }
+    Ok(scenario)
 }
 
 /// The lengths of a preset, where an axis names one.

@@ -370,8 +370,7 @@ fn each_of_mix(mix: &[ClassSpec], put: Put) {
 }
 
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, temperature, top_p, presence_penalty, frequency_penalty, stop, extra, nonce } =
-        shaping;
+    let Shaping { stream, ignore_eos, sampling, stop, extra, nonce } = shaping;
     for (name, field) in extra {
         let value = match field {
             Json::Bool(value) => Value::Bool(*value),
@@ -381,20 +380,20 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
         };
         put("shaping.extra.", name, value);
     }
-    some(frequency_penalty, |value| put("shaping.", "frequency_penalty", Value::Decimal(*value)));
-    put("shaping.", "ignore_eos", Value::Bool(*ignore_eos));
     let nonce = match nonce {
         // What was hashed before there was `run`.
         NonceMode::On => Value::Bool(true),
         NonceMode::Off => Value::Bool(false),
         NonceMode::Run => text(nonce.name()),
     };
-    put("shaping.", "nonce", nonce);
-    some(presence_penalty, |value| put("shaping.", "presence_penalty", Value::Decimal(*value)));
+    let mut fields: Vec<(&'static str, Value)> =
+        vec![("ignore_eos", Value::Bool(*ignore_eos)), ("nonce", nonce), ("stream", Value::Bool(*stream))];
     if !stop.is_empty() {
-        put("shaping.", "stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON")));
+        fields.push(("stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON"))));
     }
-    put("shaping.", "stream", Value::Bool(*stream));
-    put("shaping.", "temperature", Value::Decimal(*temperature));
-    some(top_p, |value| put("shaping.", "top_p", Value::Decimal(*value)));
+    fields.extend(sampling.sent().map(|(name, value)| (name, Value::Decimal(value))));
+    fields.sort_unstable_by_key(|(name, _)| *name);
+    for (name, value) in fields {
+        put("shaping.", name, value);
+    }
 }

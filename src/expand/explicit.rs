@@ -94,5 +94,7 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     }
     scenario.prefix = scenario.prefix.or(content.prefix);
     scenario.cache.get_or_insert(content.cache);
-    scenario.temperature.get_or_insert(resolved.temperature);
+    for (written, said) in scenario.sampling_mut().into_iter().zip(resolved.sampling.said()) {
+        *written = written.or(said);
+    }
 }

@@ -1,5 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
+use crate::plan::model::sampling;
 use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
@@ -300,11 +301,10 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "nonce" => scenario.nonce.is_some(),
         "stream" => scenario.stream.is_some(),
         "ignore_eos" => scenario.ignore_eos.is_some(),
-        "temperature" => scenario.temperature.is_some(),
-        "top_p" => scenario.top_p.is_some(),
-        "presence_penalty" => scenario.presence_penalty.is_some(),
-        "frequency_penalty" => scenario.frequency_penalty.is_some(),
         "stop" => !scenario.stop.is_empty(),
-        _ => false,
+        other => {
+            let parameters = sampling::PARAMETERS.iter().zip(scenario.sampling());
+            parameters.into_iter().any(|(parameter, said)| parameter.name == other && said.is_some())
+        }
     }
 }

@@ -143,15 +143,11 @@ impl<'p> Resolver<'p> {
 
     /// How requests of `scenario` to `endpoint` are shaped.
     fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
-        let Resolved { temperature, top_p, presence_penalty, frequency_penalty, .. } = *scenario;
         let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
         Shaping {
             stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
             ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-            temperature,
-            top_p,
-            presence_penalty,
-            frequency_penalty,
+            sampling: scenario.sampling.clone(),
             stop: scenario.stop.clone(),
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
             nonce: scenario.nonce.unwrap_or(self.plan.nonce),

@@ -1,5 +1,6 @@
 //! One run with every default explicit: what the engine executes, what identity hashes, what `run.json` keeps.
 
+use crate::plan::Sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -180,17 +181,9 @@ pub struct Shaping {
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent (only where the engine takes it).
     pub ignore_eos: bool,
-    /// Sampling temperature.
-    pub temperature: Decimal,
-    /// Nucleus sampling, where sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<Decimal>,
-    /// Presence penalty, where sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub presence_penalty: Option<Decimal>,
-    /// Frequency penalty, where sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frequency_penalty: Option<Decimal>,
+    /// Sampling parameters, each under its name.
+    #[serde(flatten)]
+    pub sampling: Sampling,
     /// Texts at which an answer ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::{Api, Json};
-use crate::units::Decimal;
+use crate::plan::{Api, Json, Sampling};
 
 use super::counting::Counting;
 use super::exchange::Exchange;
@@ -26,14 +25,8 @@ pub struct Shape {
     pub ignore_eos: bool,
     /// Whether prompts are turns of a conversation: the completions API then names the speakers, from the first turn on.
     pub conversation: bool,
-    /// Sampling temperature.
-    pub temperature: Decimal,
-    /// Nucleus sampling, where sent.
-    pub top_p: Option<Decimal>,
-    /// Presence penalty, where sent.
-    pub presence_penalty: Option<Decimal>,
-    /// Frequency penalty, where sent.
-    pub frequency_penalty: Option<Decimal>,
+    /// Sampling parameters.
+    pub sampling: Sampling,
     /// Texts at which an answer ends, where sent.
     pub stop: Vec<String>,
     /// Further fields, by name; none of those above.
@@ -48,18 +41,13 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     max_tokens: u32,
-    temperature: Decimal,
+    #[serde(flatten)]
+    sampling: &'a Sampling,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ignore_eos: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    presence_penalty: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    frequency_penalty: Option<Decimal>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop: &'a [String],
     #[serde(flatten)]
@@ -88,13 +76,10 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         messages,
         prompt: text,
         max_tokens: prompt.output_tokens,
-        temperature: shape.temperature,
+        sampling: &shape.sampling,
         stream: shape.stream,
         stream_options: shape.stream.then_some(StreamOptions { include_usage: true }),
         ignore_eos: shape.ignore_eos.then_some(true),
-        top_p: shape.top_p,
-        presence_penalty: shape.presence_penalty,
-        frequency_penalty: shape.frequency_penalty,
         stop: &shape.stop,
         extra: &shape.extra,
     };

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, body, estimate};
+use crate::plan::Sampling;
 use crate::plan::model::content::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
@@ -277,10 +278,7 @@ fn shape(api: Api) -> Shape {
         stream: true,
         ignore_eos: true,
         conversation: false,
-        temperature: Decimal::new(0, 0),
-        top_p: None,
-        presence_penalty: None,
-        frequency_penalty: None,
+        sampling: Sampling::default(),
         stop: Vec::new(),
         extra: Default::default(),
     }
@@ -309,10 +307,12 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
     let shape = Shape {
         stream: false,
         ignore_eos: false,
-        temperature: Decimal::new(7, 1),
-        top_p: Some(Decimal::new(9, 1)),
-        presence_penalty: Some(Decimal::new(-5, 1)),
-        frequency_penalty: Some(Decimal::new(25, 2)),
+        sampling: Sampling::of([
+            ("temperature", Decimal::new(7, 1)),
+            ("top_p", Decimal::new(9, 1)),
+            ("presence_penalty", Decimal::new(-5, 1)),
+            ("frequency_penalty", Decimal::new(25, 2)),
+        ]),
         ..shape(Api::Completions)
     };
     let prompt = said(Some("Rules."), "Why?");

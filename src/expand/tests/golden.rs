@@ -8,6 +8,7 @@ use crate::expand::{
     AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunId, RunSpec, Shaping,
 };
 
+use crate::plan::Sampling;
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::shorthand::DrainMode;
 use crate::plan::{
@@ -65,10 +66,7 @@ fn shaping() -> Shaping {
     Shaping {
         stream: true,
         ignore_eos: true,
-        temperature: Decimal::new(0, 0),
-        top_p: None,
-        presence_penalty: None,
-        frequency_penalty: None,
+        sampling: Sampling::default(),
         stop: Vec::new(),
         extra: Default::default(),
         nonce: NonceMode::On,
@@ -144,10 +142,12 @@ pub(super) fn open_completions() -> RunSpec {
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: None, tokenizer: None }),
         shaping: Shaping {
             ignore_eos: false,
-            temperature: Decimal::new(7, 1),
-            top_p: Some(Decimal::new(9, 1)),
-            presence_penalty: Some(Decimal::new(-5, 1)),
-            frequency_penalty: Some(Decimal::new(25, 2)),
+            sampling: Sampling::of([
+                ("temperature", Decimal::new(7, 1)),
+                ("top_p", Decimal::new(9, 1)),
+                ("presence_penalty", Decimal::new(-5, 1)),
+                ("frequency_penalty", Decimal::new(25, 2)),
+            ]),
             ..shaping()
         },
         load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
@@ -211,7 +211,10 @@ pub(super) fn with_extra() -> RunSpec {
         ("user".into(), Json::Text("bench".into())),
     ]);
     let stop = vec!["###".to_owned(), "\n".to_owned()];
-    RunSpec { shaping: Shaping { stop, extra, top_p: Some(Decimal::from(1)), ..shaping() }, ..closed_chat() }
+    RunSpec {
+        shaping: Shaping { stop, extra, sampling: Sampling::of([("top_p", Decimal::from(1))]), ..shaping() },
+        ..closed_chat()
+    }
 }
 
 #[test]

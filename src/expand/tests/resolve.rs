@@ -137,7 +137,10 @@ fn fields_of_a_request_are_axes() {
     let plan = one(json!({ "batch_size": 1, "scenario": "talk", "prompt_tokens": 99, "top_p": 0.9 }), json!({}));
     let spec = first(&plan);
     assert_eq!((spec.scenario.prompt_tokens, spec.scenario.output_tokens), (99, 64));
-    assert_eq!((spec.shaping.temperature, spec.shaping.top_p), (Decimal::new(7, 1), Some(Decimal::new(9, 1))));
+    assert_eq!(
+        ["temperature", "top_p"].map(|name| spec.shaping.sampling.get(name)),
+        [Decimal::new(7, 1), Decimal::new(9, 1)].map(Some)
+    );
     assert_eq!(spec.labels.axes.iter().map(|(axis, _)| axis).collect::<Vec<_>>(), ["prompt_tokens", "top_p"]);
 }
 

@@ -4,6 +4,8 @@
 //! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
 //! figure 11: 161.31 and 337.99 tokens).
 
+use crate::plan::model::sampling;
+use crate::plan::model::sampling::PARAMETERS;
 use std::path::Path;
 
 use super::arguments::{Arguments, Said};
@@ -90,13 +92,11 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
     }
     fields.push(from_extra("ignore_eos").unwrap_or_else(|| ignore_eos(tool, &dataset, arguments)));
     fields.push(from_extra("temperature").unwrap_or_else(|| temperature(tool, arguments)));
-    for (option, key, low, high) in [
-        ("top-p", "top_p", 1, 100),
-        ("presence-penalty", "presence_penalty", -200, 200),
-        ("frequency-penalty", "frequency_penalty", -200, 200),
-    ] {
-        let given =
-            arguments.number::<Decimal>(option, "a number").and_then(|said| within(said, key, low, high, arguments));
+    for parameter in PARAMETERS.iter().filter(|parameter| parameter.name != "temperature") {
+        let (key, (low, high)) = (parameter.name, parameter.hundredths);
+        let given = arguments
+            .number::<Decimal>(&key.replace('_', "-"), "a number")
+            .and_then(|said| within(said, key, low, high, arguments));
         fields.extend(from_extra(key).or(given));
     }
     let name = around.name.clone().unwrap_or(lengths.name);
@@ -332,16 +332,10 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// The fields of a request that a scenario has a word of its own for.
-pub(super) const OWN: [&str; 7] = [
-    "max_tokens",
-    "max_completion_tokens",
-    "ignore_eos",
-    "temperature",
-    "top_p",
-    "presence_penalty",
-    "frequency_penalty",
-];
+/// Whether a scenario has a word of its own for a field of a request.
+pub(super) fn is_own(field: &str) -> bool {
+    ["max_tokens", "max_completion_tokens", "ignore_eos"].contains(&field) || sampling::named(field).is_some()
+}
 
 /// What `--extra-body` says and a scenario knows.
 fn extra_body(arguments: &Arguments) -> Vec<Field> {
@@ -359,14 +353,9 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
                 .and_then(|number| number.to_string().parse::<u32>().ok())
                 .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
             "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),
-            "temperature" => {
-                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 0, 200, arguments))
-            }
-            "top_p" => {
-                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, 1, 100, arguments))
-            }
-            "presence_penalty" | "frequency_penalty" => {
-                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, -200, 200, arguments))
+            other if let Some(parameter) = sampling::named(other) => {
+                let (low, high) = parameter.hundredths;
+                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, low, high, arguments))
             }
             // What else there is stands under `extra`, where the engine takes it.
             _ => continue,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::arguments::{Arguments, Said};
-use super::content::OWN;
+use super::content::is_own;
 use crate::import::draft::Field;
 use crate::import::secrets::names_secret;
 use crate::import::text::{scalar, text_value};
@@ -43,7 +43,7 @@ pub(super) fn extra(arguments: &Arguments, endpoint: &[Field]) -> Option<Field> 
         }
     }
     for (key, value, origin) in body(arguments) {
-        if OWN.contains(&key.as_str()) {
+        if is_own(&key) {
             continue;
         }
         let shown = arguments.secrets().shown(&key, &value.to_string());

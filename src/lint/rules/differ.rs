@@ -3,6 +3,7 @@
 
 use super::equal::facts;
 use crate::plan::model::content::Resolved;
+use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
 /// Settings that every engine has, so that they count between two engines too, with their other names.
@@ -142,13 +143,10 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (a.nonce != b.nonce, "nonce"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
-        (a.temperature != b.temperature, "temperature"),
-        (a.top_p != b.top_p, "top_p"),
-        (a.presence_penalty != b.presence_penalty, "presence_penalty"),
-        (a.frequency_penalty != b.frequency_penalty, "frequency_penalty"),
         (a.stop != b.stop, "stop"),
         (a.extra != b.extra, "extra"),
         (a.mix != b.mix, "mix"),
     ];
-    differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
+    let of_sampling = PARAMETERS.map(|one| (a.sampling.get(one.name) != b.sampling.get(one.name), one.name));
+    differ.into_iter().chain(of_sampling).filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
 }

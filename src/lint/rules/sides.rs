@@ -170,10 +170,6 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
         "context_cut" => Some(Scalar::Text(scenario.content.talk.context_cut.name().to_owned())),
         "stream" => Some(Scalar::Bool(scenario.stream.unwrap_or(streams))),
         "ignore_eos" => Some(Scalar::Bool(scenario.ignore_eos.unwrap_or(true))),
-        "temperature" => Some(Scalar::Number(scenario.temperature)),
-        "top_p" => scenario.top_p.map(Scalar::Number),
-        "presence_penalty" => scenario.presence_penalty.map(Scalar::Number),
-        "frequency_penalty" => scenario.frequency_penalty.map(Scalar::Number),
-        _ => None,
+        other => scenario.sampling.get(other).map(Scalar::Number),
     }
 }

@@ -4,7 +4,9 @@ use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis;
 use crate::plan::model::content::{Reuse, built_in, resolve};
+use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::plan::Plan;
+use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
@@ -115,29 +117,29 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         nonce: _,
         stream: _,
         ignore_eos: _,
-        temperature,
-        top_p,
-        presence_penalty,
-        frequency_penalty,
         // Looked at by `mix` and `extra`.
         mix: _,
         stop: _,
         errors: _,
         extra: _,
+        // All at once below.
+        temperature: _,
+        top_p: _,
+        presence_penalty: _,
+        frequency_penalty: _,
     } = scenario;
     let whole = |value: &Option<u32>| value.map(Decimal::from);
+    let said = PARAMETERS.iter().zip(scenario.sampling());
+    let parameters = said.map(|(parameter, said)| (parameter.name, said.and_then(ParameterValue::number)));
     [
         ("prompt_tokens", whole(prompt_tokens)),
         ("output_tokens", whole(output_tokens)),
         ("system_tokens", whole(system_tokens)),
         ("turns", whole(turns)),
         ("context_limit", whole(context_limit)),
-        ("temperature", *temperature),
-        ("top_p", *top_p),
-        ("presence_penalty", *presence_penalty),
-        ("frequency_penalty", *frequency_penalty),
     ]
     .into_iter()
+    .chain(parameters)
     .filter_map(|(field, value)| Some((field, Scalar::Number(value?))))
     .collect()
 }

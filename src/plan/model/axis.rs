@@ -4,7 +4,9 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::lengths::presets::Preset;
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
 use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::process::Process;
+use crate::plan::model::sampling::{PARAMETERS, Parameter};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::plan::text::alias::ALIASES;
@@ -21,8 +23,8 @@ pub(crate) enum Kind {
     Rate(u32),
     /// true or false.
     Flag,
-    /// Numbers within these hundredths.
-    Within(i64, i64),
+    /// Numbers within these hundredths, or `omit`.
+    Parameter(i64, i64),
     /// A process of arrivals, in words.
     Process,
     /// One of these texts.
@@ -31,8 +33,8 @@ pub(crate) enum Kind {
     Time,
 }
 
-/// Every axis under its first name, with what it is for readers.
-pub(crate) const AXES: [(&str, Kind, &str); 25] = [
+/// The axes but those of sampling parameters.
+const OF_THE_PLAN: [(&str, Kind, &str); 21] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     (
@@ -62,11 +64,23 @@ pub(crate) const AXES: [(&str, Kind, &str); 25] = [
     ("nonce", Kind::Choice(NonceMode::NAMES), "How far the nonce that opens a prompt reaches."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
-    ("temperature", Kind::Within(0, 200), "Sampling temperature."),
-    ("top_p", Kind::Within(1, 100), "Nucleus sampling."),
-    ("presence_penalty", Kind::Within(-200, 200), "Presence penalty."),
-    ("frequency_penalty", Kind::Within(-200, 200), "Frequency penalty."),
 ];
+
+/// Every axis under its first name, with what it is for readers.
+pub(crate) const AXES: [(&str, Kind, &str); OF_THE_PLAN.len() + PARAMETERS.len()] = {
+    let mut all = [OF_THE_PLAN[0]; OF_THE_PLAN.len() + PARAMETERS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < OF_THE_PLAN.len() {
+            OF_THE_PLAN[at]
+        } else {
+            let Parameter { name, hundredths: (low, high), meaning, .. } = PARAMETERS[at - OF_THE_PLAN.len()];
+            (name, Kind::Parameter(low, high), meaning)
+        };
+        at += 1;
+    }
+    all
+};
 
 /// Whether a matrix may have an axis of this (first) name.
 pub fn is_axis(name: &str) -> bool {
@@ -87,7 +101,7 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
 impl Kind {
     /// Whether its values are numbers.
     pub fn is_number(self) -> bool {
-        matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Within(..))
+        matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Parameter(..))
     }
 
     /// Whether a value is one of this kind (names are looked up elsewhere).
@@ -98,7 +112,8 @@ impl Kind {
                 number.to_string().parse::<u32>().is_ok_and(|number| (least..=most).contains(&number))
             }
             (Kind::Rate(most), Scalar::Number(number)) => number.is_positive() && *number <= Decimal::from(most),
-            (Kind::Within(low, high), Scalar::Number(number)) => {
+            (Kind::Parameter(..), Scalar::Text(text)) => text == ParameterValue::OMIT,
+            (Kind::Parameter(low, high), Scalar::Number(number)) => {
                 (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(number)
             }
             (Kind::Process, Scalar::Text(text)) => text.parse::<Process>().is_ok(),
@@ -115,8 +130,8 @@ impl Kind {
             Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Rate(most) => format!("a number above 0, up to {most}"),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Within(low, high) => {
-                format!("a number from {} to {}", Decimal::new(low, 2), Decimal::new(high, 2))
+            Kind::Parameter(low, high) => {
+                format!("a number from {} to {}, or omit", Decimal::new(low, 2), Decimal::new(high, 2))
             }
             Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),

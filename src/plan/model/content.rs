@@ -1,5 +1,6 @@
 //! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
 
+use crate::plan::Sampling;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
 use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
-use crate::units::{Decimal, Nanos};
+use crate::units::Nanos;
 
 /// What requests of one scenario have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,14 +90,8 @@ pub struct Resolved {
     pub stream: Option<bool>,
     /// `ignore_eos`, where the scenario says so.
     pub ignore_eos: Option<bool>,
-    /// Sampling temperature.
-    pub temperature: Decimal,
-    /// Nucleus sampling, where sent.
-    pub top_p: Option<Decimal>,
-    /// Presence penalty, where sent.
-    pub presence_penalty: Option<Decimal>,
-    /// Frequency penalty, where sent.
-    pub frequency_penalty: Option<Decimal>,
+    /// Sampling parameters.
+    pub sampling: Sampling,
     /// Texts at which an answer ends.
     pub stop: Vec<String>,
     /// What an outage means, where the scenario says so.
@@ -241,10 +236,7 @@ impl Resolved {
             nonce: None,
             stream: None,
             ignore_eos: None,
-            temperature: Decimal::new(0, 0),
-            top_p: None,
-            presence_penalty: None,
-            frequency_penalty: None,
+            sampling: Sampling::default(),
             stop: Vec::new(),
             errors: None,
             extra: Table::new(),
@@ -324,14 +316,15 @@ impl Resolved {
             nonce,
             stream,
             ignore_eos,
-            temperature,
-            top_p,
-            presence_penalty,
-            frequency_penalty,
             mix: _,
             stop,
             errors,
             extra,
+            // All at once below.
+            temperature: _,
+            top_p: _,
+            presence_penalty: _,
+            frequency_penalty: _,
         } = patch;
         let set = |field: &mut u32, value: &Option<u32>| *field = value.unwrap_or(*field);
         if let Some(profiled) = profile.as_ref().and_then(ProfileFile::found) {
@@ -368,10 +361,7 @@ impl Resolved {
         self.nonce = nonce.or(self.nonce);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
-        self.temperature = temperature.unwrap_or(self.temperature);
-        self.top_p = top_p.or(self.top_p);
-        self.presence_penalty = presence_penalty.or(self.presence_penalty);
-        self.frequency_penalty = frequency_penalty.or(self.frequency_penalty);
+        self.sampling.apply(patch.sampling());
         if !stop.is_empty() {
             self.stop = stop.0.clone();
         }

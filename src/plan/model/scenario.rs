@@ -12,14 +12,15 @@ use crate::plan::model::extra::json::Json;
 use crate::plan::model::lengths::written::WrittenLengths;
 use crate::plan::model::mix::MixPart;
 use crate::plan::model::nonce::NonceMode;
+use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::prefix::{Cache, Prefix};
 use crate::plan::model::profiled::file::ProfileFile;
+use crate::plan::model::sampling;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
 use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::plan::model::think::Think;
 use crate::plan::model::trace::TraceFile;
-use crate::units::Decimal;
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
 /// `errors`, `mix`, `stop` and `extra` is also an axis that a matrix may vary.
@@ -121,23 +122,23 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = true))]
     pub ignore_eos: Option<bool>,
-    /// Sampling temperature. Default 0.
+    /// Sampling temperature; `omit` sends none, and the server's default holds. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 0))]
     #[schemars(example = 0.7)]
-    pub temperature: Option<Decimal>,
+    pub temperature: Option<ParameterValue>,
     /// Nucleus sampling. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.95)]
-    pub top_p: Option<Decimal>,
+    pub top_p: Option<ParameterValue>,
     /// Presence penalty. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
-    pub presence_penalty: Option<Decimal>,
+    pub presence_penalty: Option<ParameterValue>,
     /// Frequency penalty. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.5)]
-    pub frequency_penalty: Option<Decimal>,
+    pub frequency_penalty: Option<ParameterValue>,
     /// Scenarios whose requests are mixed, each with its share: [{ scenario: chat, share: 0.8 }, { scenario: B2, share: 0.2 }].
     /// What stands beside it holds for all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -165,11 +166,24 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
     for (name, field) in fields.iter_mut() {
         let range = axis::kind(name).map(axis::Kind::schema);
         if let (Some(Value::Object(range)), Value::Object(field)) = (range, field) {
-            field.extend(range.into_iter().filter(|(key, _)| key.to_lowercase().ends_with("imum")));
+            let is_range = |key: &str| key == "anyOf" || key.to_lowercase().ends_with("imum");
+            field.extend(range.into_iter().filter(|(key, _)| is_range(key)));
         }
     }
     if let Some(mut other) = fields.get("output_tokens").cloned() {
         other["description"] = "Another name of `output_tokens`.".into();
         fields.insert("max_tokens".to_owned(), other);
+    }
+}
+
+impl Scenario {
+    /// What it says of each sampling parameter, in the order of their table.
+    pub fn sampling(&self) -> [Option<ParameterValue>; sampling::COUNT] {
+        [self.temperature, self.top_p, self.presence_penalty, self.frequency_penalty]
+    }
+
+    /// The same, to be written.
+    pub fn sampling_mut(&mut self) -> [&mut Option<ParameterValue>; sampling::COUNT] {
+        [&mut self.temperature, &mut self.top_p, &mut self.presence_penalty, &mut self.frequency_penalty]
     }
 }

@@ -7,6 +7,8 @@ mod shape;
 use serde_json::{Map, Value, json};
 
 use crate::plan::model::plan::Plan;
+use crate::plan::model::sampling;
+use crate::units::Decimal;
 
 /// The dialect that the schema is written in.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -52,10 +54,10 @@ fn example_of_axis(name: &str) -> Option<Value> {
         "think" => json!(["0s", "5s"]),
         "context_limit" => json!([4096, 8192]),
         "stream" | "ignore_eos" => json!([true, false]),
-        "temperature" => json!([0, 0.7]),
-        "top_p" => json!([0.95, 1]),
-        "presence_penalty" | "frequency_penalty" => json!([0, 0.5]),
-        _ => return None,
+        other => {
+            let hundredths = sampling::named(other)?.examples;
+            json!(hundredths.map(|value| Decimal::new(value, 2)))
+        }
     })
 }
 

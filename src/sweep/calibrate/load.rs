@@ -1,5 +1,6 @@
 //! The loads that a calibration measures: those of a plan, or one that flags say, as runs against the mock.
 
+use crate::plan::Sampling;
 use std::fmt;
 use std::sync::Arc;
 
@@ -221,10 +222,7 @@ impl CalibrationLoad {
             shaping: Shaping {
                 stream: self.stream,
                 ignore_eos: true,
-                temperature: Decimal::default(),
-                top_p: None,
-                presence_penalty: None,
-                frequency_penalty: None,
+                sampling: Sampling::default(),
                 stop: Vec::new(),
                 extra: Default::default(),
                 nonce: NonceMode::On,

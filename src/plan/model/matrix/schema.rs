@@ -4,6 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::plan::model::axis::{AXES, Kind};
+use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::text::alias::ALIASES;
 use crate::units::Decimal;
 
@@ -185,9 +186,10 @@ impl Kind {
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Kind::Rate(most) => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
-            Kind::Within(low, high) => {
-                json!({ "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) })
-            }
+            Kind::Parameter(low, high) => json!({ "anyOf": [
+                { "type": "number", "minimum": Decimal::new(low, 2), "maximum": Decimal::new(high, 2) },
+                { "const": ParameterValue::OMIT },
+            ] }),
             Kind::Process => crate::plan::model::process::words_schema().to_value(),
             Kind::Choice(choices) => json!({ "enum": choices }),
             Kind::Time => json!({ "$ref": "#/$defs/Duration" }),
@@ -203,7 +205,7 @@ impl Kind {
             Kind::Whole(least, _) => json!(least.max(8)),
             Kind::Rate(_) => json!(5),
             Kind::Flag => json!(true),
-            Kind::Within(..) => json!(0.5),
+            Kind::Parameter(..) => json!(0.5),
             Kind::Process => json!("poisson"),
             Kind::Choice(choices) => json!(choices.first()),
             Kind::Time => json!("5s"),
