@@ -170,13 +170,12 @@ fn salt(shaping: &Shaping) -> u32 {
 
 fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> Shape {
     Shape {
-        model: spec.model.id.clone(),
+        model: shaping.fields.model.clone().unwrap_or_else(|| spec.model.id.clone()),
         api: spec.endpoint.api,
         stream: shaping.stream,
         ignore_eos: shaping.ignore_eos,
         conversation: content.reuse == Reuse::Conversation,
-        sampling: shaping.sampling.clone(),
-        stop: shaping.stop.clone(),
+        fields: shaping.fields.clone(),
         extra: shaping.extra.clone(),
     }
 }

@@ -118,6 +118,7 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     let mut scenario = Scenario {
         prompt_tokens: whole(cell, "prompt_tokens")?,
         output_tokens: whole(cell, "output_tokens")?,
+        max_completion_tokens: whole(cell, "max_completion_tokens")?,
         lengths: preset(cell)?,
         system_tokens: whole(cell, "system_tokens")?,
         turns: whole(cell, "turns")?,

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::io::Write;
 
+use crate::plan::FieldValue;
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
 use crate::plan::model::shorthand::DrainMode;
@@ -370,7 +371,7 @@ fn each_of_mix(mix: &[ClassSpec], put: Put) {
 }
 
 fn each_of_shaping(shaping: &Shaping, put: Put) {
-    let Shaping { stream, ignore_eos, sampling, stop, extra, nonce } = shaping;
+    let Shaping { stream, ignore_eos, fields: of_request, extra, nonce } = shaping;
     for (name, field) in extra {
         let value = match field {
             Json::Bool(value) => Value::Bool(*value),
@@ -388,10 +389,14 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
     };
     let mut fields: Vec<(&'static str, Value)> =
         vec![("ignore_eos", Value::Bool(*ignore_eos)), ("nonce", nonce), ("stream", Value::Bool(*stream))];
-    if !stop.is_empty() {
-        fields.push(("stop", Value::Json(serde_json::to_string(stop).expect("texts are JSON"))));
-    }
-    fields.extend(sampling.sent().map(|(name, value)| (name, Value::Decimal(value))));
+    fields.extend(of_request.entries().into_iter().map(|(name, value)| {
+        let value = match value {
+            FieldValue::Decimal(value) => Value::Decimal(value),
+            FieldValue::Text(value) => Value::Text(value),
+            FieldValue::Json(value) => Value::Json(value),
+        };
+        (name, value)
+    }));
     fields.sort_unstable_by_key(|(name, _)| *name);
     for (name, value) in fields {
         put("shaping.", name, value);

@@ -1,6 +1,7 @@
 //! A plan with its defaults written out where `resolve` would fill them in: the same runs, nothing left to know.
 
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::shorthand::{DrainMode, Fill};
 use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
 use crate::units::Nanos;
@@ -77,7 +78,9 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
     if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
-        scenario.output_tokens.get_or_insert(content.output_tokens);
+        if resolved.fields.length_field == LengthField::MaxTokens {
+            scenario.output_tokens.get_or_insert(content.output_tokens);
+        }
     }
     scenario.system_tokens.get_or_insert(content.system_tokens);
     if content.reuse == Reuse::Conversation {
@@ -94,7 +97,7 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     }
     scenario.prefix = scenario.prefix.or(content.prefix);
     scenario.cache.get_or_insert(content.cache);
-    for (written, said) in scenario.sampling_mut().into_iter().zip(resolved.sampling.said()) {
+    for (written, said) in scenario.sampling_mut().into_iter().zip(resolved.fields.sampling.said()) {
         *written = written.or(said);
     }
 }

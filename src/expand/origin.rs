@@ -1,6 +1,6 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::model::sampling;
+use crate::plan::model::request_fields;
 use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
@@ -301,10 +301,6 @@ fn gives(scenario: &Scenario, field: &str) -> bool {
         "nonce" => scenario.nonce.is_some(),
         "stream" => scenario.stream.is_some(),
         "ignore_eos" => scenario.ignore_eos.is_some(),
-        "stop" => !scenario.stop.is_empty(),
-        other => {
-            let parameters = sampling::PARAMETERS.iter().zip(scenario.sampling());
-            parameters.into_iter().any(|(parameter, said)| parameter.name == other && said.is_some())
-        }
+        other => request_fields::says(scenario, other),
     }
 }

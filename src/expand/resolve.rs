@@ -147,8 +147,7 @@ impl<'p> Resolver<'p> {
         Shaping {
             stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
             ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-            sampling: scenario.sampling.clone(),
-            stop: scenario.stop.clone(),
+            fields: scenario.fields.clone(),
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
             nonce: scenario.nonce.unwrap_or(self.plan.nonce),
         }

@@ -1,6 +1,6 @@
 //! One run with every default explicit: what the engine executes, what identity hashes, what `run.json` keeps.
 
-use crate::plan::Sampling;
+use crate::plan::RequestFields;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -181,12 +181,9 @@ pub struct Shaping {
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent (only where the engine takes it).
     pub ignore_eos: bool,
-    /// Sampling parameters, each under its name.
+    /// RequestFields parameters and the like, each under its name.
     #[serde(flatten)]
-    pub sampling: Sampling,
-    /// Texts at which an answer ends.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stop: Vec<String>,
+    pub fields: RequestFields,
     /// Further fields of the body, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Json>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::{Api, Json, Sampling};
+use crate::plan::{Api, Json, LengthField, RequestFields, Sampling};
 
 use super::counting::Counting;
 use super::exchange::Exchange;
@@ -25,10 +25,8 @@ pub struct Shape {
     pub ignore_eos: bool,
     /// Whether prompts are turns of a conversation: the completions API then names the speakers, from the first turn on.
     pub conversation: bool,
-    /// Sampling parameters.
-    pub sampling: Sampling,
-    /// Texts at which an answer ends, where sent.
-    pub stop: Vec<String>,
+    /// Sampling parameters and the like.
+    pub fields: RequestFields,
     /// Further fields, by name; none of those above.
     pub extra: BTreeMap<String, Json>,
 }
@@ -40,7 +38,10 @@ struct Body<'a> {
     messages: Option<Vec<Message<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
     #[serde(flatten)]
     sampling: &'a Sampling,
     stream: bool,
@@ -71,16 +72,18 @@ pub fn body(shape: &Shape, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         Api::Chat => (Some(messages(history, prompt)), None),
         Api::Completions => (None, Some(transcript(shape.conversation, history, prompt))),
     };
+    let asked = |field: LengthField| (shape.fields.length_field == field).then_some(prompt.output_tokens);
     let body = Body {
         model: &shape.model,
         messages,
         prompt: text,
-        max_tokens: prompt.output_tokens,
-        sampling: &shape.sampling,
+        max_tokens: asked(LengthField::MaxTokens),
+        max_completion_tokens: asked(LengthField::MaxCompletionTokens),
+        sampling: &shape.fields.sampling,
         stream: shape.stream,
         stream_options: shape.stream.then_some(StreamOptions { include_usage: true }),
         ignore_eos: shape.ignore_eos.then_some(true),
-        stop: &shape.stop,
+        stop: &shape.fields.stop,
         extra: &shape.extra,
     };
     let mut bytes = Vec::with_capacity(text_length(history, prompt) * 9 / 8 + 512);

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, body, estimate};
-use crate::plan::Sampling;
 use crate::plan::model::content::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
+use crate::plan::{RequestFields, Sampling};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
@@ -278,8 +278,7 @@ fn shape(api: Api) -> Shape {
         stream: true,
         ignore_eos: true,
         conversation: false,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
+        fields: RequestFields::default(),
         extra: Default::default(),
     }
 }
@@ -307,12 +306,15 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
     let shape = Shape {
         stream: false,
         ignore_eos: false,
-        sampling: Sampling::of([
-            ("temperature", Decimal::new(7, 1)),
-            ("top_p", Decimal::new(9, 1)),
-            ("presence_penalty", Decimal::new(-5, 1)),
-            ("frequency_penalty", Decimal::new(25, 2)),
-        ]),
+        fields: RequestFields {
+            sampling: Sampling::of([
+                ("temperature", Decimal::new(7, 1)),
+                ("top_p", Decimal::new(9, 1)),
+                ("presence_penalty", Decimal::new(-5, 1)),
+                ("frequency_penalty", Decimal::new(25, 2)),
+            ]),
+            ..RequestFields::default()
+        },
         ..shape(Api::Completions)
     };
     let prompt = said(Some("Rules."), "Why?");

@@ -66,6 +66,7 @@ mod rates;
 mod readers;
 mod readme;
 mod realserver;
+mod request_fields;
 mod reuse;
 mod rough;
 mod secrets;

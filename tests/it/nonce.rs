@@ -156,11 +156,7 @@ fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         conversation: false,
-        temperature: spec.shaping.temperature,
-        top_p: spec.shaping.top_p,
-        presence_penalty: spec.shaping.presence_penalty,
-        frequency_penalty: spec.shaping.frequency_penalty,
-        stop: spec.shaping.stop.clone(),
+        fields: spec.shaping.fields.clone(),
         extra: spec.shaping.extra.clone(),
     };
     let body = |k| String::from_utf8(body(&shape, &[], &generator.request(k))).unwrap();

@@ -8,13 +8,13 @@ use crate::expand::{
     AxisLabels, EndpointSpec, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunId, RunSpec, Shaping,
 };
 
-use crate::plan::Sampling;
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::shorthand::DrainMode;
 use crate::plan::{
     Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Scalar,
     Table, Timeouts,
 };
+use crate::plan::{RequestFields, Sampling};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 const CLOSED_CHAT: &str = "59710e63ff424584d9f762cf650eb5f55b3aa3bb4c436ead9c6d33f1427f6c95";
@@ -66,8 +66,7 @@ fn shaping() -> Shaping {
     Shaping {
         stream: true,
         ignore_eos: true,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
+        fields: RequestFields::default(),
         extra: Default::default(),
         nonce: NonceMode::On,
     }
@@ -142,12 +141,15 @@ pub(super) fn open_completions() -> RunSpec {
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: None, tokenizer: None }),
         shaping: Shaping {
             ignore_eos: false,
-            sampling: Sampling::of([
-                ("temperature", Decimal::new(7, 1)),
-                ("top_p", Decimal::new(9, 1)),
-                ("presence_penalty", Decimal::new(-5, 1)),
-                ("frequency_penalty", Decimal::new(25, 2)),
-            ]),
+            fields: RequestFields {
+                sampling: Sampling::of([
+                    ("temperature", Decimal::new(7, 1)),
+                    ("top_p", Decimal::new(9, 1)),
+                    ("presence_penalty", Decimal::new(-5, 1)),
+                    ("frequency_penalty", Decimal::new(25, 2)),
+                ]),
+                ..RequestFields::default()
+            },
             ..shaping()
         },
         load: Load::Open { qps: Decimal::new(25, 1), arrivals: Arrivals::default(), cap: Some(64) },
@@ -212,7 +214,15 @@ pub(super) fn with_extra() -> RunSpec {
     ]);
     let stop = vec!["###".to_owned(), "\n".to_owned()];
     RunSpec {
-        shaping: Shaping { stop, extra, sampling: Sampling::of([("top_p", Decimal::from(1))]), ..shaping() },
+        shaping: Shaping {
+            extra,
+            fields: RequestFields {
+                stop,
+                sampling: Sampling::of([("top_p", Decimal::from(1))]),
+                ..RequestFields::default()
+            },
+            ..shaping()
+        },
         ..closed_chat()
     }
 }

@@ -138,7 +138,7 @@ fn fields_of_a_request_are_axes() {
     let spec = first(&plan);
     assert_eq!((spec.scenario.prompt_tokens, spec.scenario.output_tokens), (99, 64));
     assert_eq!(
-        ["temperature", "top_p"].map(|name| spec.shaping.sampling.get(name)),
+        ["temperature", "top_p"].map(|name| spec.shaping.fields.sampling.get(name)),
         [Decimal::new(7, 1), Decimal::new(9, 1)].map(Some)
     );
     assert_eq!(spec.labels.axes.iter().map(|(axis, _)| axis).collect::<Vec<_>>(), ["prompt_tokens", "top_p"]);

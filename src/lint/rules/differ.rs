@@ -3,7 +3,6 @@
 
 use super::equal::facts;
 use crate::plan::model::content::Resolved;
-use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
 /// Settings that every engine has, so that they count between two engines too, with their other names.
@@ -143,10 +142,9 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (a.nonce != b.nonce, "nonce"),
         (a.stream != b.stream, "stream"),
         (a.ignore_eos != b.ignore_eos, "ignore_eos"),
-        (a.stop != b.stop, "stop"),
         (a.extra != b.extra, "extra"),
         (a.mix != b.mix, "mix"),
     ];
-    let of_sampling = PARAMETERS.map(|one| (a.sampling.get(one.name) != b.sampling.get(one.name), one.name));
-    differ.into_iter().chain(of_sampling).filter(|(differ, _)| *differ).map(|(_, name)| name.to_owned()).collect()
+    let names = differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name);
+    names.chain(a.fields.differences(&b.fields)).map(str::to_owned).collect()
 }

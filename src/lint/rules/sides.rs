@@ -159,7 +159,7 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
     let tokens = |count: u32| Some(Scalar::Number(Decimal::from(count)));
     match field {
         "prompt_tokens" => tokens(scenario.content.prompt_tokens),
-        "output_tokens" => tokens(scenario.content.output_tokens),
+        "output_tokens" | "max_completion_tokens" => tokens(scenario.content.output_tokens),
         "system_tokens" => tokens(scenario.content.system_tokens),
         "turns" => tokens(scenario.content.turns),
         "think" => scenario.content.talk.think?.constant().map(|time| Scalar::Text(time.to_string())),
@@ -170,6 +170,6 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
         "context_cut" => Some(Scalar::Text(scenario.content.talk.context_cut.name().to_owned())),
         "stream" => Some(Scalar::Bool(scenario.stream.unwrap_or(streams))),
         "ignore_eos" => Some(Scalar::Bool(scenario.ignore_eos.unwrap_or(true))),
-        other => scenario.sampling.get(other).map(Scalar::Number),
+        other => scenario.fields.sampling.get(other).map(Scalar::Number),
     }
 }

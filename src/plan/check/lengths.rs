@@ -63,7 +63,11 @@ impl Checker<'_> {
 
     /// Reports single lengths beside those that differ.
     fn beside_lengths(&mut self, name: &str, scenario: &Scenario) {
-        let given = [("prompt_tokens", scenario.prompt_tokens), ("output_tokens", scenario.output_tokens)];
+        let given = [
+            ("prompt_tokens", scenario.prompt_tokens),
+            ("output_tokens", scenario.output_tokens),
+            ("max_completion_tokens", scenario.max_completion_tokens),
+        ];
         for (field, tokens) in given.into_iter().filter_map(|(field, tokens)| Some((field, tokens?))) {
             let side = if field == "prompt_tokens" { "prompt" } else { "output" };
             let message = format!("`{field}` and `lengths` of scenario `{name}` both say how long a request is");

@@ -33,7 +33,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let without = file.found().map_or((0, 0), |found| found.without_output);
-        if without.0 > 0 && scenario.output_tokens.is_none() && scenario.lengths.is_none() {
+        if without.0 > 0 && scenario.asked_tokens().is_none() && scenario.lengths.is_none() {
             let (untold, all) = without;
             let message = format!(
                 "the profile `{}` does not tell how long answers are, of {untold} of its {all} requests",

@@ -25,6 +25,7 @@ impl Checker<'_> {
             }
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
+            self.asked(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
             self.mix(name, scenario, plan);
@@ -58,6 +59,25 @@ impl Checker<'_> {
             let message = format!("`{field}` must be {}, not {value}", kind.wanted());
             let at = steps!["scenarios", name, field];
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(kind.remedy(&value)));
+        }
+    }
+
+    /// Reports a length that is asked for twice, and a model id that is none.
+    fn asked(&mut self, name: &str, scenario: &Scenario) {
+        if scenario.max_completion_tokens.is_some() && scenario.output_tokens.is_some() {
+            let message = format!(
+                "`output_tokens` and `max_completion_tokens` of scenario `{name}` both say how many tokens are asked for"
+            );
+            let remedy = "keep one of the two: it decides under which name the length is sent";
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
+            let at = steps!["scenarios", name, "output_tokens"];
+            diagnostic.related.extend(self.key_of(&at, "`output_tokens` is given here"));
+            self.report_key(&steps!["scenarios", name, "max_completion_tokens"], diagnostic);
+        }
+        if scenario.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
+            let message = format!("`model` of scenario `{name}` is empty");
+            let remedy = "write the id that the server knows, or remove it: the model's own is sent";
+            self.empty(&steps!["scenarios", name, "model"], message, remedy);
         }
     }
 
@@ -98,6 +118,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         description: _,
         prompt_tokens,
         output_tokens,
+        max_completion_tokens,
         lengths: _,
         system_tokens,
         turns,
@@ -120,6 +141,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
         // Looked at by `mix` and `extra`.
         mix: _,
         stop: _,
+        model: _,
         errors: _,
         extra: _,
         // All at once below.
@@ -134,6 +156,7 @@ fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
     [
         ("prompt_tokens", whole(prompt_tokens)),
         ("output_tokens", whole(output_tokens)),
+        ("max_completion_tokens", whole(max_completion_tokens)),
         ("system_tokens", whole(system_tokens)),
         ("turns", whole(turns)),
         ("context_limit", whole(context_limit)),

@@ -29,6 +29,7 @@ impl Checker<'_> {
         let given = [
             ("prompt_tokens", scenario.prompt_tokens.is_some()),
             ("output_tokens", scenario.output_tokens.is_some()),
+            ("max_completion_tokens", scenario.max_completion_tokens.is_some()),
             ("lengths", scenario.lengths.is_some()),
             ("data", scenario.data.is_some()),
             ("system_tokens", scenario.system_tokens.is_some_and(|tokens| tokens > 0)),
@@ -82,7 +83,9 @@ impl Checker<'_> {
         if !scenarios.iter().any(is_trace) {
             return;
         }
-        for field in ["qps", "arrivals", "prompt_tokens", "output_tokens", "system_tokens", "lengths"] {
+        for field in
+            ["qps", "arrivals", "prompt_tokens", "output_tokens", "max_completion_tokens", "system_tokens", "lengths"]
+        {
             let own =
                 (field == "arrivals" && self.is_given(&steps!["sweeps", name], field)).then(|| vec![Step::from(field)]);
             let place = own.or_else(|| sweep.written(field).into_iter().next().map(|(_, place)| place));

@@ -16,7 +16,7 @@ pub(crate) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
             let place = tree.walk(&["scenarios", name, "data", "file"].map(Step::from));
             if !place.broken {
                 // Where the scenario says how much is asked for, a question needs no answer.
-                let unanswered = scenario.output_tokens.is_some();
+                let unanswered = scenario.max_completion_tokens.or(scenario.output_tokens).is_some();
                 match reader.texts(&data.table(), unanswered, &place.span(), loader) {
                     Ok(source) => {
                         (data.found, data.lies_at) = (Some(source), lies_at(&data.file, &place.span(), loader))

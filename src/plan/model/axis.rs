@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 }
 
 /// The axes but those of sampling parameters.
-const OF_THE_PLAN: [(&str, Kind, &str); 21] = [
+const OF_THE_PLAN: [(&str, Kind, &str); 22] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     (
@@ -52,6 +52,11 @@ const OF_THE_PLAN: [(&str, Kind, &str); 21] = [
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
     ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
+    (
+        "max_completion_tokens",
+        Kind::Whole(LEAST_OUTPUT, MOST_TOKENS),
+        "Tokens asked for, sent as max_completion_tokens.",
+    ),
     ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),

@@ -1,6 +1,6 @@
 //! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
 
-use crate::plan::Sampling;
+use crate::plan::RequestFields;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -90,10 +90,8 @@ pub struct Resolved {
     pub stream: Option<bool>,
     /// `ignore_eos`, where the scenario says so.
     pub ignore_eos: Option<bool>,
-    /// Sampling parameters.
-    pub sampling: Sampling,
-    /// Texts at which an answer ends.
-    pub stop: Vec<String>,
+    /// What requests carry beside their text.
+    pub fields: RequestFields,
     /// What an outage means, where the scenario says so.
     pub errors: Option<ErrorPolicy>,
     /// Further fields of the body, an engine's own under its name.
@@ -236,8 +234,7 @@ impl Resolved {
             nonce: None,
             stream: None,
             ignore_eos: None,
-            sampling: Sampling::default(),
-            stop: Vec::new(),
+            fields: RequestFields::default(),
             errors: None,
             extra: Table::new(),
             arrivals: None,
@@ -299,7 +296,8 @@ impl Resolved {
             base: _,
             description: _,
             prompt_tokens,
-            output_tokens,
+            output_tokens: _,
+            max_completion_tokens: _,
             lengths,
             system_tokens,
             turns,
@@ -317,7 +315,8 @@ impl Resolved {
             stream,
             ignore_eos,
             mix: _,
-            stop,
+            stop: _,
+            model: _,
             errors,
             extra,
             // All at once below.
@@ -334,7 +333,8 @@ impl Resolved {
             // The times of a file of conversations are those of their beginnings.
             self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
         }
-        self.content.take_lengths(lengths.as_ref(), *prompt_tokens, *output_tokens);
+        let asked = patch.asked_tokens();
+        self.content.take_lengths(lengths.as_ref(), *prompt_tokens, asked);
         set(&mut self.content.system_tokens, system_tokens);
         set(&mut self.content.turns, turns);
         self.content.turn_counts.take_if(|_| turns.is_some());
@@ -354,17 +354,14 @@ impl Resolved {
         if let Some(corpus) = data.as_ref().and_then(DataFile::corpus) {
             self.content.take_data(corpus);
         }
-        self.content.adjust_data(*turns, *output_tokens);
+        self.content.adjust_data(*turns, asked);
         self.content.sharing.take_if(|_| prefix.is_some());
         self.content.prefix = prefix.or(self.content.prefix);
         self.content.cache = cache.unwrap_or(self.content.cache);
         self.nonce = nonce.or(self.nonce);
         self.stream = stream.or(self.stream);
         self.ignore_eos = ignore_eos.or(self.ignore_eos);
-        self.sampling.apply(patch.sampling());
-        if !stop.is_empty() {
-            self.stop = stop.0.clone();
-        }
+        self.fields.apply(patch);
         self.errors = errors.or(self.errors);
         lay(&mut self.extra, extra);
     }

@@ -33,6 +33,7 @@ pub mod profile;
 pub mod profiled;
 pub mod ready;
 pub mod record;
+pub mod request_fields;
 pub mod retries;
 pub mod sampling;
 pub mod scalar;
@@ -73,6 +74,7 @@ pub use profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfi
 pub use profiled::file::ProfileFile;
 pub use ready::Ready;
 pub use record::RecordPatch;
+pub use request_fields::{FieldValue, LengthField, RequestFields};
 pub use retries::Retries;
 pub use sampling::Sampling;
 pub use scalar::{Fact, ModelId, Scalar};

@@ -48,6 +48,12 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 256)]
     pub output_tokens: Option<u32>,
+    /// Tokens asked for, sent as `max_completion_tokens` in the place of `max_tokens`: what OpenAI's newer models ask for. Takes the
+    /// place of `output_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 256)]
+    pub max_completion_tokens: Option<u32>,
     /// Lengths that differ from request to request: a preset, `prompt` and `output` apart, or a table of both. Takes the
     /// place of `prompt_tokens` and `output_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,6 +150,11 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
     pub mix: Vec<MixPart>,
+    /// The model id that its requests send in the place of the model's own, like that of a LoRA adapter: several models in one mix.
+    /// Default: the model's `id`. No axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"sql-lora")]
+    pub model: Option<String>,
     /// Texts at which an answer ends. Default: not sent.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]
@@ -177,6 +188,11 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 }
 
 impl Scenario {
+    /// Tokens asked for, under whichever name.
+    pub fn asked_tokens(&self) -> Option<u32> {
+        self.max_completion_tokens.or(self.output_tokens)
+    }
+
     /// What it says of each sampling parameter, in the order of their table.
     pub fn sampling(&self) -> [Option<ParameterValue>; sampling::COUNT] {
         [self.temperature, self.top_p, self.presence_penalty, self.frequency_penalty]

@@ -1,6 +1,6 @@
 //! The loads that a calibration measures: those of a plan, or one that flags say, as runs against the mock.
 
-use crate::plan::Sampling;
+use crate::plan::RequestFields;
 use std::fmt;
 use std::sync::Arc;
 
@@ -222,8 +222,7 @@ impl CalibrationLoad {
             shaping: Shaping {
                 stream: self.stream,
                 ignore_eos: true,
-                sampling: Sampling::default(),
-                stop: Vec::new(),
+                fields: RequestFields::default(),
                 extra: Default::default(),
                 nonce: NonceMode::On,
             },

@@ -183,12 +183,12 @@ const FIELDS: &[(&str, Takes, u8)] = &[
 /// Fields that sweepline writes itself, or that would make a request another thing than its row says; with the reason and
 /// what to write instead.
 const REFUSED: &[(&str, &str, &str)] = &[
-    ("model", "sweepline sends it itself", "write the model's `id` under `models`"),
+    ("model", "sweepline sends it itself", "write the model's `id` under `models`, or the scenario's `model`"),
     ("messages", "sweepline sends them itself", "say with the scenario's fields what a prompt is"),
     ("prompt", "sweepline sends it itself", "say with the scenario's fields what a prompt is"),
     ("input_ids", "prompts are text", "say with the scenario's fields what a prompt is"),
     ("max_tokens", "sweepline sends it itself", "write the scenario's `output_tokens`"),
-    ("max_completion_tokens", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
+    ("max_completion_tokens", "sweepline sends it itself", "write the scenario's `max_completion_tokens`"),
     ("n_predict", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
     ("stream", "sweepline sends it itself", "write `stream` in the scenario, beside `extra`"),
     ("stream_options", "sweepline sends it itself, to be told the number of tokens", "remove it"),

@@ -1,0 +1,126 @@
+//! What a request carries beside its text, whatever the engine: sampling parameters, texts at which it stops, under which name the
+//! length is asked for, another model id.
+//!
+//! This is the one home of such a field: scenarios are laid over each other here (`apply`), and what a run is, provenance, the lint's
+//! comparison of scenarios and the body of a request read it here. Exact fields that are added: an entry in `scenario.rs` and here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::sampling::Sampling;
+use crate::plan::model::scenario::Scenario;
+use crate::units::Decimal;
+
+/// The name under which a request asks for a length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LengthField {
+    /// `max_tokens`, which every server of this kind takes.
+    #[default]
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's newer models ask for.
+    MaxCompletionTokens,
+}
+
+impl LengthField {
+    /// Its name in a body.
+    pub fn name(self) -> &'static str {
+        match self {
+            LengthField::MaxTokens => "max_tokens",
+            LengthField::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == LengthField::default()
+    }
+}
+
+/// The fields, with every default explicit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RequestFields {
+    /// Sampling parameters, each under its name.
+    #[serde(flatten)]
+    pub sampling: Sampling,
+    /// Texts at which an answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Under which name the length is asked for.
+    #[serde(default, skip_serializing_if = "LengthField::is_default")]
+    pub length_field: LengthField,
+    /// The model id that is sent in the place of the model's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// A field as it stands in the identity of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldValue {
+    /// A number.
+    Decimal(Decimal),
+    /// A text.
+    Text(String),
+    /// Anything else, as JSON.
+    Json(String),
+}
+
+impl RequestFields {
+    /// Lays what a scenario says over them; what it does not say stays.
+    pub fn apply(&mut self, scenario: &Scenario) {
+        self.sampling.apply(scenario.sampling());
+        if !scenario.stop.is_empty() {
+            self.stop = scenario.stop.0.clone();
+        }
+        match (scenario.max_completion_tokens, scenario.output_tokens, &scenario.lengths) {
+            (Some(_), ..) => self.length_field = LengthField::MaxCompletionTokens,
+            (None, Some(_), _) | (None, None, Some(_)) => self.length_field = LengthField::MaxTokens,
+            (None, None, None) => {}
+        }
+        if let Some(model) = &scenario.model {
+            self.model = Some(model.clone());
+        }
+    }
+
+    /// Those that are not as they are by default, and temperature, by name, sorted: what a run is.
+    pub fn entries(&self) -> Vec<(&'static str, FieldValue)> {
+        let RequestFields { sampling, stop, length_field, model } = self;
+        let mut entries: Vec<(&'static str, FieldValue)> =
+            sampling.sent().map(|(name, value)| (name, FieldValue::Decimal(value))).collect();
+        if !stop.is_empty() {
+            entries.push(("stop", FieldValue::Json(serde_json::to_string(stop).unwrap_or_default())));
+        }
+        if !length_field.is_default() {
+            entries.push(("length_field", FieldValue::Text(length_field.name().to_owned())));
+        }
+        if let Some(model) = model {
+            entries.push(("model", FieldValue::Text(model.clone())));
+        }
+        entries.sort_unstable_by_key(|(name, _)| *name);
+        entries
+    }
+
+    /// The names of those in which two differ.
+    pub fn differences(&self, other: &RequestFields) -> Vec<&'static str> {
+        let (mine, theirs) = (self.entries(), other.entries());
+        let mut names: Vec<&'static str> = mine.iter().chain(&theirs).map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let of = |entries: &[(&'static str, FieldValue)], name: &str| {
+            entries.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone())
+        };
+        names.retain(|name| of(&mine, name) != of(&theirs, name));
+        names
+    }
+}
+
+/// Whether a scenario says one of these fields.
+pub fn says(scenario: &Scenario, field: &str) -> bool {
+    match field {
+        "stop" => !scenario.stop.is_empty(),
+        "max_completion_tokens" => scenario.max_completion_tokens.is_some(),
+        "model" => scenario.model.is_some(),
+        other => {
+            let parameters = super::sampling::PARAMETERS.iter().zip(scenario.sampling());
+            parameters.into_iter().any(|(parameter, said)| parameter.name == other && said.is_some())
+        }
+    }
+}
