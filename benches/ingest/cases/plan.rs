@@ -35,11 +35,7 @@ pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
         stream: spec.shaping.stream,
         ignore_eos: spec.shaping.ignore_eos,
         conversation: false,
-        temperature: spec.shaping.temperature,
-        top_p: spec.shaping.top_p,
-        presence_penalty: spec.shaping.presence_penalty,
-        frequency_penalty: spec.shaping.frequency_penalty,
-        stop: spec.shaping.stop.clone(),
+        fields: spec.shaping.fields.clone(),
         extra: spec.shaping.extra.clone(),
     };
     move |number| workload::body(&shape, &[], &generator.request(number))
