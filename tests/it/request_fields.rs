@@ -89,6 +89,7 @@ scenarios:
   word: { temperature: none }
 sweeps:
   s: { matrix: { scenario: [twice, beside, nobody, word], batch_size: [1] } }
+  both: { matrix: { scenario: [nobody], batch_size: [1], output_tokens: [8], max_completion_tokens: [8, 16] } }
 ";
     lab.write("plan.yaml", text);
     let ended = lab.run(&["check", "plan.yaml"]);
@@ -99,6 +100,7 @@ sweeps:
         "keep one of the two: it decides under which name the length is sent",
         "`max_completion_tokens` and `lengths` of scenario `beside` both say how long a request is",
         "`model` of scenario `nobody` is empty",
+        "a cell has `max_completion_tokens: 8` and `output_tokens: 8`: both say how many tokens are asked for",
         "a number, or omit",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");

@@ -8,6 +8,7 @@ mod condition;
 mod data;
 mod endpoint;
 mod extra;
+mod head;
 mod lengths;
 mod limits;
 mod mix;
@@ -22,8 +23,6 @@ mod sweep;
 mod talk;
 mod trace;
 mod values;
-
-mod head;
 
 use crate::plan::check::checker::Checker;
 use crate::plan::diagnostic::error::Diagnostic;

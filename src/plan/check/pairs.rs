@@ -24,6 +24,7 @@ impl Checker<'_> {
         }
         self.sessions_of_cells(plan, asked);
         self.lengths_of_cells(plan, asked);
+        self.lengths_asked_twice(asked);
         self.cold_cells(plan, asked);
         self.extra_of_cells(plan, asked);
         for cell in &asked.sweep.add {

@@ -36,6 +36,20 @@ impl Checker<'_> {
         }
     }
 
+    /// Cells whose length is asked for under both names.
+    pub(super) fn lengths_asked_twice(&mut self, asked: &Asked) {
+        let under_the_other: Vec<Scalar> = asked.sweep.values("output_tokens");
+        for (_, value, place) in placed(asked, "max_completion_tokens", |_| true) {
+            let meets = |other: &&Scalar| self.meet(asked, ("max_completion_tokens", value), ("output_tokens", other));
+            let Some(other) = under_the_other.iter().find(meets) else { continue };
+            let message = format!(
+                "a cell has `max_completion_tokens: {value}` and `output_tokens: {other}`: both say how many tokens are asked for"
+            );
+            let remedy = "keep one of the two axes: it decides under which name the length is sent";
+            return self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
     /// Cold prompts without the nonce that makes them so. What is given to single cells the expansion looks at.
     pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &Asked) {
         let cold = Scalar::Text(Cache::Cold.name().to_owned());

@@ -2,7 +2,7 @@
 //! length is asked for, another model id.
 //!
 //! This is the one home of such a field: scenarios are laid over each other here (`apply`), and what a run is, provenance, the lint's
-//! comparison of scenarios and the body of a request read it here. Exact fields that are added: an entry in `scenario.rs` and here.
+//! comparison of scenarios and the body of a request read it here. A field is added by its entry in `scenario.rs` and here.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,10 @@
 //! Axes, ranges, what is sent, what a run is, provenance, the lint's comparison of sides and import come from this table. One is added by
 //! its entry here and its field in `scenario.rs`.
 
+use std::fmt;
+
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use std::fmt;
 
 use crate::plan::model::parameter_value::ParameterValue;
 use crate::units::Decimal;
