@@ -7,7 +7,9 @@
 #![warn(missing_docs)]
 
 pub use sweepline_analysis::analysis;
-pub use sweepline_core::{dataset, engine, expand, graph, metrics, plan, rows, server, store, units, workload};
+pub use sweepline_core::{
+    dataset, engine, expand, graph, metrics, plan, protocol, rows, server, store, units, workload,
+};
 pub use sweepline_mock::mock;
 
 pub mod cli;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::cli::failure::{Exit, Failure};
@@ -29,8 +30,8 @@ pub struct NewArgs {
     #[arg(long, value_enum, requires = "url")]
     engine: Option<EngineName>,
     /// Which API is called
-    #[arg(long, value_enum, default_value = "chat", requires = "url")]
-    api: ApiName,
+    #[arg(long, value_parser = PossibleValuesParser::new(Api::ALL.map(Api::name)).try_map(|name| Api::named(&name)), default_value = "chat", requires = "url")]
+    api: Api,
     /// The environment variable that holds the server's API key
     #[arg(long, value_name = "NAME", requires = "url")]
     api_key_env: Option<String>,
@@ -68,15 +69,6 @@ enum EngineName {
     Openai,
     /// sweepline's own mock.
     Mock,
-}
-
-/// The APIs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ApiName {
-    /// POST /chat/completions.
-    Chat,
-    /// POST /completions.
-    Completions,
 }
 
 /// Writes the plan.
@@ -119,7 +111,7 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
         api_key: key(args.api_key_env.as_deref())?,
         insecure_tls: false,
         ready: None,
-        api: api(args.api),
+        api: args.api,
         model: args.model.clone().unwrap_or_default(),
         connect: WITHIN,
         within: WITHIN,
@@ -172,13 +164,6 @@ fn model(args: &NewArgs, described: Option<&Description>) -> Result<String, Fail
     }
 }
 
-fn api(name: ApiName) -> Api {
-    match name {
-        ApiName::Chat => Api::Chat,
-        ApiName::Completions => Api::Completions,
-    }
-}
-
 fn server(args: &NewArgs, url: &str, said: Description) -> FreshServer {
     let given = args.engine.map(|engine| match engine {
         EngineName::Vllm => Engine::Vllm,
@@ -194,7 +179,7 @@ fn server(args: &NewArgs, url: &str, said: Description) -> FreshServer {
     FreshServer {
         url: url.to_owned(),
         engine: given.or(said.engine).unwrap_or_else(unknown),
-        api: api(args.api),
+        api: args.api,
         api_key_env: args.api_key_env.clone(),
         version: said.version,
     }

@@ -15,6 +15,8 @@ pub mod graph;
 pub mod metrics;
 #[path = "../plan/mod.rs"]
 pub mod plan;
+#[path = "../protocol/mod.rs"]
+pub mod protocol;
 #[path = "../rows/mod.rs"]
 pub mod rows;
 #[path = "../server/mod.rs"]

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
+use crate::protocol::Protocol;
 use crate::rows::Outcome;
 use crate::units::Nanos;
 
@@ -46,6 +47,8 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 pub struct Common {
     /// The run's clock.
     pub clock: Clock,
+    /// How they and their answers are written.
+    pub protocol: &'static dyn Protocol,
     /// Where requests go.
     pub target: Arc<Target>,
     /// Limits of a request.
@@ -166,7 +169,7 @@ impl Client {
 
     /// The beginning of a server's words without the secret. In this order: a cut could leave a part of the secret.
     fn presentable(&self, text: &str) -> String {
-        super::answer::excerpt(&self.target.redact(text))
+        crate::protocol::excerpt(&self.target.redact(text))
     }
 
     /// Whether the server process that we started is gone. Its connections break a moment before that is known.
@@ -262,7 +265,7 @@ impl Client {
         // What came until then is enough for a message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
         text.truncate(MAX_ERROR_BODY);
-        Failure::new(Outcome::Http(status), super::answer::server_words(&text))
+        Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
     }
 
     /// Reads a stream to its end. Says whether nothing but the answer came.

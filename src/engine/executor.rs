@@ -24,7 +24,7 @@ use super::pacer::Pacer;
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
 use super::start::Start;
-use super::tally::{Aside, Entry, Failure, Tally};
+use super::tally::{Aside, Asks, Entry, Failure, Tally};
 use super::timer::Timer;
 use super::workers::Told;
 
@@ -315,8 +315,8 @@ impl Executor {
         {
             return Err(EngineError::WriterGone);
         }
-        let mut tally = Tally::new(row);
-        tally.asks(content.body.len());
+        let mut tally = Tally::new(row, self.common.protocol);
+        tally.asks(Asks { bytes: content.body.len(), values: content.values });
         if self.recorder.keeps_texts() {
             tally.keep_texts(content.body.clone());
         }
@@ -451,7 +451,7 @@ impl Executor {
             self.counts.never_sent += u64::from(phase == Phase::Measure && expected);
             let text = if missed.held_by_cap { "still waiting for the in-flight cap" } else { "never sent" };
             let row = self.unmade_row(missed.request, missed.scheduled, phase);
-            let (entry, _) = Tally::new(row).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
+            let (entry, _) = Tally::new(row, self.common.protocol).finish(Err(Failure::new(Outcome::CutAtDrain, text)));
             if !self.recorder.push(entry) {
                 return Err(EngineError::WriterGone);
             }

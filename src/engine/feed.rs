@@ -43,8 +43,9 @@ impl Feed {
         let weights = spec.mix.iter().map(|class| class.weight);
         let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
         let lineup = Lineup::new(mix);
-        let start =
-            |lane: &Lane| lane.shape.conversation.then(|| Conversations::start(lane.clone(), observer)).transpose();
+        let start = |lane: &Lane| {
+            lane.bodies.shape().conversation.then(|| Conversations::start(lane.clone(), observer)).transpose()
+        };
         let talks: Vec<Option<Conversations>> =
             lanes.iter().map(start).collect::<std::io::Result<_>>().map_err(EngineError::Setup)?;
         let ahead = match talks.iter().any(Option::is_none) {
@@ -101,7 +102,8 @@ impl Feed {
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
     // A turn of a conversation carries the answers before it, and is made elsewhere.
-    let lanes: Vec<Option<Lane>> = lanes.iter().map(|lane| (!lane.shape.conversation).then(|| lane.clone())).collect();
+    let lanes: Vec<Option<Lane>> =
+        lanes.iter().map(|lane| (!lane.bodies.shape().conversation).then(|| lane.clone())).collect();
     // Four bytes of text to a token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
     let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::expand::{ClassSpec, RunSpec, Shaping};
+use crate::plan::RequestFields;
 use crate::plan::model::content::{self, Reuse};
-use crate::workload::{Common, Conversation, Counting, Generator, NonceKey, Prompt, Shape, Trail, body};
+use crate::protocol::Task;
+use crate::workload::{BodyWriter, Common, Conversation, Counting, Generator, NonceKey, Prompt, Says, Shape, Trail};
 
 use super::error::EngineError;
 
@@ -27,6 +29,8 @@ pub struct Content {
     pub trail: Option<Arc<Trail>>,
     /// Output tokens asked for.
     pub requested_tokens: u32,
+    /// Vectors or scores asked for, where the answer is made of these.
+    pub values: usize,
     /// Number of the conversation.
     pub conversation: Option<u64>,
     /// Turn of the conversation.
@@ -38,7 +42,9 @@ pub struct Content {
 pub(super) struct Lane {
     pub class: Option<Arc<str>>,
     pub generator: Generator,
-    pub shape: Shape,
+    pub bodies: BodyWriter,
+    /// Vectors or scores that a request asks for; 0 where it asks for tokens.
+    values: usize,
     /// Tells apart what the server renders apart whatever the messages are.
     salt: u32,
     trails: RefCell<Trails>,
@@ -64,6 +70,7 @@ impl Lane {
             seen_tokens: prompt.seen_tokens.min(prompt.intended_prompt_tokens),
             trail: None,
             requested_tokens: prompt.output_tokens,
+            values: self.values,
             conversation: None,
             turn: None,
         }
@@ -72,7 +79,7 @@ impl Lane {
     /// Request `number` of the class, which is no turn of a conversation.
     pub fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
-        Content { trail: self.trail(&prompt), ..self.content(&prompt, body(&self.shape, &[], &prompt)) }
+        Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }
     }
 
     /// The next turn of a conversation; none after its last.
@@ -86,7 +93,7 @@ impl Lane {
             conversation: Some(conversation.number()),
             turn: Some(conversation.turn()),
             trail,
-            ..self.content(prompt, body(&self.shape, conversation.history(), prompt))
+            ..self.content(prompt, self.bodies.write(conversation.history(), prompt))
         })
     }
 
@@ -119,7 +126,7 @@ impl Lane {
 pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
     let lane = |class, number, content: &content::Content, shaping: &Shaping| {
         let nonce = key.under(shaping.nonce, number);
-        let generator = match counting {
+        let mut generator = match counting {
             Some(counting) => Generator::counted(content, (spec.seed, spec.repeat), nonce, counting.clone())?,
             None => Generator::new(content, spec.seed, spec.repeat, nonce),
         };
@@ -128,9 +135,12 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
         {
             return Err(EngineError::TooShort { asked, shortest });
         }
+        let says = says(spec.endpoint.api.protocol().task(), shaping);
+        generator.says_several(says);
         let salt = salt(shaping);
-        let shape = shape(spec, content, shaping);
-        Ok(Lane { class, generator, shape, salt, trails: RefCell::default() })
+        let values = says.values();
+        let bodies = BodyWriter::new(shape(spec, content, shaping));
+        Ok(Lane { class, generator, bodies, values, salt, trails: RefCell::default() })
     };
     if spec.mix.is_empty() {
         return Ok(vec![lane(None, None, &spec.scenario, &spec.shaping)?]);
@@ -154,6 +164,16 @@ fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
         }
     }
     lanes
+}
+
+/// What each request says.
+fn says(task: Task, shaping: &Shaping) -> Says {
+    let RequestFields { inputs, documents, query_tokens, .. } = shaping.fields;
+    match task {
+        Task::Generate => Says::Prompt,
+        Task::Embed => Says::Inputs(inputs.unwrap_or(1)),
+        Task::Rank => Says::Documents { count: documents.unwrap_or(1), query_tokens: query_tokens.unwrap_or(1) },
+    }
 }
 
 /// Tells apart the classes whose fields of the body change what the server makes of equal messages.

@@ -4,7 +4,6 @@
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
 mod ahead;
-mod answer;
 mod canary;
 mod checks;
 mod client;
@@ -148,7 +147,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         Some(false) => PromptCount::Tokenizer,
         None => PromptCount::Estimate,
     };
-    let counting = tokenizer.map(|tokenizer| Counting { tokenizer, api: spec.endpoint.api });
+    let counting = tokenizer.map(|tokenizer| Counting { tokenizer, framing: spec.endpoint.api.protocol().framing() });
     let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
     let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
@@ -159,6 +158,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
     let recorder = Recorder::start(sink, texts, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
+        protocol: spec.endpoint.api.protocol(),
         clock,
         pattern: Pattern::new(&spec, &target, &id_prefix),
         target,

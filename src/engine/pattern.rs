@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Uri, header};
 
 use crate::expand::RunSpec;
-use crate::plan::Api;
 
 use super::target::Target;
 
@@ -19,12 +18,9 @@ pub struct Pattern {
 impl Pattern {
     /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
     pub fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
-        let api = match spec.endpoint.api {
-            Api::Chat => "/chat/completions",
-            Api::Completions => "/completions",
-        };
+        let path = spec.endpoint.api.protocol().path();
         let checked = "the parts of the address were checked when it was read";
-        let uri: Uri = format!("{}{api}", target.base).parse().expect(checked);
+        let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
         let accept = if spec.shaping.stream { "text/event-stream" } else { "application/json" };
         let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
         let mut field = |name: header::HeaderName, value: &str| {

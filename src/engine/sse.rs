@@ -137,7 +137,10 @@ impl Parser {
         };
         match field {
             b"data" => self.add_data(value)?,
-            b"event" => self.name = value.to_vec(),
+            b"event" => {
+                self.name.clear();
+                self.name.extend_from_slice(value);
+            }
             // A comment (empty field), `id`, `retry`, or what the standard tells us to ignore.
             _ => {}
         }

@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::expand::RunSpec;
+use crate::protocol::Api;
 use crate::rows::{Phase, Record, RequestRow};
 use crate::units::NonceSeed;
 use crate::workload::NonceKey;
 
-use super::answer::Body;
 use super::clock::Clock;
 use super::feed::Feed;
 use super::http::{Head, Malformed};
@@ -54,7 +54,7 @@ pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl F
 
 /// Parses the data of one event in full; says whether it is nothing but a text.
 pub fn parse(data: &[u8]) -> bool {
-    Body::parse(data).is_ok_and(|body| body.only_text().is_some())
+    Api::Chat.protocol().event(data).is_ok_and(|part| part.only_text().is_some())
 }
 
 /// Reads the events of one stream by template, the first by a full parse; gives how many it could read.
@@ -63,8 +63,8 @@ pub fn template(events: &[Vec<u8>]) -> usize {
     let mut read = |data: &Vec<u8>| {
         let known = template.read(data).is_some();
         if !known
-            && let Ok(body) = Body::parse(data)
-            && let Some((text, channel)) = body.only_text()
+            && let Ok(part) = Api::Chat.protocol().event(data)
+            && let Some((text, channel)) = part.only_text()
         {
             template.learn(data, text, channel);
         }
@@ -76,7 +76,7 @@ pub fn template(events: &[Vec<u8>]) -> usize {
 /// Takes one stream as a request does: framing, parsing, tally. `gap` gives the time before each piece in nanoseconds.
 fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     let row = RequestRow { requested_tokens: tokens, ..RequestRow::wanted(0, Phase::Measure, 0) };
-    let mut tally = Tally::new(row);
+    let mut tally = Tally::new(row, Api::Chat.protocol());
     let mut parser = Parser::new();
     let mut at = 0;
     for piece in pieces {

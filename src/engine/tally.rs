@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::protocol::{Channel, Part, Protocol, Usage, Wrong, server_words};
 use crate::rows::{Limits, Outcome, Record, RequestRow, Stamp, TokenSource};
 use crate::units::Nanos;
 
-use super::answer::{Body, Channel, Usage, Wrong};
 use super::gaps::Gaps;
 use super::io::Read;
 use super::sse::Event;
@@ -70,6 +70,20 @@ pub struct Reply {
     pub tokens: Option<u32>,
 }
 
+/// What the body of a request asks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asks {
+    /// Its bytes.
+    pub bytes: usize,
+    /// Vectors or scores that it asks for; 0 where it asks for text.
+    pub values: usize,
+}
+
+/// Whether the data of an event says that the answer is whole.
+fn says_done(data: &[u8]) -> bool {
+    data.trim_ascii() == b"[DONE]"
+}
+
 /// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
 pub struct Tally {
@@ -80,8 +94,10 @@ pub struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
-    /// Bytes of the body that asks.
-    asked: usize,
+    /// How its answer is read.
+    protocol: &'static dyn Protocol,
+    /// What it asks.
+    asked: Asks,
     /// The beginning of SHA-256 over the text, once it is whole.
     digest: Option<[u8; 8]>,
     /// `[DONE]` came.
@@ -135,7 +151,7 @@ impl Unwritten {
 
 impl Tally {
     /// Nothing has come yet.
-    pub fn new(row: RequestRow) -> Box<Tally> {
+    pub fn new(row: RequestRow, protocol: &'static dyn Protocol) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
         Box::new(Tally {
             row,
@@ -144,7 +160,8 @@ impl Tally {
             content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
-            asked: 0,
+            protocol,
+            asked: Asks::default(),
             digest: None,
             marked_done: false,
             freed: None,
@@ -152,9 +169,9 @@ impl Tally {
         })
     }
 
-    /// The request says so much.
-    pub fn asks(&mut self, bytes: usize) {
-        self.asked = bytes;
+    /// What the request asks, whose answer has not begun.
+    pub fn asks(&mut self, asked: Asks) {
+        self.asked = asked;
     }
 
     /// Keeps what the request says, which is `body`, and what it is answered.
@@ -168,78 +185,88 @@ impl Tally {
             return Ok(false);
         }
         self.row.first_chunk_ns.get_or_insert(read.at);
-        match event.name {
-            b"" | b"message" => {
-                if let Some((text, channel)) = self.template.read(event.data) {
-                    match channel {
-                        Channel::Content => self.content.push_str(text),
-                        Channel::Reasoning => self.reasoning.push_str(text),
-                    }
-                    self.token_event(read, channel == Channel::Content);
-                    return Ok(true);
-                }
-            }
-            b"error" => {}
-            // Frames of another kind (SGLang's sglext_ids) are not part of the answer.
-            _ => return Ok(false),
+        if event.name == b"error" && !says_done(event.data) {
+            // Whatever its data looks like: some servers send a plain sentence.
+            return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
-        if event.data.trim_ascii() == b"[DONE]" {
-            self.marked_done = true;
-            self.row.done_ns = Some(read.at);
+        // Frames of another kind (SGLang's sglext_ids) are not part of the answer.
+        if event.name != b"error" && !self.protocol.takes_event(event.name) {
             return Ok(false);
         }
-        if event.name == b"error" {
-            // Whatever its data looks like: some servers send a plain sentence.
-            let text = super::answer::server_words(event.data);
-            return Err(Failure::new(Outcome::StreamError, text));
+        if let Some((text, channel)) = self.template.read(event.data) {
+            match channel {
+                Channel::Content => self.content.push_str(text),
+                Channel::Reasoning => self.reasoning.push_str(text),
+            }
+            self.token_event(read, channel == Channel::Content);
+            return Ok(true);
+        }
+        if says_done(event.data) {
+            self.is_done(read);
+            return Ok(false);
         }
         self.parsed(event.data, read)
     }
 
     /// Takes an event by a full parse, and learns its shape.
     fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
-        let body = Body::parse(data)?;
-        self.note(&body);
-        if let Some((text, channel)) = body.only_text() {
+        let part = self.protocol.event(data)?;
+        self.note(&part);
+        if let Some((text, channel)) = part.only_text() {
             self.template.learn(data, text, channel);
         }
         if let Some(words) = &mut self.words {
-            words.take_calls(data);
+            words.take_calls(self.protocol, data);
         }
-        let (content, reasoning) = (body.content(), body.reasoning());
-        let is_output = !content.is_empty() || body.has_tool_call();
-        if !is_output && reasoning.is_empty() {
-            return Ok(false);
+        let is_output = !part.content.is_empty() || part.has_tool_call;
+        let is_text = is_output || !part.reasoning.is_empty();
+        if is_text {
+            self.content.push_str(&part.content);
+            self.reasoning.push_str(&part.reasoning);
+            self.token_event(read, is_output);
         }
-        self.content.push_str(content);
-        self.reasoning.push_str(reasoning);
-        self.token_event(read, is_output);
-        Ok(true)
+        if part.is_last {
+            self.is_done(read);
+        }
+        Ok(is_text)
+    }
+
+    /// The answer is whole; nothing behind it counts.
+    fn is_done(&mut self, read: Read) {
+        self.marked_done = true;
+        self.row.done_ns = Some(read.at);
     }
 
     /// Takes a whole answer that was not streamed.
     pub fn whole(&mut self, data: &[u8], at: u64) -> Result<(), Failure> {
-        let body = Body::parse(data)?;
-        self.note(&body);
-        self.content.push_str(body.content());
-        self.reasoning.push_str(body.reasoning());
+        let part = self.protocol.whole(data)?;
+        self.note(&part);
+        self.content.push_str(&part.content);
+        self.reasoning.push_str(&part.reasoning);
         if let Some(words) = &mut self.words {
-            words.take_calls(data);
+            words.take_calls(self.protocol, data);
         }
         self.row.done_ns = Some(at);
         self.freed = Some(at);
-        if self.content.is_empty() && self.reasoning.is_empty() && !body.has_tool_call() {
-            return Err(Failure::new(Outcome::Empty, "a whole answer without text"));
+        match part.values {
+            Some(values) if values != self.asked.values => {
+                let text = format!("{values} values for {} texts", self.asked.values);
+                Err(Failure::new(Outcome::Malformed, text))
+            }
+            Some(_) => Ok(()),
+            None if self.content.is_empty() && self.reasoning.is_empty() && !part.has_tool_call => {
+                Err(Failure::new(Outcome::Empty, "a whole answer without text"))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    fn note(&mut self, body: &Body) {
-        if let Some(usage) = body.usage() {
+    fn note(&mut self, part: &Part) {
+        if let Some(usage) = part.usage {
             self.usage = Some(usage);
         }
-        if let Some(reason) = body.finish_reason() {
-            self.row.finish_reason = Some(reason.to_owned());
+        if let Some(reason) = &part.finish_reason {
+            self.row.finish_reason = Some(reason.as_ref().to_owned());
         }
     }
 
@@ -324,7 +351,7 @@ impl Tally {
         let text = self.content.len() + self.reasoning.len();
         // Of a tool call only the whole is at hand.
         let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
-        let limits = Limits::new(self.asked, row.events, text);
+        let limits = Limits::new(self.asked.bytes, row.events, text);
         let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));
         if let Some(doubt) = doubt {
             row.disbelieve(doubt);
@@ -354,12 +381,13 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Api;
     use crate::rows::Phase;
 
     /// Tokens of the content of an answer with this reasoning and this usage.
     fn content_tokens(reasoning: &str, usage: &str) -> Option<u32> {
         let wanted = RequestRow { requested_tokens: 9, ..RequestRow::wanted(0, Phase::Measure, 0) };
-        let mut tally = Tally::new(wanted);
+        let mut tally = Tally::new(wanted, Api::Chat.protocol());
         let message = format!(r#"{{"content":"a","reasoning":"{reasoning}"}}"#);
         let answer = format!(r#"{{"choices":[{{"message":{message}}}],"usage":{usage}}}"#);
         let result = tally.whole(answer.as_bytes(), 1);

@@ -5,7 +5,7 @@
 //! quote, backslash or control character, valid UTF-8), so that a full parse would find exactly this text and nothing
 //! else changed. Any other event takes the full parse.
 
-use super::answer::Channel;
+use crate::protocol::Channel;
 
 /// Longest event that is remembered: a longer one is no token and would only cost memory.
 const MAX_EVENT: usize = 4096;
@@ -53,19 +53,23 @@ impl Template {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::answer::Body;
     use super::*;
+    use crate::protocol::{Api, Part, Wrong};
+
+    fn parse(data: &[u8]) -> Result<Part<'_>, Wrong> {
+        Api::Chat.protocol().event(data)
+    }
 
     /// What an event says, by full parse alone.
     fn parsed(data: &[u8]) -> Option<(String, Channel)> {
-        let body = Body::parse(data).ok()?;
+        let body = parse(data).ok()?;
         let (text, channel) = body.only_text()?;
         Some((text.to_owned(), channel))
     }
 
     fn learned(data: &[u8]) -> Template {
         let mut template = Template::default();
-        let body = Body::parse(data).unwrap();
+        let body = parse(data).unwrap();
         if let Some((text, channel)) = body.only_text() {
             template.learn(data, text, channel);
         }
@@ -151,7 +155,7 @@ mod tests {
             for data in &stream {
                 if let Some((text, channel)) = template.read(data) {
                     prop_assert_eq!(Some((text.to_owned(), channel)), parsed(data));
-                } else if let Ok(body) = Body::parse(data)
+                } else if let Ok(body) = parse(data)
                     && let Some((text, channel)) = body.only_text()
                 {
                     template.learn(data, text, channel);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::protocol::{Api, CallPiece, Protocol};
 use crate::rows::{RequestRow, TextRow};
 
 use super::sink::{SinkError, TextSink};
@@ -47,16 +48,10 @@ impl Words {
         self.body.len() + self.answer.len() + self.reasoning.len() + calls
     }
 
-    /// Takes the tool calls of a part of the answer, if it has some: a stream tells a call's name first and its arguments in
-    /// pieces, by number.
-    pub fn take_calls(&mut self, data: &[u8]) {
+    /// Takes the tool calls of a part of the answer, if it has some.
+    pub fn take_calls(&mut self, protocol: &dyn Protocol, data: &[u8]) {
         let Ok(part) = serde_json::from_slice::<Value>(data) else { return };
-        let choice = &part["choices"][0];
-        let calls =
-            [&choice["delta"]["tool_calls"], &choice["message"]["tool_calls"]].into_iter().find_map(Value::as_array);
-        for call in calls.into_iter().flatten() {
-            let (name, arguments) = (call["function"]["name"].as_str(), call["function"]["arguments"].as_str());
-            let index = call["index"].as_u64();
+        for CallPiece { index, name, arguments } in protocol.calls(&part) {
             let known = match index {
                 Some(_) => self.calls.iter().position(|call| call.index == index),
                 None => self.calls.len().checked_sub(1).filter(|_| name.is_none()),
@@ -65,8 +60,8 @@ impl Words {
                 self.calls.push(Call { index, name: String::new(), arguments: String::new() });
                 self.calls.len() - 1
             });
-            self.calls[at].name.push_str(name.unwrap_or_default());
-            self.calls[at].arguments.push_str(arguments.unwrap_or_default());
+            self.calls[at].name.push_str(&name.unwrap_or_default());
+            self.calls[at].arguments.push_str(&arguments.unwrap_or_default());
         }
     }
 
@@ -86,26 +81,19 @@ impl Words {
         };
         let calls =
             (!self.calls.is_empty()).then(|| serde_json::to_string(&self.calls).expect("calls are plain texts"));
+        let body: Value = serde_json::from_slice(&self.body).expect("we encoded it");
+        let said = Api::said_in(&body);
         let some = |text: String| (!text.is_empty()).then_some(text);
         TextRow {
             request: row.request,
             conversation: row.conversation,
             turn: row.turn,
-            prompt: fit(prompt(&self.body)),
+            prompt: fit(said),
             answer: some(self.answer).map(&mut fit),
             reasoning: some(self.reasoning).map(&mut fit),
             tool_calls: calls.map(&mut fit),
             truncated,
         }
-    }
-}
-
-/// The prompt in a request's body: its messages as they were sent, or its text.
-fn prompt(body: &[u8]) -> String {
-    let mut body: Value = serde_json::from_slice(body).expect("we encoded it");
-    match (body["messages"].take(), body["prompt"].take()) {
-        (Value::Null, Value::String(text)) => text,
-        (messages, _) => messages.to_string(),
     }
 }
 
@@ -180,12 +168,16 @@ mod tests {
             r#"{"index":0,"function":{"arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":"{}"}}"#,
             r#"{"index":0,"function":{"arguments":":1}"}}"#,
         ] {
-            words.take_calls(format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{part}]}}}}]}}"#).as_bytes());
+            words.take_calls(
+                Api::Chat.protocol(),
+                format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{part}]}}}}]}}"#).as_bytes(),
+            );
         }
         let wanted = r#"[{"name":"f","arguments":"{\"a\":1}"},{"name":"g","arguments":"{}"}]"#;
         assert_eq!(row_of(words, None).tool_calls.as_deref(), Some(wanted));
         let mut words = Words::new(r#"{"prompt":""}"#.into());
         words.take_calls(
+            Api::Chat.protocol(),
             br#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"name":"f"}}]}}]}"#,
         );
         assert_eq!(words.calls.len(), 2, "a whole answer numbers no calls");

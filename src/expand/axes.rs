@@ -133,6 +133,9 @@ pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
         nonce: choice(cell, "nonce", (NonceMode::ALL, NonceMode::name), "on, run or off")?,
         stream: truth(cell, "stream")?,
         ignore_eos: truth(cell, "ignore_eos")?,
+        inputs: whole(cell, "inputs")?,
+        documents: whole(cell, "documents")?,
+        query_tokens: whole(cell, "query_tokens")?,
         ..Scenario::default()
     };
     for (parameter, said) in PARAMETERS.iter().zip(scenario.sampling_mut()) {

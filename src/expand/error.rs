@@ -1,7 +1,8 @@
 //! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
 
 use crate::plan::matrix::axes::GridError;
-use crate::plan::{Engine, NonceMode, Scalar};
+use crate::plan::model::task::Misfit;
+use crate::plan::{Api, Engine, NonceMode, Scalar};
 
 use super::Cell;
 
@@ -98,6 +99,18 @@ pub enum Mistake {
         .0.name()
     )]
     ColdWithoutNonce(NonceMode),
+    /// A scenario that the endpoint's protocol cannot carry.
+    #[error("scenario `{scenario}` {}, and endpoint `{endpoint}` has `api: {}`: {}", misfit.what, api.name(), misfit.remedy)]
+    OtherProtocol {
+        /// The scenario.
+        scenario: Box<str>,
+        /// The endpoint.
+        endpoint: Box<str>,
+        /// Its protocol.
+        api: Api,
+        /// What the scenario asks for.
+        misfit: Box<Misfit>,
+    },
     /// A context that holds no first turn.
     #[error(
         "`context_limit: {limit}` is shorter than the first turn: {needs} tokens, the output asked for counted; write \

@@ -1,6 +1,5 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::model::request_fields;
 use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep};
 
 use super::{Cell, PlannedRun};
@@ -141,7 +140,7 @@ impl Place<'_> {
         if let Some(axis) = fields.iter().find_map(|field| self.axis(field)) {
             return axis;
         }
-        let giving = |(name, scenario)| Some((name, fields.iter().find(|field| gives(scenario, field))?));
+        let giving = |(name, scenario): (_, &Scenario)| Some((name, fields.iter().find(|field| scenario.says(field))?));
         if let Some((name, field)) = self.chain().into_iter().find_map(giving) {
             return keys(&["scenarios", name, field]);
         }
@@ -163,7 +162,7 @@ impl Place<'_> {
         };
         let index: usize = number.parse().unwrap_or_default();
         let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
-        let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && gives(scenario, name));
+        let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && scenario.says(name));
         match (self.axis(name), own) {
             (Some(axis), _) => axis,
             (None, Some((scenario, _))) => keys(&["scenarios", scenario, name]),
@@ -278,29 +277,5 @@ fn says(phases: &PhasesPatch, phase: &str) -> bool {
         "stabilize" => stabilize.is_some(),
         "measure" => measure.is_some(),
         _ => drain.is_some(),
-    }
-}
-
-fn gives(scenario: &Scenario, field: &str) -> bool {
-    match field {
-        "prompt_tokens" => scenario.prompt_tokens.is_some(),
-        "output_tokens" => scenario.output_tokens.is_some(),
-        "lengths" => scenario.lengths.is_some(),
-        "trace" => scenario.trace.is_some(),
-        "data" => scenario.data.is_some(),
-        "profile" => scenario.profile.is_some(),
-        "system_tokens" => scenario.system_tokens.is_some(),
-        "turns" => scenario.turns.is_some(),
-        "think" => scenario.think.is_some(),
-        "history" => scenario.history.is_some(),
-        "sessions" => scenario.sessions.is_some(),
-        "context_limit" => scenario.context_limit.is_some(),
-        "context_cut" => scenario.context_cut.is_some(),
-        "prefix" => scenario.prefix.is_some(),
-        "cache" => scenario.cache.is_some(),
-        "nonce" => scenario.nonce.is_some(),
-        "stream" => scenario.stream.is_some(),
-        "ignore_eos" => scenario.ignore_eos.is_some(),
-        other => request_fields::says(scenario, other),
     }
 }

@@ -62,6 +62,12 @@ impl<'p> Resolver<'p> {
         let (model_name, model) = self.model(cell, endpoint.engine)?;
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
+        let task = endpoint.api.protocol().task();
+        if let Some(misfit) = scenario.misfit(task) {
+            let (scenario, endpoint, api) = ((*scenario_name).into(), endpoint.name.as_str().into(), endpoint.api);
+            return Err(Mistake::OtherProtocol { scenario, endpoint, api, misfit: misfit.into() });
+        }
+        scenario.fit(task);
         has_room(&scenario.content)?;
         is_cold_by_a_nonce(&scenario, plan.nonce)?;
         let load = load(sweep, cell, &scenario)?;

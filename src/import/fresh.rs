@@ -6,6 +6,7 @@ use std::path::Path;
 use super::error::ImportError;
 use super::text::{name_of, one_line, scalar, text_value};
 use crate::plan::{self, Api, Engine, Format as PlanFormat};
+use crate::protocol::Task;
 use crate::units::Decimal;
 
 /// What a first plan is about.
@@ -97,11 +98,7 @@ fn endpoints(text: &mut String, wish: &Fresh) {
         engine.name(),
         one_line(why)
     );
-    let _ = writeln!(
-        text,
-        "    api: {}   # chat calls /chat/completions, completions calls /completions",
-        server.api.name()
-    );
+    let _ = writeln!(text, "    api: {}   # what is called: {}", server.api.name(), server.api.protocol().path());
     if let Some(name) = &server.api_key_env {
         let reference = scalar(&format!("env:{name}"));
         let _ = writeln!(
@@ -149,11 +146,16 @@ fn scenarios(text: &mut String, wish: &Fresh) {
          \x20   base: B1\n\
          \x20   prompt_tokens: 50\n",
     );
-    let _ = writeln!(
-        text,
-        "    output_tokens: {}   # asked for with max_tokens",
-        if wish.server.is_some() { output(wish) } else { 32 }
-    );
+    let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
+    let line = match task {
+        Task::Generate => {
+            let tokens = if wish.server.is_some() { output(wish) } else { 32 };
+            format!("output_tokens: {tokens}   # asked for with max_tokens")
+        }
+        Task::Embed => "inputs: 1   # texts of one request, each with prompt_tokens".to_owned(),
+        Task::Rank => "documents: 10   # of one request, each with prompt_tokens".to_owned(),
+    };
+    let _ = writeln!(text, "    {line}");
 }
 
 fn phases(text: &mut String, wish: &Fresh) {

@@ -47,6 +47,7 @@ impl Expect {
         };
         let mut slowest = blank();
         for (_, endpoint) in &sweep.endpoints {
+            let output = if endpoint.api.generates() { output } else { 0 };
             let one = match embedded(endpoint) {
                 Some(figures) => Expect {
                     request_secs: mock_secs(&figures, prompt.saturating_add(system), output),

@@ -8,6 +8,7 @@ use crate::plan::model::lengths::{Preset, WrittenLengths};
 use crate::plan::{
     Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
 };
+use crate::protocol::Task;
 use crate::units::{Decimal, Nanos};
 
 use super::calibrated::Calibrated;
@@ -108,8 +109,13 @@ impl<'p> SweepView<'p> {
         let entries = |axis: &str| sweep.values(axis).into_iter().map(|value| value.to_string());
         let endpoints = entries("endpoint").filter_map(|name| plan.endpoints.get_key_value(&name));
         let models = entries("model").filter_map(|name| plan.models.get_key_value(&name));
+        let endpoints: Vec<(&str, &Endpoint)> = endpoints.map(|(name, endpoint)| (name.as_str(), endpoint)).collect();
+        // Where all endpoints have one task, scenarios are what is sent for it.
+        let mut tasks = endpoints.iter().map(|(_, endpoint)| endpoint.api.protocol().task());
+        let task = tasks.next().filter(|first| tasks.all(|task| task == *first)).unwrap_or(Task::Generate);
         let scenarios = entries("scenario").filter_map(|name| {
-            let resolved = resolve(&name, &plan.scenarios)?;
+            let mut resolved = resolve(&name, &plan.scenarios)?;
+            resolved.fit(task);
             Some((name, resolved))
         });
         let per_request = Connections::PerRequest;
@@ -120,7 +126,7 @@ impl<'p> SweepView<'p> {
         SweepView {
             name,
             sweep,
-            endpoints: endpoints.map(|(name, endpoint)| (name.as_str(), endpoint)).collect(),
+            endpoints,
             models: models.map(|(name, model)| (name.as_str(), model)).collect(),
             streams: sweep.stream.unwrap_or(plan.stream)
                 && !scenarios.iter().any(cut)

@@ -82,11 +82,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
     let keep = *keep_alive;
     let path = path.split('?').next().unwrap_or_default();
     let path = path.strip_prefix("/v1").unwrap_or(path);
-    let api = match path {
-        "/chat/completions" => Some(Api::Chat),
-        "/completions" => Some(Api::Completions),
-        _ => None,
-    };
+    let api = Api::at(path);
     let open = matches!(path, "/health" | "/version" | "/metrics");
     if !open && !authorized(&conn.shared.config, &incoming.head) {
         return reject(conn, entry, keep, (401, "the bearer key is missing or wrong")).await;
@@ -165,10 +161,10 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     }
     let (slot, slot_at) = take_slot(conn, entry, request.chain.take()).await?;
     let (tokens, finish) = length(config, &request, number, fault);
-    let reasoning = if api == Api::Chat { config.reasoning.min(tokens) } else { 0 };
+    let reasoning = if api.tells_reasoning() { config.reasoning.min(tokens) } else { 0 };
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let framing = if config.close_delimited || incoming.head.old { Framing::Plain } else { Framing::Chunked };
-    let streams = request.stream;
+    let streams = request.stream && request.values == 0;
     let keep_alive = keep && (!streams || framing == Framing::Chunked);
     let (cached, slot) = (slot.cached(), Some(slot));
     let job =
@@ -223,6 +219,9 @@ async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<K
 /// How many tokens the answer has, and the reason for its end.
 fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) -> (u32, &'static str) {
     let asked = request.max_tokens;
+    if request.values > 0 {
+        return (0, "stop");
+    }
     match fault {
         Some(Kind::Empty) => return (0, "stop"),
         Some(Kind::Short(tokens)) => return (tokens.unwrap_or(asked / 2).max(1), "stop"),

@@ -1,41 +1,9 @@
 //! The JSON of stream events, built once per request; a token adds only its text between two ready pieces.
 
 use super::config::{Config, ReasoningField};
+use super::part::{Field, Usage};
 use super::request::{Api, Request};
-
-/// What an answer reports about its lengths.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Usage {
-    pub(super) prompt: u64,
-    /// Leading tokens of the prompt that the prefix cache held, where they are reported.
-    pub(super) cached: Option<u64>,
-    pub(super) completion: u32,
-    pub(super) reasoning: u32,
-}
-
-impl Usage {
-    /// As JSON.
-    pub(super) fn json(&self) -> String {
-        let Usage { prompt, cached, completion, reasoning } = *self;
-        let total = prompt + u64::from(completion);
-        let of_prompt = cached
-            .map_or_else(String::new, |cached| format!(r#""prompt_tokens_details":{{"cached_tokens":{cached}}},"#));
-        format!(
-            concat!(
-                r#"{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"#,
-                r#"{}"completion_tokens_details":{{"reasoning_tokens":{}}}}}"#
-            ),
-            prompt, completion, total, of_prompt, reasoning
-        )
-    }
-}
-
-/// Which text an event carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
-    Content,
-    Reasoning,
-}
+use super::responses::Events;
 
 /// What all events of one answer share.
 pub(super) struct Envelope {
@@ -51,6 +19,8 @@ pub(super) struct Envelope {
     content: Vec<u8>,
     thought: Vec<u8>,
     plain: Vec<u8>,
+    /// Of an answer whose events are named.
+    events: Option<Events>,
 }
 
 /// The members that open every answer: identity, kind, time, model.
@@ -59,9 +29,13 @@ pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: 
         (Api::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
         (Api::Chat, false) => ("chatcmpl", "chat.completion"),
         (Api::Completions, _) => ("cmpl", "text_completion"),
+        (Api::Responses, _) => ("resp", "response"),
+        (Api::Embeddings, _) => ("embd", "list"),
+        (Api::Rerank, _) => ("rerank", "list"),
     };
     let model = serde_json::Value::from(request.model.as_str());
-    format!(r#""id":"{prefix}-mock-{number}","object":"{object}","created":{created},"model":{model}"#)
+    let created_at = if request.api == Api::Responses { "created_at" } else { "created" };
+    format!(r#""id":"{prefix}-mock-{number}","object":"{object}","{created_at}":{created},"model":{model}"#)
 }
 
 impl Envelope {
@@ -81,7 +55,11 @@ impl Envelope {
             content: Vec::new(),
             thought: Vec::new(),
             plain: Vec::new(),
+            events: None,
         };
+        if request.api == Api::Responses {
+            envelope.events = Some(Events::new(identity(request, number, created, true), line_end));
+        }
         envelope.content = envelope.open(Field::Content, false).into_bytes();
         envelope.thought = envelope.open(Field::Reasoning, false).into_bytes();
         envelope.plain = envelope.close(None, None).into_bytes();
@@ -89,9 +67,17 @@ impl Envelope {
     }
 
     /// The two pieces around the text of an ordinary event.
-    pub(super) fn around(&self, field: Field) -> (&[u8], &[u8]) {
+    pub(super) fn around(&mut self, field: Field) -> (&[u8], &[u8]) {
+        if let Some(events) = &mut self.events {
+            return events.around(field);
+        }
         let open = if field == Field::Content { &self.content } else { &self.thought };
         (open, &self.plain)
+    }
+
+    /// The events by name, where the answer has such.
+    pub(super) fn events(&mut self) -> Option<&mut Events> {
+        self.events.as_mut()
     }
 
     /// An event up to its text.
@@ -162,7 +148,7 @@ mod tests {
             [(Api::Chat, r#"{"model":"a\"b","messages":[{"content":"x"}]}"#), (Api::Completions, r#"{"prompt":"x"}"#)]
         {
             let request = Request::parse(api, body.as_bytes(), None).unwrap();
-            let envelope = Envelope::new(&Config::default(), &request, 5, 99);
+            let mut envelope = Envelope::new(&Config::default(), &request, 5, 99);
             let (open, close) = envelope.around(Field::Content);
             let token = json(&String::from_utf8([open, b" word", close].concat()).unwrap());
             let place = if api == Api::Chat { "/choices/0/delta/content" } else { "/choices/0/text" };

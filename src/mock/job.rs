@@ -39,6 +39,15 @@ impl Job {
         self.request.prompt_tokens - self.cached
     }
 
+    /// Vectors or scores that the answer has: one too few where its fault cuts it short, none where it is to be empty.
+    pub(super) fn given(&self) -> usize {
+        match self.fault {
+            Some(Kind::Empty) => 0,
+            Some(Kind::Short(_)) => self.request.values.saturating_sub(1),
+            _ => self.request.values,
+        }
+    }
+
     /// Tokens of the answer that the usage tells of when `sent` have been written.
     pub(super) fn told(&self, sent: u32) -> u32 {
         match self.fault {

@@ -19,11 +19,14 @@ const ANSWERER: &str = "assistant";
 /// Longest answer that is accepted, in tokens; far beyond any context length, and a bound on memory.
 const MOST_TOKENS: u64 = 10_000_000;
 
-/// The two dialects.
+/// The protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
     Chat,
     Completions,
+    Responses,
+    Embeddings,
+    Rerank,
 }
 
 impl Api {
@@ -32,7 +35,27 @@ impl Api {
         match self {
             Api::Chat => "chat",
             Api::Completions => "completions",
+            Api::Responses => "responses",
+            Api::Embeddings => "embeddings",
+            Api::Rerank => "rerank",
         }
+    }
+
+    /// The one at a path behind the base address.
+    pub(super) fn at(path: &str) -> Option<Api> {
+        Some(match path {
+            "/chat/completions" => Api::Chat,
+            "/completions" => Api::Completions,
+            "/responses" => Api::Responses,
+            "/embeddings" => Api::Embeddings,
+            "/rerank" => Api::Rerank,
+            _ => return None,
+        })
+    }
+
+    /// Whether its answers have a field for reasoning.
+    pub(super) fn tells_reasoning(self) -> bool {
+        matches!(self, Api::Chat | Api::Responses)
     }
 }
 
@@ -44,6 +67,8 @@ pub(super) struct Request {
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     pub(super) max_tokens: u32,
+    /// Vectors or scores that are asked for; 0 where tokens are.
+    pub(super) values: usize,
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
@@ -58,11 +83,15 @@ struct Body {
     model: Option<String>,
     messages: Option<Vec<Message>>,
     prompt: Option<Value>,
+    input: Option<Value>,
+    query: Option<Value>,
+    documents: Option<Vec<Value>>,
     #[serde(default)]
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
+    max_output_tokens: Option<u64>,
     ignore_eos: Option<bool>,
     seed: Option<i64>,
     n: Option<u64>,
@@ -144,13 +173,39 @@ impl Request {
         let model = body.model.unwrap_or_default();
         let chain = block.map(|block| Chain::new(block, &model));
         let mut prompt = Prompt { hash: Sha256::new(), tokens: 0, chain };
-        match (api, &body.messages, &body.prompt) {
-            (Api::Chat, Some(messages), _) if !messages.is_empty() => prompt.messages(messages),
-            (Api::Chat, ..) => return Err("`messages` is missing or empty".into()),
-            (Api::Completions, _, Some(text)) => prompt.value(text),
-            (Api::Completions, ..) => return Err("`prompt` is missing".into()),
+        let mut values = 0;
+        match api {
+            Api::Chat => match &body.messages {
+                Some(messages) if !messages.is_empty() => prompt.messages(messages),
+                _ => return Err("`messages` is missing or empty".into()),
+            },
+            Api::Completions => prompt.value(body.prompt.as_ref().ok_or("`prompt` is missing")?),
+            Api::Responses => match body.input.as_ref().ok_or("`input` is missing")? {
+                Value::String(text) => {
+                    prompt.messages(&[Message { role: "user".to_owned(), content: text.as_str().into() }]);
+                }
+                items => {
+                    let messages = Vec::<Message>::deserialize(items);
+                    prompt.messages(&messages.map_err(|error| format!("`input` is no list of messages: {error}"))?);
+                }
+            },
+            Api::Embeddings => {
+                let input = body.input.as_ref().ok_or("`input` is missing")?;
+                prompt.value(input);
+                values = input.as_array().map_or(1, Vec::len);
+            }
+            Api::Rerank => {
+                let query = body.query.as_ref().ok_or("`query` is missing")?;
+                let documents = body.documents.as_ref().ok_or("`documents` is missing")?;
+                for document in documents {
+                    prompt.value(query);
+                    prompt.value(document);
+                }
+                values = documents.len();
+            }
         }
-        let max_tokens = body.max_completion_tokens.or(body.max_tokens).unwrap_or(16);
+        let asked = body.max_output_tokens.or(body.max_completion_tokens).or(body.max_tokens);
+        let max_tokens = asked.unwrap_or(16);
         if !(1..=MOST_TOKENS).contains(&max_tokens) {
             return Err(format!("`max_tokens` is {max_tokens}: ask for 1 to {MOST_TOKENS}"));
         }
@@ -163,6 +218,7 @@ impl Request {
             stream: body.stream.unwrap_or(false),
             include_usage: body.stream_options.is_some_and(|options| options.include_usage),
             max_tokens: max_tokens as u32,
+            values,
             ignore_eos: body.ignore_eos.unwrap_or(false),
             seed: body.seed.unwrap_or(0) as u64,
             prompt_tokens: prompt.tokens,

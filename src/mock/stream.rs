@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use super::config::{FirstChunk, UsagePosition};
 use super::conn::{Conn, Gone};
-use super::event::{Envelope, Field, Usage};
+use super::event::Envelope;
 use super::fault::Kind;
 use super::head::{SERVER, error};
 use super::job::{End, Job};
 use super::log::{Entry, Outcome};
 use super::pace::Pace;
+use super::part::{Field, Usage};
 use super::random::random;
 use super::request::Api;
 use super::shared::Shared;
@@ -111,6 +112,7 @@ impl<'a> Stream<'a> {
         if self.shared.config.keepalive_comments {
             self.wire.body(&[self.envelope.comment(&format!("keepalive 0/{prompt}")).as_bytes()]);
         }
+        let named = self.envelope.events().map(|events| events.opening());
         let opening = match (self.job.request.api, self.shared.config.first) {
             (Api::Chat, FirstChunk::Role) => Some(self.envelope.role("\"\"")),
             (Api::Chat, FirstChunk::Empty) => Some(self.envelope.role("null")),
@@ -119,7 +121,7 @@ impl<'a> Stream<'a> {
             }
             _ => None,
         };
-        if let Some(opening) = opening {
+        if let Some(opening) = named.or(opening) {
             self.wire.body(&[opening.as_bytes()]);
         }
         if self.shared.config.keepalive_comments {
@@ -173,7 +175,8 @@ impl<'a> Stream<'a> {
         self.sent += group;
         let last = self.sent == self.job.tokens && self.finishes_with_text();
         let usage = last || config.usage == UsagePosition::Every;
-        if role || last || usage {
+        let is_named = self.envelope.events().is_some();
+        if (role || last || usage) && !is_named {
             let open = self.envelope.open(field, role);
             let finish = last.then_some(self.job.finish);
             let usage = (usage && self.usage_wanted()).then(|| self.usage());
@@ -193,6 +196,8 @@ impl<'a> Stream<'a> {
         match self.shared.config.usage {
             UsagePosition::Never => false,
             UsagePosition::Always => true,
+            // It belongs to every response.
+            _ if self.job.request.api == Api::Responses => true,
             _ => self.job.request.include_usage,
         }
     }
@@ -224,15 +229,19 @@ impl<'a> Stream<'a> {
         self.job.slot = None;
         let empty = self.job.fault == Some(Kind::Empty);
         let mut events = Vec::new();
-        if !empty && !self.finishes_with_text() {
+        let usage = self.usage_wanted().then(|| self.usage());
+        let named = self.envelope.events().map(|events| events.closing(self.job.finish, usage));
+        let is_named = named.is_some();
+        events.extend(named);
+        if !empty && !is_named && !self.finishes_with_text() {
             let usage = (self.shared.config.usage == UsagePosition::Last && self.usage_wanted()).then(|| self.usage());
             events.push(self.envelope.finish(self.job.finish, usage));
         }
         let alone = !matches!(self.shared.config.usage, UsagePosition::Last | UsagePosition::WithContent);
-        if !empty && alone && self.usage_wanted() {
+        if !empty && !is_named && alone && self.usage_wanted() {
             events.push(self.envelope.usage(self.usage()));
         }
-        if self.shared.config.done_marker {
+        if self.shared.config.done_marker && !is_named {
             events.push(self.envelope.data("[DONE]"));
         }
         for event in &events {
@@ -283,8 +292,9 @@ impl<'a> Stream<'a> {
         let mut end = End::Close;
         match fault {
             Kind::ErrorObject(_) => {
-                self.wire.body(&[self.envelope.data(&error(500, "a fault of the mock")).as_bytes()]);
-                self.wire.body(&[self.envelope.data("[DONE]").as_bytes()]);
+                let failure = self.envelope.events().map(|events| events.failure("a fault of the mock"));
+                let plain = || self.envelope.data(&error(500, "a fault of the mock")) + &self.envelope.data("[DONE]");
+                self.wire.body(&[failure.unwrap_or_else(plain).as_bytes()]);
                 self.wire.end();
                 end = if self.job.keep_alive { End::Keep } else { End::Close };
             }

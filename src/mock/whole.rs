@@ -4,15 +4,18 @@ use std::rc::Rc;
 
 use super::config::ReasoningField;
 use super::conn::{Conn, Gone};
-use super::event::{Usage, identity};
+use super::event::identity;
 use super::fault::Kind;
 use super::head::{error, json_head};
 use super::job::{End, Job};
 use super::log::{Entry, Outcome};
+use super::part::Usage;
 use super::request::Api;
+use super::responses;
 use super::shared::Shared;
 use super::stream::{pace, speech};
 use super::timer::now;
+use super::values;
 use super::wire::{Framing, Wire};
 
 /// Waits as long as a stream of these tokens would take, then writes the answer.
@@ -38,6 +41,12 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         }
         job.say(speech.push(if token < job.reasoning { &mut thought } else { &mut text }));
     }
+    if job.request.values > 0 {
+        // Vectors and scores are there at once, when the prompt has been read.
+        conn.wait_until(planned).await?;
+        conn.wait_until(shared.after_pause(planned)).await?;
+        job.prefilled();
+    }
     job.slot = None;
     if shared.config.log_text {
         entry.answer = [thought.as_slice(), &text].concat();
@@ -55,7 +64,26 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
         Some(Kind::HugeLine(bytes)) => vec![b'x'; bytes as usize],
         _ => Vec::new(),
     };
+    let usage = Usage {
+        prompt: job.request.prompt_tokens,
+        cached: shared.config.reports_cached.then_some(job.cached),
+        completion: job.told(job.tokens),
+        reasoning: job.reasoning,
+    };
+    let broken = if matches!(job.fault, Some(Kind::InvalidJson(_))) { "]" } else { "}" };
     let mut body = format!("{{{}", identity(&job.request, job.number, job.created, false)).into_bytes();
+    let of_another_form = match job.request.api {
+        Api::Chat | Api::Completions => None,
+        Api::Responses => Some(responses::members(job.finish, (thought, &[text, &extra].concat()), usage)),
+        Api::Embeddings => Some(values::vectors(job.given(), &extra, usage)),
+        Api::Rerank => Some(values::scores(job.given(), &extra, usage)),
+    };
+    if let Some(members) = of_another_form {
+        body.push(b',');
+        body.extend_from_slice(&members);
+        body.extend_from_slice(broken.as_bytes());
+        return body;
+    }
     body.extend_from_slice(br#","choices":[{"index":0,"#);
     if job.request.api == Api::Chat {
         body.extend_from_slice(br#""message":{"role":"assistant","#);
@@ -75,13 +103,6 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     body.extend_from_slice(text);
     body.extend_from_slice(&extra);
     let brace = if job.request.api == Api::Chat { "}" } else { "" };
-    let usage = Usage {
-        prompt: job.request.prompt_tokens,
-        cached: shared.config.reports_cached.then_some(job.cached),
-        completion: job.told(job.tokens),
-        reasoning: job.reasoning,
-    };
-    let broken = if matches!(job.fault, Some(Kind::InvalidJson(_))) { "]" } else { "}" };
     let (finish, usage) = (job.finish, usage.json());
     let tail = format!(r#""{brace},"logprobs":null,"finish_reason":"{finish}"}}],"usage":{usage}{broken}"#);
     body.extend_from_slice(tail.as_bytes());
@@ -109,7 +130,7 @@ async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Re
     wire.body(&[written]);
     entry.line.status = Some(200);
     let at = now();
-    if job.tokens > 0 {
+    if job.tokens > 0 || job.request.values > 0 {
         entry.line.first_write_ns = Some(at);
         entry.line.last_write_ns = Some(at);
     }

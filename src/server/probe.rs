@@ -1,18 +1,21 @@
 //! A look at a server before it is measured: does it answer, does it know the model, does it generate? It sends one
-//! request for the list of models and at most one for a generation.
+//! request for the list of models and one for a generation, a second one where the server wants the length under another name.
 
 use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::plan::Api;
+use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
 use crate::units::text::{is_unseen, without_secret};
 
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
+/// Another name of the length, which some servers insist on.
+const OTHER_LENGTH: &str = "max_completion_tokens";
 /// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
 /// How many of a server's models an error names.
@@ -298,7 +301,15 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
-    let response = send(generation(client, question, 4), question).await?;
+    let mut response = send(generation(client, question, 4), question).await?;
+    if response.status() == StatusCode::BAD_REQUEST {
+        let refusal = refusal(question, response).await;
+        // OpenAI's newer models refuse the name that all other servers know, and say which one they want.
+        if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(OTHER_LENGTH)) {
+            return Err(refusal);
+        }
+        response = send(generation_under(OTHER_LENGTH, client, question, 4), question).await?;
+    }
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
@@ -308,26 +319,29 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         return Err(refusal(question, response).await);
     }
     let answer = body(response, question).await?;
-    if !answer["choices"].is_array() {
+    if !answer[question.api.protocol().answer_field()].is_array() {
         return Err(ProbeError::NoCompletion { url: question.shown() });
     }
     found.model = answer["model"].as_str().map(|model| question.presentable(model));
-    found.prompt_tokens = answer["usage"]["prompt_tokens"].as_u64();
-    found.output_tokens = answer["usage"]["completion_tokens"].as_u64();
+    let usage = Usage::of(&answer["usage"]);
+    found.prompt_tokens = usage.prompt_tokens().map(u64::from);
+    found.output_tokens = usage.completion_tokens().map(u64::from);
     Ok(())
 }
 
 /// A request for a generation of so many tokens.
 pub(super) fn generation(client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
-    let (path, mut request) = match question.api {
-        Api::Chat => ("chat/completions", json!({ "messages": [{ "role": "user", "content": PROMPT }] })),
-        Api::Completions => ("completions", json!({ "prompt": PROMPT })),
-    };
-    request["model"] = json!(question.model);
-    request["max_tokens"] = json!(tokens);
-    request["temperature"] = json!(0);
-    let url = format!("{}/{path}", question.url.trim_end_matches('/'));
-    client.post(url).header("content-type", "application/json").body(request.to_string())
+    generation_under("max_tokens", client, question, tokens)
+}
+
+/// The same, its length asked for under this name.
+fn generation_under(name: &'static str, client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
+    let protocol = question.api.protocol();
+    let mut body = Object::with_capacity(256);
+    let plain = Request::plain(&question.model, PROMPT, tokens);
+    protocol.body(&Request { length_field: name, ..plain }, &mut body);
+    let url = format!("{}{}", question.url.trim_end_matches('/'), protocol.path());
+    client.post(url).header("content-type", "application/json").body(body.end())
 }
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {

@@ -1,6 +1,6 @@
 //! A model's tokenizer as its server counts: learned before the first run that needs it.
 
-use crate::plan::Api;
+use crate::protocol::Framing;
 use crate::server::{Counter, PROMPT, ProbeError, Question};
 use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
@@ -22,11 +22,11 @@ impl Learned {
         Ok(Some(Learned { counter, lesson, table }))
     }
 
-    /// The tokenizer for prompts sent by `api`.
-    pub fn tokenizer(&self, api: Api) -> Result<Tokenizer, ProbeError> {
+    /// The tokenizer for prompts that are counted like this.
+    pub fn tokenizer(&self, framing: Framing) -> Result<Tokenizer, ProbeError> {
         let (sample, lead) = (self.lesson.sample(), self.lesson.lead());
-        let frames = match api {
-            Api::Chat => Frames {
+        let frames = match framing {
+            Framing::Chat => Frames {
                 alone: self.counter.chat(&[("user", sample)])?,
                 // A model whose chats have no system message refuses one.
                 led: match self.counter.chat(&[("system", lead), ("user", sample)]) {
@@ -40,7 +40,7 @@ impl Learned {
                     Err(error) => return Err(error),
                 },
             },
-            Api::Completions => {
+            Framing::Text => {
                 let counts = self.counter.texts(&[sample.to_owned()], true)?;
                 Frames { alone: counts.first().copied().unwrap_or_default(), led: None, again: None }
             }

@@ -12,7 +12,8 @@ use crate::engine::{
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::model::content::Content;
-use crate::plan::{Api, Endpoint, Engine, ErrorPolicy, MockFigures};
+use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures};
+use crate::protocol::Framing;
 use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
     TextRow, TextWriter,
@@ -220,11 +221,11 @@ fn digest(spec: &RunSpec) -> String {
 /// The probe's prompt, counted by the model's tokenizer, or estimated, and by the server, where it counted. The words that a
 /// mock counts for want of a tokenizer say nothing of an estimate.
 fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
-    let ours = match (tokenizer, endpoint.api) {
+    let ours = match (tokenizer, endpoint.api.protocol().framing()) {
         (None, _) if endpoint.engine == Engine::Mock => return None,
         (None, _) => estimate(PROMPT),
-        (Some(tokenizer), Api::Chat) => tokenizer.chat_tokens(&[Message { role: "user", content: PROMPT }]).ok()?,
-        (Some(tokenizer), Api::Completions) => tokenizer.text_tokens(PROMPT).ok()?,
+        (Some(tokenizer), Framing::Chat) => tokenizer.chat_tokens(&[Message { role: "user", content: PROMPT }]).ok()?,
+        (Some(tokenizer), Framing::Text) => tokenizer.text_tokens(PROMPT).ok()?,
     };
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }

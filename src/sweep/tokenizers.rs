@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::expand::RunSpec;
-use crate::plan::{Api, Disk, Plan, TokenizerFiles, TokenizerPath};
+use crate::plan::{Disk, Plan, TokenizerFiles, TokenizerPath};
+use crate::protocol::Framing;
 use crate::server::{ProbeError, Question};
 use crate::workload::Tokenizer;
 
@@ -68,9 +69,13 @@ impl Tokenizers {
             }
         };
         let Some(Taught { learned, of_chats, of_texts }) = taught else { return Ok(None) };
-        let made = if question.api == Api::Chat { of_chats } else { of_texts };
+        let framing = question.api.protocol().framing();
+        let made = match framing {
+            Framing::Chat => of_chats,
+            Framing::Text => of_texts,
+        };
         if made.is_none() {
-            *made = Some(Arc::new(learned.tokenizer(question.api).map_err(wrong)?));
+            *made = Some(Arc::new(learned.tokenizer(framing).map_err(wrong)?));
         }
         Ok(made.clone())
     }

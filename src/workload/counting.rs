@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::plan::Api;
+use crate::protocol::Framing;
 
 use super::tokenizer::Tokenizer;
 
-/// By what, and for which API, tokens are counted.
+/// By what, and with what around them, tokens are counted.
 #[derive(Debug, Clone)]
 pub struct Counting {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// Which API is called: a chat has its template around it.
-    pub api: Api,
+    /// How the server counts a prompt: a chat has its template around it.
+    pub framing: Framing,
 }

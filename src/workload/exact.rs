@@ -238,6 +238,7 @@ impl Exact {
         let prompt = Prompt {
             system: around.lead.cloned(),
             user: text.to_owned(),
+            more: Vec::new(),
             own_nonce: around.own_nonce.map(str::to_owned),
             intended_prompt_tokens: 0,
             system_tokens: 0,

@@ -4,6 +4,7 @@ mod data;
 mod drawn;
 mod lead;
 mod opening;
+mod several;
 mod whole;
 
 use std::cell::RefCell;
@@ -26,6 +27,7 @@ use super::prefix::{Groups, Texts};
 use super::prompt::{Common, Lengths, Prompt};
 use super::prose::{Dice, Ending};
 use super::replay::Replayed;
+use super::says::Says;
 use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
 use super::words::Topic;
@@ -66,6 +68,8 @@ pub struct Generator {
     same_nonce: usize,
     /// Whether another class of the run sends the same texts.
     has_twin: bool,
+    /// What one request says.
+    says_what: Says,
     /// Makes texts of exact lengths, where the model's tokenizer is known.
     exact: Option<Exact>,
 }
@@ -141,6 +145,7 @@ impl Generator {
             same: None,
             same_nonce: nonce.map_or(0, same_nonce),
             has_twin: false,
+            says_what: Says::default(),
             exact,
         };
         generator.system = generator.system_message();
@@ -182,7 +187,7 @@ impl Generator {
 
     /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
-        let mut prompt = self.says(conversation, turn);
+        let mut prompt = self.with_more(self.says(conversation, turn), conversation);
         if self.has_twin && prompt.own_nonce.is_none() {
             prompt.common = Common::All;
         }
@@ -218,6 +223,7 @@ impl Generator {
         Prompt {
             system: lead.text,
             user,
+            more: Vec::new(),
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
             system_tokens: lead.tokens,
@@ -257,6 +263,7 @@ impl Generator {
         Prompt {
             system: None,
             user,
+            more: Vec::new(),
             own_nonce,
             intended_prompt_tokens,
             system_tokens: 0,
@@ -293,7 +300,8 @@ impl Generator {
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
         let lengths = self.whole_lengths(item, turn);
         let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
-        Lengths { prompt_tokens: lengths.prompt_tokens - shared, ..lengths }
+        let output_tokens = if self.says_what == Says::Prompt { lengths.output_tokens } else { 0 };
+        Lengths { prompt_tokens: lengths.prompt_tokens - shared, output_tokens }
     }
 
     /// The most tokens that a prompt has, history left out.
@@ -344,11 +352,16 @@ impl Generator {
             None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
-        let is_led = turn == 0 && lead.text.is_some();
+        // Each of several texts stands alone.
+        let is_first = turn == 0 || self.says_what != Says::Prompt;
+        let is_led = is_first && lead.text.is_some();
         let nonce = self.user_scope(item, turn, is_led).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
-        let wanted = self.lengths(item, turn).prompt_tokens;
+        let wanted = match self.says_what {
+            Says::Documents { query_tokens, .. } if turn == 0 => query_tokens,
+            _ => self.lengths(item, turn).prompt_tokens,
+        };
         match &self.exact {
-            Some(exact) if turn == 0 => {
+            Some(exact) if is_first => {
                 let (lead, lead_tokens) = (lead.text.as_ref(), lead.tokens);
                 let around = Around { lead, lead_tokens, own_nonce, history: &[] };
                 exact.first(&mut dice, topic, nonce, (wanted, around))

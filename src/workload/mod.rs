@@ -2,7 +2,7 @@
 //!
 //! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two endpoints, and all
 //! load points of one, are sent the same text. Only the nonce that opens a prompt differs between runs, so that no run
-//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. [`body()`] makes bytes of
+//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. a [`BodyWriter`] makes bytes of
 //! it. When a request is sent is not known here. With a [`Tokenizer`] prompts have exactly the asked number of tokens.
 
 pub mod body;
@@ -21,6 +21,7 @@ mod prefix;
 mod prompt;
 mod prose;
 mod replay;
+mod says;
 mod sharing;
 pub mod tokenizer;
 pub mod tokens;
@@ -32,7 +33,7 @@ mod talk_tests;
 #[cfg(test)]
 mod tests;
 
-pub use body::{Shape, body};
+pub use body::{BodyWriter, Shape};
 pub use conversation::Conversation;
 pub use counting::Counting;
 pub use exchange::Exchange;
@@ -40,6 +41,7 @@ pub use generator::Generator;
 pub use mix::{Lineup, Mix};
 pub use nonce::{NONCE_TOKENS, NonceKey};
 pub use prompt::{Common, Lengths, Prompt};
+pub use says::Says;
 pub use tokenizer::Tokenizer;
 pub use tokens::estimate;
 pub use trail::{Role, Trail};

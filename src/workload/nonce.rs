@@ -150,9 +150,3 @@ pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
 pub(super) fn length(text: &[u8]) -> Option<usize> {
     (text.starts_with(b"[ref ") && text.get(LENGTH - 2..LENGTH) == Some(b"] ")).then_some(LENGTH)
 }
-
-/// `text` without the nonce that opens it.
-pub(super) fn strip(text: &str) -> &str {
-    let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };
-    rest.strip_prefix(' ').unwrap_or(rest)
-}

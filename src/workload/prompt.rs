@@ -9,6 +9,8 @@ pub struct Prompt {
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
+    /// Further texts of the request, where it says several things at once.
+    pub more: Vec<String>,
     /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
     pub own_nonce: Option<String>,
     /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, body, estimate};
+use super::{BodyWriter, Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, estimate};
 use crate::plan::model::content::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
 use crate::plan::{RequestFields, Sampling};
@@ -255,6 +255,7 @@ fn said(system: Option<&str>, user: &str) -> Prompt {
     Prompt {
         system: system.map(Into::into),
         user: user.to_owned(),
+        more: Vec::new(),
         own_nonce: None,
         intended_prompt_tokens: 1,
         system_tokens: 0,
@@ -269,6 +270,10 @@ fn reusable(earlier: &Prompt, prompt: &Prompt) -> u32 {
     let [one, other] = [earlier, prompt].map(|prompt| Trail::of(0, prompt));
     let common = one.chunks().iter().zip(other.chunks()).take_while(|(a, b)| a == b).count();
     other.tokens(common)
+}
+
+fn body(shape: &Shape, history: &[super::Exchange], prompt: &Prompt) -> Vec<u8> {
+    BodyWriter::new(shape.clone()).write(history, prompt)
 }
 
 fn shape(api: Api) -> Shape {

@@ -5,23 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("dataset", &[]),
     ("metrics", &[]),
-    ("plan", &["dataset", "metrics"]),
+    ("protocol", &[]),
+    ("plan", &["dataset", "metrics", "protocol"]),
     ("explain", &[]),
-    ("import", &["plan"]),
+    ("import", &["plan", "protocol"]),
     ("rows", &[]),
     ("mock", &[]),
-    ("expand", &["plan"]),
-    ("workload", &["plan", "dataset"]),
-    ("server", &["plan", "rows"]),
+    ("expand", &["plan", "protocol"]),
+    ("workload", &["plan", "dataset", "protocol"]),
+    ("server", &["plan", "protocol", "rows"]),
     ("graph", &["expand"]),
-    ("engine", &["expand", "workload", "rows", "plan"]),
+    ("engine", &["expand", "workload", "rows", "plan", "protocol"]),
     ("store", &["expand", "rows"]),
     ("analysis", &["plan", "rows", "metrics"]),
-    ("lint", &["plan", "expand", "workload", "analysis", "metrics"]),
-    ("sweep", &["plan", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
+    ("lint", &["plan", "protocol", "expand", "workload", "analysis", "metrics"]),
+    ("sweep", &["plan", "protocol", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
     ("export", &["plan", "expand", "store", "rows", "analysis", "metrics"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics"]),
     (

@@ -61,6 +61,7 @@ mod prefixes;
 mod preview;
 mod printed;
 mod profiles;
+mod protocols;
 mod questions;
 mod rates;
 mod readers;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sweepline::plan::Api;
 use sweepline::store::RunRecord;
-use sweepline::workload::{Generator, NonceKey, Shape, body};
+use sweepline::workload::{BodyWriter, Generator, NonceKey, Shape};
 
 use super::lab::{Lab, Run, Running};
 use super::mock::Mock;
@@ -159,7 +159,8 @@ fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
         fields: spec.shaping.fields.clone(),
         extra: spec.shaping.extra.clone(),
     };
-    let body = |k| String::from_utf8(body(&shape, &[], &generator.request(k))).unwrap();
+    let bodies = BodyWriter::new(shape);
+    let body = |k| String::from_utf8(bodies.write(&[], &generator.request(k))).unwrap();
     (0..requests).map(body).collect()
 }
 

@@ -26,7 +26,9 @@ struct Shape {
 
 const PLAIN: Shape = Shape { flags: &[], endpoint: "", events: TOKENS, source: TokenSource::Usage, reasoning: 0 };
 
-const SHAPES: [Shape; 23] = [
+const RESPONSES: &str = "api: responses";
+
+const SHAPES: [Shape; 30] = [
     PLAIN,
     Shape { flags: &["--first", "role"], ..PLAIN },
     Shape { flags: &["--first", "content"], ..PLAIN },
@@ -50,6 +52,13 @@ const SHAPES: [Shape; 23] = [
     Shape { flags: &["--words", "escaped", "--cut", "random"], ..PLAIN },
     Shape { flags: &["--close-delimited", "--words", "utf8", "--cut", "random"], ..PLAIN },
     Shape { flags: &["--itl", "0s", "--usage", "with-content"], ..PLAIN },
+    Shape { flags: &[], endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--reasoning", "4"], reasoning: 4, endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--tokens-per-event", "5"], events: 3, endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--usage", "never"], source: TokenSource::Events, endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--crlf", "--keepalive-comments"], endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--words", "utf8", "--chunk-bytes", "1"], endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--words", "escaped", "--cut", "random", "--itl", "0s"], endpoint: RESPONSES, ..PLAIN },
 ];
 
 fn digest(text: &str) -> String {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use sweepline::plan::model::content::{Content, Reuse};
 use sweepline::plan::{Api, Disk, NonceMode, TokenizerFiles};
+use sweepline::protocol::Framing;
 use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};
 use sweepline::workload::{Common, Counting, Generator, NonceKey, Prompt, Tokenizer};
@@ -74,10 +75,10 @@ fn load(path: &Path) -> Tokenizer {
 
 /// What the library itself counts, the chat written out by hand.
 fn counted(library: &Library, api: Api, prompt: &Prompt) -> usize {
-    let text = match (api, &prompt.system) {
-        (Api::Completions, None) => prompt.user.clone(),
-        (Api::Completions, Some(system)) => format!("{system}\n\n{}", prompt.user),
-        (Api::Chat, system) => {
+    let text = match (api.protocol().framing(), &prompt.system) {
+        (Framing::Text, None) => prompt.user.clone(),
+        (Framing::Text, Some(system)) => format!("{system}\n\n{}", prompt.user),
+        (Framing::Chat, system) => {
             let said = |role: &str, text: &str| format!("<|im_start|>{role}\n{text}<|im_end|>\n");
             let system = system.as_ref().map(|text| said("system", text)).unwrap_or_default();
             format!("{system}{}<|im_start|>assistant\n", said("user", &prompt.user))
@@ -114,7 +115,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
         let api = if k % 2 == 0 && asked >= smallest { Api::Chat } else { Api::Completions };
         smallest_chats += u64::from(api == Api::Chat && asked == smallest.max(16));
         let content = Content { prompt_tokens: asked, ..Content::default() };
-        let counting = Counting { tokenizer: Arc::clone(&tokenizer), api };
+        let counting = Counting { tokenizer: Arc::clone(&tokenizer), framing: api.protocol().framing() };
         let key = (k % 5 > 0).then(|| NonceKey::new(NonceSeed([k as u8; 16])));
         let before = Instant::now();
         let generator = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap();
@@ -139,6 +140,7 @@ fn smallest_chat(library: &Library) -> u32 {
     let empty = Prompt {
         system: None,
         user: String::new(),
+        more: Vec::new(),
         own_nonce: None,
         intended_prompt_tokens: 0,
         system_tokens: 0,
@@ -298,7 +300,7 @@ fn a_system_message_and_equal_prompts_are_exact_too() {
     for (api, mode) in [Api::Chat, Api::Completions].into_iter().flat_map(|api| modes.map(|mode| (api, mode))) {
         for reuse in [Reuse::None, Reuse::SharedSystem, Reuse::SamePrompt] {
             let content = Content { reuse, system_tokens: 300, prompt_tokens: 200, ..Content::default() };
-            let counting = Counting { tokenizer: Arc::clone(&tokenizer), api };
+            let counting = Counting { tokenizer: Arc::clone(&tokenizer), framing: api.protocol().framing() };
             let key = NonceKey::new(NonceSeed([1; 16])).under(mode, None);
             let make = || Generator::counted(&content, (Seed(1), 0), key, counting.clone());
             let (a, b) = (make().unwrap(), make().unwrap());
@@ -320,7 +322,7 @@ fn what_cannot_be_reached_is_told_as_it_is() {
     let Some(model) = real_model() else { return };
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
     let content = Content { prompt_tokens: 16, ..Content::default() };
-    let counting = Counting { tokenizer: Arc::new(load(&model)), api: Api::Chat };
+    let counting = Counting { tokenizer: Arc::new(load(&model)), framing: Framing::Chat };
     let generator =
         Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(NonceSeed([1; 16]))), counting).unwrap();
     let prompt = generator.request(0);

@@ -1,7 +1,7 @@
 //! The plan of a run, and the requests that it sends.
 
 use sweepline::units::NonceSeed;
-use sweepline::workload::{self, Generator, NonceKey, Shape};
+use sweepline::workload::{BodyWriter, Generator, NonceKey, Shape};
 
 use crate::engine;
 
@@ -38,5 +38,6 @@ pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
         fields: spec.shaping.fields.clone(),
         extra: spec.shaping.extra.clone(),
     };
-    move |number| workload::body(&shape, &[], &generator.request(number))
+    let bodies = BodyWriter::new(shape);
+    move |number| bodies.write(&[], &generator.request(number))
 }

@@ -145,9 +145,13 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
-        "random-mm" | "random-rerank" => {
-            arguments
-                .missing(&dataset.origin, "the plan sends text of the same lengths, without pictures or documents");
+        "random-mm" => {
+            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures");
+            random(arguments)
+        }
+        "random-rerank" => {
+            let why = "vLLM counts query and document together; the plan's documents have that length, the query `query_tokens`";
+            arguments.missing(&dataset.origin, why);
             random(arguments)
         }
         "sonnet" => {
@@ -360,5 +364,14 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
         }
         fields.extend(known);
     }
+    fields
+}
+
+/// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
+pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
+    let of_tokens = |key: &str| ["output_tokens", "ignore_eos"].contains(&key) || sampling::named(key).is_some();
+    let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();
+    let count = or(arguments, "random-batch-size", 1);
+    fields.push(Field::new(texts, count.value.max(1).to_string(), count.origin));
     fields
 }

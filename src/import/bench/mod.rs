@@ -12,6 +12,8 @@ mod server;
 mod tables;
 mod varied;
 
+use crate::plan::Api;
+use crate::protocol::Task;
 use serde_json::Value;
 
 use super::draft::{Field, Listed};
@@ -58,8 +60,19 @@ pub(super) fn job(
     let mut model = server::model(&place, &arguments, around)?;
     model.1.extend(files::tokenizer(&arguments, &around.folder));
     let load = load::load(&place, tool, &arguments)?;
-    let is_chat = endpoint.1.iter().any(|field| field.key == "api" && field.value == "chat");
-    let mut scenario = content::scenario(tool, &arguments, around, is_chat);
+    let api = endpoint.1.iter().find(|field| field.key == "api").and_then(|field| Api::named(&field.value).ok());
+    let mut scenario = content::scenario(tool, &arguments, around, api == Some(Api::Chat));
+    let texts = match api.map_or(Task::Generate, |api| api.protocol().task()) {
+        Task::Generate => None,
+        Task::Embed => Some("inputs"),
+        Task::Rank => Some("documents"),
+    };
+    match texts {
+        Some(texts) => scenario.1 = content::without_tokens(scenario.1, texts, &arguments),
+        None => arguments.text("random-batch-size").iter().for_each(|said| {
+            arguments.needless(&said.origin, "one request asks for one answer");
+        }),
+    }
     scenario.1.extend(sampling::extra(&arguments, &endpoint.1));
     let prompts = load::prompts(&arguments);
     let label = arguments.text("label").map(|label| label.value);

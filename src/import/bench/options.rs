@@ -37,7 +37,7 @@ const COME_AGAIN: Fate = Lost(
     "a run lasts a length of time: when all records of a data set were sent they come again; `preview` says how often each does",
 );
 const PICTURES: Fate = Lost("requests carry text only");
-const EMBEDDINGS: Fate = Lost("only generation is measured");
+const RANKING: Fate = Needless("`api: embeddings` sends texts alone, `api: rerank` a query with documents");
 
 /// An option without its dashes.
 pub(crate) type Known = (&'static str, Arity, Fate);
@@ -122,8 +122,8 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("random-output-len", One, Read),
     ("random-range-ratio", One, Read),
     ("random-prefix-len", One, Read),
-    ("random-batch-size", One, EMBEDDINGS),
-    ("no-reranker", Flag, EMBEDDINGS),
+    ("random-batch-size", One, Read),
+    ("no-reranker", Flag, RANKING),
     ("random-mm-base-items-per-request", One, PICTURES),
     ("random-mm-num-mm-items-range-ratio", One, PICTURES),
     ("random-mm-limit-mm-per-prompt", One, PICTURES),

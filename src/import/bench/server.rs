@@ -13,13 +13,14 @@ use crate::import::error::ImportError;
 use crate::import::secrets::{Secrets, headers, names_secret};
 use crate::import::shell::{Command, marks, shown};
 use crate::import::text::{name_of, scalar, text_value};
+use crate::plan::Api;
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";
 /// What stands before the key in a header.
 const BEARER: &str = "bearer ";
 
-/// What a `--backend` is: engine and API; `None` for what does not generate text.
+/// What a `--backend` is: engine and API; `None` for what is neither text nor vectors nor scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),
@@ -31,6 +32,8 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
         "vllm-chat" => ("vllm", "chat"),
         "tgi" => ("tgi", "completions"),
         "llama.cpp" => ("llamacpp", "completions"),
+        "openai-embeddings" | "infinity-embeddings" => ("openai", "embeddings"),
+        "vllm-rerank" => ("vllm", "rerank"),
         "lmdeploy" | "scalellm" | "tensorrt-llm" | "deepspeed-mii" => ("openai", "completions"),
         _ => return None,
     })
@@ -54,16 +57,19 @@ pub(super) fn endpoint(
     let default = if tool == Tool::Script { "vllm" } else { "openai" };
     let named = named.unwrap_or_else(|| Said::default(default.to_owned(), format!("default of {}", tool.name())));
     let Some((engine, api)) = backend(&named.value) else {
-        arguments.missing(&named.origin, "this command is left out: only generated text is measured");
+        arguments.missing(
+            &named.origin,
+            "this command is left out: text, embeddings and rankings are measured, nothing else",
+        );
         return Ok(None);
     };
     let path = arguments.text("endpoint");
     let url = url(place, arguments, path.as_ref(), around)?;
     let mut fields = vec![Field::new("url", text_value(&url.value), url.origin)];
     fields.push(engine_field(engine, &named));
-    fields.push(match path.filter(|path| path.value.ends_with("/completions")) {
-        Some(path) if path.value.ends_with("/chat/completions") => Field::new("api", "chat", path.origin),
-        Some(path) => Field::new("api", "completions", path.origin),
+    let called = path.and_then(|path| Some((api_at(&path.value)?.0, path.origin)));
+    fields.push(match called {
+        Some((api, origin)) => Field::new("api", api.name(), origin),
         None => Field::new("api", api, &named.origin),
     });
     fields.extend(key(arguments, command));
@@ -97,6 +103,12 @@ fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
         }
         engine => Field::new("engine", engine, &named.origin),
     }
+}
+
+/// The API that a path calls, and what stands before the call.
+fn api_at(path: &str) -> Option<(Api, &str)> {
+    let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
+    Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())
 }
 
 /// The base address of the API.
@@ -151,7 +163,7 @@ fn url(
 /// The base address and the path of the call, without the call itself.
 fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
     let call = path.map_or("/v1/completions", |path| path.value.as_str());
-    let before = call.strip_suffix("/completions").map(|before| before.strip_suffix("/chat").unwrap_or(before));
+    let before = api_at(call).map(|(_, before)| before);
     match (before, path) {
         (Some(before), _) => {
             let before = before.trim_matches('/');

@@ -134,7 +134,10 @@ fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
             "`{}` is beyond what the last calibration of this host showed to hold: at most {what}",
             worst.written()
         ),
-        remedy: format!("run `sweepline calibrate {flag} --output-tokens {least}`, and lower the load if it fails"),
+        remedy: format!(
+            "run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if it fails",
+            least.max(1)
+        ),
     })
 }
 

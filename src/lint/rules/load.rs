@@ -101,12 +101,19 @@ pub fn one_length(view: &View) -> Vec<Finding> {
         return Vec::new();
     }
     let sweep = &view.sweeps[0];
+    let (message, remedy) = match output.0 {
+        // Nothing is generated.
+        0 => (format!("every text has {} tokens", prompt.0), "write several lengths: prompt_tokens: [64, 512]"),
+        output => (
+            format!("every request has {} prompt tokens and {output} output tokens", prompt.0),
+            "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario",
+        ),
+    };
     vec![Finding {
         scope: Scope::Plan,
         at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
-        message: format!("every request has {} prompt tokens and {} output tokens", prompt.0, output.0),
-        remedy: "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario"
-            .to_owned(),
+        message,
+        remedy: remedy.to_owned(),
     }]
 }
 

@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::super::view::SweepView;
 use crate::plan::matrix::grid::{Chosen, Grid, Query, Rule, Want};
 use crate::plan::model::content::{Resolved, resolve};
-use crate::plan::{Extend, Plan, Scalar};
+use crate::plan::{Extend, FieldValue, Plan, Scalar};
 use crate::units::Decimal;
 
 /// Steps of the search on each side: far above any plan that a person writes, a moment for the machine.
@@ -170,6 +170,9 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
         "context_cut" => Some(Scalar::Text(scenario.content.talk.context_cut.name().to_owned())),
         "stream" => Some(Scalar::Bool(scenario.stream.unwrap_or(streams))),
         "ignore_eos" => Some(Scalar::Bool(scenario.ignore_eos.unwrap_or(true))),
-        other => scenario.fields.sampling.get(other).map(Scalar::Number),
+        other => match scenario.fields.get(other)? {
+            FieldValue::Decimal(value) => Some(Scalar::Number(value)),
+            FieldValue::Text(text) | FieldValue::Json(text) => Some(Scalar::Text(text)),
+        },
     }
 }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::client::LoadEnginePatch;
-use crate::plan::model::objective::{Limits, Percentile, Slo};
+use crate::plan::model::objective::{Goodput, Limits, Percentile, Slo};
 use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
 use crate::plan::text::tree::Step;
@@ -36,12 +36,37 @@ impl Checker<'_> {
         if let Some(slo) = &plan.slo {
             self.slo(slo);
         }
+        self.objectives_without_tokens(plan);
         if let Some(goodput) = &plan.goodput {
             for (field, value) in [("ttft", goodput.ttft), ("tpot", goodput.tpot), ("e2e", goodput.e2e)] {
                 if let Some(value) = value {
                     self.above_zero(&steps!["goodput", field], field, value);
                 }
             }
+        }
+    }
+
+    /// Objectives on tokens where an endpoint's answers have none: nothing could ever meet them.
+    fn objectives_without_tokens(&mut self, plan: &Plan) {
+        let Some((endpoint, server)) = plan.endpoints.iter().find(|(_, server)| !server.api.generates()) else {
+            return;
+        };
+        let api = server.api.name();
+        let mut refuse = |table: &str, field: &str| {
+            let message = format!(
+                "`{field}` is about tokens, and answers of endpoint `{endpoint}` (`api: {api}`) have none: it has no `{field}`"
+            );
+            let remedy = "limit `e2e`, or measure that endpoint in a plan of its own";
+            self.report_key(&steps![table, field], Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        };
+        if let Some(Slo { ttft, itl, tpot, e2e: _, cost_per_million }) = &plan.slo {
+            let latencies = [("ttft", ttft), ("itl", itl), ("tpot", tpot)];
+            latencies.iter().filter(|(_, limits)| !limits.is_empty()).for_each(|(field, _)| refuse("slo", field));
+            cost_per_million.iter().for_each(|_| refuse("slo", "cost_per_million"));
+        }
+        if let Some(Goodput { ttft, tpot, e2e: _ }) = plan.goodput {
+            ttft.iter().for_each(|_| refuse("goodput", "ttft"));
+            tpot.iter().for_each(|_| refuse("goodput", "tpot"));
         }
     }
 

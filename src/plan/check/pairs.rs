@@ -2,17 +2,21 @@
 
 use indexmap::IndexMap;
 
-use super::checker::Checker;
+use super::checker::{Checker, steps};
 use super::condition::Asked;
 use super::scenario::has_no_turns;
 use super::talk::placed;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::matrix::grid::Want;
+use crate::plan::model::content::resolve;
 use crate::plan::model::engine::Engine;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::talk::{ContextCut, History, Sessions};
+use crate::plan::model::task::Misfit;
+use crate::plan::text::tree::Step;
+use crate::protocol::{Api, Task};
 use crate::units::Nanos;
 
 impl Checker<'_> {
@@ -27,12 +31,19 @@ impl Checker<'_> {
         self.lengths_asked_twice(asked);
         self.cold_cells(plan, asked);
         self.extra_of_cells(plan, asked);
-        for cell in &asked.sweep.add {
+        self.tasks_of_cells(plan, asked);
+        for (index, cell) in asked.sweep.add.iter().enumerate() {
             if let (Some(model), Some(endpoint)) = (cell.get("model"), cell.get("endpoint")) {
                 self.model_on(plan, &model.to_string(), &endpoint.to_string());
             }
             if let (Some(scenario), Some(endpoint)) = (cell.get("scenario"), cell.get("endpoint")) {
                 self.extra_on(plan, &scenario.to_string(), &endpoint.to_string());
+                if let Some(server) = plan.endpoints.get(&endpoint.to_string())
+                    && let Some(misfit) = misfit(plan, scenario, server.api.protocol().task())
+                {
+                    let at = steps!["sweeps", asked.name, "add", index, "scenario"];
+                    self.other_task(&at, (scenario, endpoint), server.api, misfit);
+                }
             }
         }
     }
@@ -49,6 +60,27 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Each scenario on each endpoint whose protocol does not do what it asks for.
+    fn tasks_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+        for endpoint in asked.grid.axes.values("endpoint") {
+            let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
+            let task = server.api.protocol().task();
+            for (_, scenario, place) in placed(asked, "scenario", |_| true) {
+                if let Some(misfit) = misfit(plan, scenario, task)
+                    && self.meet(asked, ("scenario", scenario), ("endpoint", endpoint))
+                {
+                    self.other_task(&place, (scenario, endpoint), server.api, misfit);
+                }
+            }
+        }
+    }
+
+    fn other_task(&mut self, at: &[Step], (scenario, endpoint): (&Scalar, &Scalar), api: Api, misfit: Misfit) {
+        let Misfit { what, remedy } = misfit;
+        let message = format!("scenario `{scenario}` {what}, and endpoint `{endpoint}` has `api: {}`", api.name());
+        self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
     /// Each model on each engine that it is measured on.
@@ -104,6 +136,11 @@ impl Checker<'_> {
         let wants = [(first, Want::Is(one.1)), (second, Want::Is(other.1))];
         self.is_there(asked, &wants)
     }
+}
+
+/// What a scenario asks for that is not this task.
+fn misfit(plan: &Plan, scenario: &Scalar, task: Task) -> Option<Misfit> {
+    resolve(&scenario.to_string(), &plan.scenarios)?.misfit(task)
 }
 
 /// Whether a value of a conversation's field says what holds without it.

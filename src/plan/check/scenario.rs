@@ -2,15 +2,13 @@
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::model::axis;
+use crate::plan::model::axis::{self, AXES};
 use crate::plan::model::content::{Reuse, built_in, resolve};
-use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
-use crate::units::Decimal;
 
 impl Checker<'_> {
     /// Checks every scenario of the plan.
@@ -26,6 +24,7 @@ impl Checker<'_> {
             self.base(name, scenario, &plan.scenarios);
             self.fields(name, scenario);
             self.asked(name, scenario);
+            self.without_tokens(name, scenario);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
             self.mix(name, scenario, plan);
@@ -81,6 +80,39 @@ impl Checker<'_> {
         }
     }
 
+    /// Reports what asks for tokens in a scenario whose requests are answered by vectors or scores.
+    fn without_tokens(&mut self, name: &str, scenario: &Scenario) {
+        const OF_TOKENS: [&str; 10] = [
+            "output_tokens",
+            "max_completion_tokens",
+            "turns",
+            "think",
+            "history",
+            "sessions",
+            "context_limit",
+            "stream",
+            "ignore_eos",
+            "stop",
+        ];
+        let Some(texts) = ["inputs", "documents"].into_iter().find(|field| scenario.says(field)) else { return };
+        let answered = if texts == "inputs" { "vectors" } else { "scores" };
+        let parameters = PARAMETERS.iter().map(|parameter| parameter.name);
+        for field in OF_TOKENS.into_iter().chain(parameters).filter(|field| scenario.says(field)) {
+            let message = format!(
+                "`{field}` does nothing in scenario `{name}`: its requests have `{texts}` and are answered by {answered}"
+            );
+            let remedy = format!("remove it, or leave `{texts}` out");
+            let at = steps!["scenarios", name, field];
+            self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+        if texts == "inputs" && scenario.says("documents") {
+            let message = format!("scenario `{name}` has `inputs` and `documents`: no request has both");
+            let remedy = "keep `inputs` for `api: embeddings`, `documents` for `api: rerank`";
+            let at = steps!["scenarios", name, "documents"];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
     fn turns(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
         if scenario.turns.is_some_and(|turns| turns > 1) && has_no_turns(name, table) {
             let message = format!("`turns` does nothing in scenario `{name}`: it is no conversation");
@@ -111,58 +143,10 @@ fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<
     None
 }
 
-/// The fields that a scenario gives, as values of the axes of the same name.
+/// The numbers that a scenario gives, as values of the axes of the same name.
 fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
-    let Scenario {
-        base: _,
-        description: _,
-        prompt_tokens,
-        output_tokens,
-        max_completion_tokens,
-        lengths: _,
-        system_tokens,
-        turns,
-        // Their own checks are in `talk`.
-        think: _,
-        history: _,
-        sessions: _,
-        context_limit,
-        context_cut: _,
-        trace: _,
-        // Its own checks are in `data`.
-        data: _,
-        profile: _,
-        // Its own checks are in `prefix`.
-        prefix: _,
-        cache: _,
-        nonce: _,
-        stream: _,
-        ignore_eos: _,
-        // Looked at by `mix` and `extra`.
-        mix: _,
-        stop: _,
-        model: _,
-        errors: _,
-        extra: _,
-        // All at once below.
-        temperature: _,
-        top_p: _,
-        presence_penalty: _,
-        frequency_penalty: _,
-    } = scenario;
-    let whole = |value: &Option<u32>| value.map(Decimal::from);
-    let said = PARAMETERS.iter().zip(scenario.sampling());
-    let parameters = said.map(|(parameter, said)| (parameter.name, said.and_then(ParameterValue::number)));
-    [
-        ("prompt_tokens", whole(prompt_tokens)),
-        ("output_tokens", whole(output_tokens)),
-        ("max_completion_tokens", whole(max_completion_tokens)),
-        ("system_tokens", whole(system_tokens)),
-        ("turns", whole(turns)),
-        ("context_limit", whole(context_limit)),
-    ]
-    .into_iter()
-    .chain(parameters)
-    .filter_map(|(field, value)| Some((field, Scalar::Number(value?))))
-    .collect()
+    let Ok(serde_json::Value::Object(said)) = serde_json::to_value(scenario) else { return Vec::new() };
+    let numbers = AXES.iter().filter(|(_, kind, _)| kind.is_number());
+    let given = numbers.filter_map(|(name, ..)| Some((*name, said.get(*name)?)));
+    given.filter_map(|(name, value)| Some((name, serde_json::from_value(value.clone()).ok()?))).collect()
 }

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 }
 
 /// The axes but those of sampling parameters.
-const OF_THE_PLAN: [(&str, Kind, &str); 22] = [
+const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
     (
@@ -69,6 +69,9 @@ const OF_THE_PLAN: [(&str, Kind, &str); 22] = [
     ("nonce", Kind::Choice(NonceMode::NAMES), "How far the nonce that opens a prompt reaches."),
     ("stream", Kind::Flag, "Ask for answers token by token."),
     ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
+    ("inputs", Kind::Whole(1, 10_000), "Texts of one request for embeddings."),
+    ("documents", Kind::Whole(1, 10_000), "Documents of one request for reranking."),
+    ("query_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the query that documents are ranked for."),
 ];
 
 /// Every axis under its first name, with what it is for readers.

@@ -15,6 +15,7 @@ use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::Fact;
 use crate::plan::model::table::Table;
 use crate::plan::text::secret::SecretRef;
+use crate::protocol::Api;
 use crate::units::Nanos;
 
 /// A server under test: a `url`, or the embedded mock (`engine: mock`).
@@ -96,27 +97,6 @@ impl Endpoint {
 
 fn is_false(value: &bool) -> bool {
     !value
-}
-
-/// Which of the two OpenAI APIs is called.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Api {
-    /// POST /chat/completions.
-    #[default]
-    Chat,
-    /// POST /completions.
-    Completions,
-}
-
-impl Api {
-    /// The name in plans and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Api::Chat => "chat",
-            Api::Completions => "completions",
-        }
-    }
 }
 
 /// An endpoint is a `url` or the embedded mock, and `mock` describes only the latter.

@@ -42,15 +42,17 @@ pub mod shorthand;
 pub mod sweep;
 pub mod table;
 pub mod talk;
+pub mod task;
 pub mod think;
 pub mod tokenizer;
 pub mod trace;
 pub mod under_test;
 
-pub use crate::plan::model::endpoint::{Api, Endpoint};
+pub use crate::plan::model::endpoint::Endpoint;
 pub use crate::plan::model::engine::Engine;
 pub use crate::plan::model::hardware::Hardware;
 pub use crate::plan::text::secret::SecretRef;
+pub use crate::protocol::Api;
 pub use allow::{Allow, LintCode};
 pub use arrivals::Arrivals;
 pub use client::{Connections, LoadEnginePatch, Timeouts, Timer};

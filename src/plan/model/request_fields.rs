@@ -50,6 +50,15 @@ pub struct RequestFields {
     /// The model id that is sent in the place of the model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Texts of a request for vectors; none where it asks for something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<u32>,
+    /// Documents of a request for scores; none where it asks for something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<u32>,
+    /// Tokens of the query that documents are scored for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_tokens: Option<u32>,
 }
 
 /// A field as it stands in the identity of a run.
@@ -78,11 +87,14 @@ impl RequestFields {
         if let Some(model) = &scenario.model {
             self.model = Some(model.clone());
         }
+        self.inputs = scenario.inputs.or(self.inputs);
+        self.documents = scenario.documents.or(self.documents);
+        self.query_tokens = scenario.query_tokens.or(self.query_tokens);
     }
 
     /// Those that are not as they are by default, and temperature, by name, sorted: what a run is.
     pub fn entries(&self) -> Vec<(&'static str, FieldValue)> {
-        let RequestFields { sampling, stop, length_field, model } = self;
+        let RequestFields { sampling, stop, length_field, model, inputs, documents, query_tokens } = self;
         let mut entries: Vec<(&'static str, FieldValue)> =
             sampling.sent().map(|(name, value)| (name, FieldValue::Decimal(value))).collect();
         if !stop.is_empty() {
@@ -94,8 +106,16 @@ impl RequestFields {
         if let Some(model) = model {
             entries.push(("model", FieldValue::Text(model.clone())));
         }
+        let numbers = [("inputs", inputs), ("documents", documents), ("query_tokens", query_tokens)];
+        let said = numbers.into_iter().filter_map(|(name, number)| Some((name, (*number)?)));
+        entries.extend(said.map(|(name, number)| (name, FieldValue::Decimal(number.into()))));
         entries.sort_unstable_by_key(|(name, _)| *name);
         entries
+    }
+
+    /// The one of this name, where it is not as by default.
+    pub fn get(&self, name: &str) -> Option<FieldValue> {
+        self.entries().into_iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
     /// The names of those in which two differ.
@@ -104,23 +124,7 @@ impl RequestFields {
         let mut names: Vec<&'static str> = mine.iter().chain(&theirs).map(|(name, _)| *name).collect();
         names.sort_unstable();
         names.dedup();
-        let of = |entries: &[(&'static str, FieldValue)], name: &str| {
-            entries.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone())
-        };
-        names.retain(|name| of(&mine, name) != of(&theirs, name));
+        names.retain(|name| self.get(name) != other.get(name));
         names
-    }
-}
-
-/// Whether a scenario says one of these fields.
-pub fn says(scenario: &Scenario, field: &str) -> bool {
-    match field {
-        "stop" => !scenario.stop.is_empty(),
-        "max_completion_tokens" => scenario.max_completion_tokens.is_some(),
-        "model" => scenario.model.is_some(),
-        other => {
-            let parameters = super::sampling::PARAMETERS.iter().zip(scenario.sampling());
-            parameters.into_iter().any(|(parameter, said)| parameter.name == other && said.is_some())
-        }
     }
 }

@@ -63,6 +63,11 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Nothing is sent.
+    pub fn nothing() -> Sampling {
+        Sampling([None; COUNT])
+    }
+
     /// The defaults with these values over them.
     #[cfg(test)]
     pub fn of<const N: usize>(values: [(&str, Decimal); N]) -> Sampling {

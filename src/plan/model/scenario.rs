@@ -155,6 +155,21 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"sql-lora")]
     pub model: Option<String>,
+    /// Texts of one request to an endpoint with `api: embeddings`, each with `prompt_tokens`. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(extend("default" = 1), example = 16)]
+    pub inputs: Option<u32>,
+    /// Documents of one request to an endpoint with `api: rerank`, each with `prompt_tokens`. Default 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(extend("default" = 10), example = 100)]
+    pub documents: Option<u32>,
+    /// Tokens of the query that the documents are ranked for. Default 32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16))]
+    #[schemars(extend("default" = 32), example = 64)]
+    pub query_tokens: Option<u32>,
     /// Texts at which an answer ends. Default: not sent.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]
@@ -191,6 +206,12 @@ impl Scenario {
     /// Tokens asked for, under whichever name.
     pub fn asked_tokens(&self) -> Option<u32> {
         self.max_completion_tokens.or(self.output_tokens)
+    }
+
+    /// Whether it says a field, by the name of its key.
+    pub fn says(&self, field: &str) -> bool {
+        let said = serde_json::to_value(self);
+        said.is_ok_and(|said| said.get(field).is_some())
     }
 
     /// What it says of each sampling parameter, in the order of their table.

@@ -54,6 +54,8 @@ fn example_of_axis(name: &str) -> Option<Value> {
         "think" => json!(["0s", "5s"]),
         "context_limit" => json!([4096, 8192]),
         "stream" | "ignore_eos" => json!([true, false]),
+        "inputs" | "documents" => json!([1, 16, 128]),
+        "query_tokens" => json!([32, 256]),
         other => {
             let hundredths = sampling::named(other)?.examples;
             json!(hundredths.map(|value| Decimal::new(value, 2)))

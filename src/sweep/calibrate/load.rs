@@ -113,7 +113,9 @@ fn at_peak(spec: &RunSpec) -> Load {
 /// The same content with all requests as long as they are on average: what a load costs the generator hangs on their sum.
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
-    let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(1.0) as u32);
+    // None is asked for where answers have no tokens.
+    let least = f64::from(content.output_tokens.min(1));
+    let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(least) as u32);
     let turns = content.mean_turns().round().max(1.0) as u32;
     let shared =
         Content { lengths: None, trace: None, data: None, sharing: None, turn_counts: None, ..content.clone() };

@@ -30,6 +30,7 @@ impl Generator {
         Prompt {
             system,
             user,
+            more: Vec::new(),
             intended_prompt_tokens,
             system_tokens: lead_tokens,
             seen_tokens: if turn > 0 && !is_cold { lead_tokens } else { 0 },

@@ -198,8 +198,8 @@ pub(super) fn counted(tokens: i64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Api;
     use crate::plan::model::content::{Content, Reuse};
+    use crate::protocol::Framing;
     use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
@@ -236,7 +236,7 @@ mod tests {
             let reuse = if k % 3 == 0 { Reuse::SharedSystem } else { Reuse::None };
             let system_tokens = if k % 3 == 0 { 90 } else { 0 };
             let content = Content { reuse, system_tokens, prompt_tokens: 40 + k as u32 % 700, ..Content::default() };
-            let counting = Counting { tokenizer: Arc::clone(&tokenizer), api: Api::Chat };
+            let counting = Counting { tokenizer: Arc::clone(&tokenizer), framing: Framing::Chat };
             let key = Some(NonceKey::new(NonceSeed([k as u8; 16])));
             let prompt = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap().request(k);
             let system = prompt.system.as_deref().map_or(7, |system| count(system) + 11);

@@ -1,0 +1,143 @@
+//! What one event of an answer, or a whole answer, says, whatever the protocol.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+
+use crate::units::text::is_unseen;
+
+use super::usage::Usage;
+
+/// What an event or a whole answer says.
+#[derive(Debug, Default)]
+pub struct Part<'a> {
+    /// Text of the answer; empty where there is none.
+    pub content: Cow<'a, str>,
+    /// Reasoning before it; empty where there is none.
+    pub reasoning: Cow<'a, str>,
+    /// Whether the arguments of a tool call come with it.
+    pub has_tool_call: bool,
+    /// The server's token counts.
+    pub usage: Option<Usage>,
+    /// Why the server stopped.
+    pub finish_reason: Option<Cow<'a, str>>,
+    /// Nothing comes behind it.
+    pub is_last: bool,
+    /// How many vectors or scores it has, where the protocol answers by them.
+    pub values: Option<usize>,
+}
+
+impl Part<'_> {
+    /// The one text of this part, where a text is all that it says: no counts, no reason to stop, no tool call.
+    pub fn only_text(&self) -> Option<(&str, Channel)> {
+        let is_silent = self.usage.is_none() && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
+        match (&*self.content, &*self.reasoning) {
+            (content, "") if is_silent && !content.is_empty() => Some((content, Channel::Content)),
+            ("", reasoning) if is_silent && !reasoning.is_empty() => Some((reasoning, Channel::Reasoning)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a text belongs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Channel {
+    /// The answer.
+    #[default]
+    Content,
+    /// Reasoning before it.
+    Reasoning,
+}
+
+/// A piece of a tool call.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CallPiece {
+    /// Which of the answer's calls it belongs to, where a stream says so.
+    pub index: Option<u64>,
+    /// The function's name, or a part of it.
+    pub name: Option<String>,
+    /// Its arguments, or a part of them.
+    pub arguments: Option<String>,
+}
+
+/// Why the data of an event is not an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// Not JSON, not UTF-8, or JSON of another shape.
+    Malformed(String),
+    /// The server reports an error.
+    Error(String),
+}
+
+/// A text, borrowed from the JSON unless it had to be decoded. serde borrows no `Cow` inside an `Option` by itself.
+#[derive(Debug)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Reader)
+    }
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text of a field, empty where there is none.
+pub(super) fn text_of(field: Option<Text<'_>>) -> Cow<'_, str> {
+    field.map(|text| text.0).unwrap_or_default()
+}
+
+/// Reads one JSON text.
+pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<(T, &'a str), Wrong> {
+    let text = std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))?;
+    let read = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {text}")))?;
+    Ok((read, text))
+}
+
+/// The error that an answer reports in the place of one, if it does.
+pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wrong> {
+    match error.filter(|error| !error.is_null()) {
+        Some(error) => Err(Wrong::Error(error_text(error))),
+        None => Ok(()),
+    }
+}
+
+/// What a server says in an error: the message of its JSON where it is JSON, else all of it. As long as it came: the key
+/// that it may repeat must be found whole before the text is cut.
+pub fn server_words(data: &[u8]) -> String {
+    match serde_json::from_slice::<serde_json::Value>(data) {
+        Ok(json) => error_text(json.get("error").unwrap_or(&json)),
+        Err(_) => String::from_utf8_lossy(data).into_owned(),
+    }
+}
+
+/// The message of an error object, which may be a text, an object with a message, or anything else.
+fn error_text(error: &serde_json::Value) -> String {
+    let message = error.get("message").unwrap_or(error);
+    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
+}
+
+/// The beginning of a text from a server, short enough for a row and without what a terminal obeys or hides.
+pub fn excerpt(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
+    if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }
+}

@@ -1,0 +1,86 @@
+//! The protocols by name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::chat::Chat;
+use super::completions::Completions;
+use super::contract::{Protocol, Task};
+use super::embeddings::Embeddings;
+use super::rerank::Rerank;
+use super::responses::Responses;
+
+/// Which API is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// POST /chat/completions.
+    #[default]
+    Chat,
+    /// POST /completions.
+    Completions,
+    /// POST /responses.
+    Responses,
+    /// POST /embeddings: texts become vectors; there are no tokens of an answer.
+    Embeddings,
+    /// POST /rerank: documents are scored for a query; there are no tokens of an answer.
+    Rerank,
+}
+
+impl Api {
+    /// All of them.
+    pub const ALL: [Api; 5] = [Api::Chat, Api::Completions, Api::Responses, Api::Embeddings, Api::Rerank];
+
+    /// The name in plans and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Chat => "chat",
+            Api::Completions => "completions",
+            Api::Responses => "responses",
+            Api::Embeddings => "embeddings",
+            Api::Rerank => "rerank",
+        }
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// Names those that there are.
+    pub fn named(name: &str) -> Result<Api, String> {
+        let found = Api::ALL.into_iter().find(|api| api.name() == name);
+        found.ok_or_else(|| format!("`{name}` is none of {}", Api::ALL.map(Api::name).join(", ")))
+    }
+
+    /// What is known of it.
+    pub fn protocol(self) -> &'static dyn Protocol {
+        match self {
+            Api::Chat => &Chat,
+            Api::Completions => &Completions,
+            Api::Responses => &Responses,
+            Api::Embeddings => &Embeddings,
+            Api::Rerank => &Rerank,
+        }
+    }
+
+    /// Whether its answers are tokens: only then there are latencies and rates of tokens.
+    pub fn generates(self) -> bool {
+        self.protocol().task() == Task::Generate
+    }
+
+    /// The names of those that answer by tokens, or by values, for readers.
+    pub fn names(generates: bool) -> Vec<&'static str> {
+        Api::ALL.into_iter().filter(|api| api.generates() == generates).map(Api::name).collect()
+    }
+
+    /// What the body of a request says, whichever protocol it is of: its messages as they were sent, or its text.
+    pub fn said_in(body: &Value) -> String {
+        let fields = Api::ALL.into_iter().map(|api| api.protocol().prompt_fields());
+        let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));
+        let said = |field: &str| match &body[field] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        found.into_iter().flatten().map(|field| said(field)).collect::<Vec<_>>().join("\n\n")
+    }
+}

@@ -1,0 +1,105 @@
+//! A request before it is bytes, and the JSON object that it becomes.
+
+use serde::Serialize;
+
+use super::said::Said;
+
+/// What decides a body, whatever the protocol.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The model id as the server knows it.
+    pub model: &'a str,
+    /// What it says.
+    pub said: Said<'a>,
+    /// Tokens asked for.
+    pub output_tokens: u32,
+    /// The name under which they are asked for, where the protocol has several.
+    pub length_field: &'static str,
+    /// Whether the answer is to come token by token; the server is then asked for its `usage` too.
+    pub stream: bool,
+    /// Whether `ignore_eos: true` is sent.
+    pub ignore_eos: bool,
+    /// Sampling parameters.
+    pub sampling: &'a [Field],
+    /// Texts at which the answer ends.
+    pub stop: &'a [String],
+    /// Further fields, at the end.
+    pub extra: &'a [Field],
+}
+
+impl<'a> Request<'a> {
+    /// A request that says one thing and asks for so many tokens in one piece.
+    pub fn plain(model: &'a str, text: &'a str, output_tokens: u32) -> Request<'a> {
+        Request {
+            model,
+            said: Said::alone(text),
+            output_tokens,
+            length_field: "max_tokens",
+            stream: false,
+            ignore_eos: false,
+            sampling: &[],
+            stop: &[],
+            extra: &[],
+        }
+    }
+}
+
+/// A field that is the same in every request of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    name: String,
+    /// JSON.
+    value: String,
+}
+
+impl Field {
+    /// A field with its value.
+    pub fn new(name: &str, value: &impl Serialize) -> Field {
+        let value = serde_json::to_string(value).expect("what a plan says has only JSON's types");
+        Field { name: name.to_owned(), value }
+    }
+}
+
+/// A JSON object that is written field by field, in their order.
+#[derive(Debug)]
+pub struct Object {
+    bytes: Vec<u8>,
+}
+
+impl Object {
+    /// An object with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Object {
+        let mut bytes = Vec::with_capacity(bytes);
+        bytes.push(b'{');
+        Object { bytes }
+    }
+
+    /// Appends a field.
+    pub fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.name(name);
+        serde_json::to_writer(&mut self.bytes, value)
+            .expect("a Vec takes every byte, and requests have only JSON's types");
+    }
+
+    /// Appends fields that are JSON already.
+    pub fn put_all(&mut self, fields: &[Field]) {
+        for Field { name, value } in fields {
+            self.name(name);
+            self.bytes.extend_from_slice(value.as_bytes());
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.bytes.len() > 1 {
+            self.bytes.push(b',');
+        }
+        serde_json::to_writer(&mut self.bytes, name).expect("a Vec takes every byte");
+        self.bytes.push(b':');
+    }
+
+    /// Its bytes.
+    pub fn end(mut self) -> Vec<u8> {
+        self.bytes.push(b'}');
+        self.bytes
+    }
+}

@@ -1,0 +1,104 @@
+//! Token counts of an answer, as the server gives them.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Token counts as the server gives them, under the names of the chat API or of the Responses API.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub struct Usage {
+    #[serde(default, alias = "input_tokens")]
+    prompt_tokens: Option<Count>,
+    #[serde(default, alias = "output_tokens")]
+    completion_tokens: Option<Count>,
+    #[serde(default)]
+    total_tokens: Option<Count>,
+    #[serde(default, alias = "input_tokens_details")]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, alias = "output_tokens_details")]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<Count>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<Count>,
+}
+
+/// A number where a count belongs. One that is none costs the server its usage, not the answer its success.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(from = "f64")]
+enum Count {
+    Tokens(u32),
+    /// Below zero, broken, or too large for any answer.
+    Impossible(f64),
+}
+
+impl From<f64> for Count {
+    fn from(number: f64) -> Count {
+        let fits = number.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(&number);
+        if fits { Count::Tokens(number as u32) } else { Count::Impossible(number) }
+    }
+}
+
+impl Count {
+    fn tokens(self) -> Option<u32> {
+        match self {
+            Count::Tokens(tokens) => Some(tokens),
+            Count::Impossible(_) => None,
+        }
+    }
+}
+
+impl Usage {
+    /// Those that a JSON object has; none where it is none.
+    pub fn of(json: &Value) -> Usage {
+        Usage::deserialize(json).unwrap_or_default()
+    }
+
+    /// Tokens of the prompt.
+    pub fn prompt_tokens(&self) -> Option<u32> {
+        self.prompt_tokens?.tokens()
+    }
+
+    /// The counts of an answer that has no tokens: what was counted in all are the prompt's.
+    pub(super) fn of_a_prompt_alone(self) -> Usage {
+        Usage { prompt_tokens: self.prompt_tokens.or(self.total_tokens), completion_tokens: None, ..self }
+    }
+
+    /// Tokens of the answer.
+    pub fn completion_tokens(&self) -> Option<u32> {
+        self.completion_tokens?.tokens()
+    }
+
+    /// Prompt tokens taken from the prefix cache.
+    pub fn cached_tokens(&self) -> Option<u32> {
+        self.prompt_tokens_details?.cached_tokens?.tokens()
+    }
+
+    /// Output tokens that were reasoning.
+    pub fn reasoning_tokens(&self) -> Option<u32> {
+        self.completion_tokens_details?.reasoning_tokens?.tokens()
+    }
+
+    /// The first of its numbers that can be no count, in words.
+    pub fn no_count(&self) -> Option<String> {
+        let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
+        let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        let counts = [
+            (self.completion_tokens, "completion"),
+            (self.prompt_tokens, "prompt"),
+            (cached, "cached"),
+            (reasoning, "reasoning"),
+        ];
+        counts.into_iter().find_map(|(count, what)| match count? {
+            Count::Impossible(number) => Some(format!("{number} {what} tokens")),
+            Count::Tokens(_) => None,
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! Requests that say several things at once: texts to embed, or a query and the documents to score for it. Each is written like a
+//! prompt of its own, as long as one, behind the same lead and the same nonce.
+
+use super::super::prompt::Prompt;
+use super::super::says::Says;
+use super::Generator;
+
+impl Generator {
+    /// Says several things in each request from here on.
+    pub fn says_several(&mut self, texts: Says) {
+        self.says_what = texts;
+        if self.same.is_some() {
+            self.same = Some(self.user((0, 0), &self.lead(0), None));
+        }
+    }
+
+    /// The prompt with the texts that the request says besides, and all their tokens.
+    ///
+    /// A document is read by the model together with the query, which is counted once for each.
+    pub(super) fn with_more(&self, prompt: Prompt, item: u64) -> Prompt {
+        let further = match self.says_what {
+            Says::Prompt => return prompt,
+            Says::Inputs(count) => count.saturating_sub(1),
+            Says::Documents { count, .. } => count,
+        };
+        let lead = self.lead(item);
+        let written = (1..=further).map(|text| match &self.same {
+            Some((same, tokens)) if matches!(self.says_what, Says::Inputs(_)) => (same.clone(), *tokens),
+            _ => self.user((item, text), &lead, prompt.own_nonce.as_deref()),
+        });
+        let (more, tokens): (Vec<String>, Vec<u32>) = written.unzip();
+        let own = tokens.iter().map(|tokens| tokens.saturating_add(lead.tokens)).fold(0, u32::saturating_add);
+        let first = match self.says_what {
+            Says::Documents { count, .. } => prompt.intended_prompt_tokens.saturating_mul(count),
+            _ => prompt.intended_prompt_tokens,
+        };
+        Prompt { more, intended_prompt_tokens: first.saturating_add(own), output_tokens: 0, ..prompt }
+    }
+}
