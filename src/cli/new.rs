@@ -107,6 +107,8 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
         return Err(Failure::Usage(text.to_owned()));
     }
     let question = Question {
+        headers: Vec::new(),
+        secrets: Vec::new(),
         url: url.to_owned(),
         api_key: key(args.api_key_env.as_deref())?,
         insecure_tls: false,

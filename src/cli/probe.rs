@@ -15,7 +15,7 @@ use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
 use crate::server::Found;
-use crate::sweep::ask;
+use crate::sweep::{ask, secrets_of};
 
 /// How many models of a server are named to people; JSON has them all.
 const FEW_MODELS: usize = 20;
@@ -141,10 +141,14 @@ pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let asked = |(name, endpoint): (&String, &Endpoint)| {
         let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
+        let runs = expansion.runs.iter().map(|run| &run.spec);
+        let secrets = secrets_of(runs.filter(|spec| spec.endpoint.name == *name));
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
             (Some(_), _) if endpoint.url.is_none() => Err((Readiness::Embedded, None)),
-            (Some(run), _) => ask(endpoint, None, &run.spec, folder).map_err(|why| (Readiness::Unready, Some(why))),
+            (Some(run), _) => {
+                ask(endpoint, None, (&run.spec, &secrets), folder).map_err(|why| (Readiness::Unready, Some(why)))
+            }
         };
         let (state, (host, found), reason) = match found {
             Ok((target, found)) => (Readiness::Ready, (Some(target.authority), found), None),

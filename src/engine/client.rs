@@ -218,7 +218,7 @@ impl Client {
         request: u64,
         body: &Bytes,
     ) -> Result<Reusable, Failure> {
-        let mut outgoing = Outgoing::new(self.pattern.request(request, body));
+        let mut outgoing = Outgoing::new(self.pattern.request(tally.class(), request, body));
         let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let stamps = Rc::clone(&connection.stamps);
         stamps.arm();

@@ -316,7 +316,7 @@ impl Executor {
             return Err(EngineError::WriterGone);
         }
         let mut tally = Tally::new(row, self.common.protocol);
-        tally.asks(Asks { bytes: content.body.len(), values: content.values });
+        tally.asks(Asks { bytes: content.body.len(), class: content.lane, values: content.values });
         if self.recorder.keeps_texts() {
             tally.keep_texts(content.body.clone());
         }

@@ -29,6 +29,8 @@ pub struct Content {
     pub trail: Option<Arc<Trail>>,
     /// Output tokens asked for.
     pub requested_tokens: u32,
+    /// The number of its class in the run, from 0.
+    pub lane: usize,
     /// Vectors or scores asked for, where the answer is made of these.
     pub values: usize,
     /// Number of the conversation.
@@ -43,6 +45,8 @@ pub(super) struct Lane {
     pub class: Option<Arc<str>>,
     pub generator: Generator,
     pub bodies: BodyWriter,
+    /// The number of the class in the run, from 0.
+    number: usize,
     /// Vectors or scores that a request asks for; 0 where it asks for tokens.
     values: usize,
     /// Tells apart what the server renders apart whatever the messages are.
@@ -70,6 +74,7 @@ impl Lane {
             seen_tokens: prompt.seen_tokens.min(prompt.intended_prompt_tokens),
             trail: None,
             requested_tokens: prompt.output_tokens,
+            lane: self.number,
             values: self.values,
             conversation: None,
             turn: None,
@@ -140,7 +145,8 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
         let salt = salt(shaping);
         let values = says.values();
         let bodies = BodyWriter::new(shape(spec, content, shaping));
-        Ok(Lane { class, generator, bodies, values, salt, trails: RefCell::default() })
+        let number = number.map_or(0, |number| number as usize);
+        Ok(Lane { class, number, generator, bodies, values, salt, trails: RefCell::default() })
     };
     if spec.mix.is_empty() {
         return Ok(vec![lane(None, None, &spec.scenario, &spec.shaping)?]);

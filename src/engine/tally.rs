@@ -75,6 +75,8 @@ pub struct Reply {
 pub struct Asks {
     /// Its bytes.
     pub bytes: usize,
+    /// Which class of the run it is of, from 0.
+    pub class: usize,
     /// Vectors or scores that it asks for; 0 where it asks for text.
     pub values: usize,
 }
@@ -172,6 +174,11 @@ impl Tally {
     /// What the request asks, whose answer has not begun.
     pub fn asks(&mut self, asked: Asks) {
         self.asked = asked;
+    }
+
+    /// Which class of the run the request is of, from 0.
+    pub fn class(&self) -> usize {
+        self.asked.class
     }
 
     /// Keeps what the request says, which is `body`, and what it is answered.

@@ -1,5 +1,6 @@
 //! Where measured requests go: the address, the path, the key.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use http::Uri;
 use http::uri::Scheme;
 
+use crate::plan::{HeaderValue, Headers, SecretRef};
 use crate::units::text::without_secret;
 
 /// A secret. Nothing prints it.
@@ -56,6 +58,8 @@ pub struct Target {
     pub base: String,
     /// Sent as a bearer token.
     pub api_key: Option<Secret>,
+    /// Secret values of headers, by their references.
+    pub secrets: BTreeMap<SecretRef, Secret>,
     /// Accept any certificate.
     pub insecure_tls: bool,
     /// Turns false when a server process that sweepline started is gone.
@@ -89,6 +93,7 @@ impl Target {
             authority: authority.as_str().to_owned(),
             base: uri.path().trim_end_matches('/').to_owned(),
             api_key: None,
+            secrets: BTreeMap::new(),
             insecure_tls: false,
             alive: None,
         })
@@ -99,9 +104,24 @@ impl Target {
         format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
     }
 
-    /// `text` without this target's secret.
+    /// Name and value of each header, secrets revealed: for the one place that sends them. One whose secret is not known is left
+    /// out.
+    pub fn headers<'a>(&'a self, headers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
+        headers.iter().filter_map(|(name, value)| match value {
+            HeaderValue::Text(text) => Some((name, text.as_str())),
+            HeaderValue::Secret(reference) => Some((name, self.secrets.get(reference)?.reveal())),
+        })
+    }
+
+    /// Whether there is a secret to be kept.
+    pub fn has_secrets(&self) -> bool {
+        self.api_key.is_some() || !self.secrets.is_empty()
+    }
+
+    /// `text` without this target's secrets.
     pub fn redact(&self, text: &str) -> String {
-        self.api_key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text))
+        let secrets = self.api_key.iter().chain(self.secrets.values());
+        secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 }
 

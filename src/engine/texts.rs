@@ -75,7 +75,7 @@ impl Words {
     fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
         let mut truncated = false;
         let mut fit = |text: String| {
-            let text = if target.api_key.is_some() { target.redact(&text) } else { text };
+            let text = if target.has_secrets() { target.redact(&text) } else { text };
             truncated |= text.len() > MOST_BYTES;
             cut(text)
         };

@@ -5,6 +5,7 @@
 //! carries its length, so that no text can pass for two entries. Numbers travel as decimal text: a float, or JSON's 53
 //! bits, would give two different specs one name.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
@@ -387,8 +388,8 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
         NonceMode::Off => Value::Bool(false),
         NonceMode::Run => text(nonce.name()),
     };
-    let mut fields: Vec<(&'static str, Value)> =
-        vec![("ignore_eos", Value::Bool(*ignore_eos)), ("nonce", nonce), ("stream", Value::Bool(*stream))];
+    let own = [("ignore_eos", Value::Bool(*ignore_eos)), ("nonce", nonce), ("stream", Value::Bool(*stream))];
+    let mut fields: Vec<(Cow<'static, str>, Value)> = own.map(|(name, value)| (name.into(), value)).into();
     fields.extend(of_request.entries().into_iter().map(|(name, value)| {
         let value = match value {
             FieldValue::Decimal(value) => Value::Decimal(value),
@@ -397,8 +398,8 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
         };
         (name, value)
     }));
-    fields.sort_unstable_by_key(|(name, _)| *name);
+    fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     for (name, value) in fields {
-        put("shaping.", name, value);
+        put("shaping.", &name, value);
     }
 }

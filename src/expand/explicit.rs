@@ -74,11 +74,13 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     }
     scenario.base.get_or_insert_with(|| SCENARIO.to_owned());
     let content = &resolved.content;
+    // Where vectors or scores are asked for there are no tokens to be asked for.
+    let generates = resolved.fields.inputs.is_none() && resolved.fields.documents.is_none();
     // Lengths stand where they are given, here or at a base.
     let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
     if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);
-        if resolved.fields.length_field == LengthField::MaxTokens {
+        if generates && resolved.fields.length_field == LengthField::MaxTokens {
             scenario.output_tokens.get_or_insert(content.output_tokens);
         }
     }
@@ -97,6 +99,9 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     }
     scenario.prefix = scenario.prefix.or(content.prefix);
     scenario.cache.get_or_insert(content.cache);
+    if !generates {
+        return;
+    }
     for (written, said) in scenario.sampling_mut().into_iter().zip(resolved.fields.sampling.said()) {
         *written = written.or(said);
     }

@@ -1,6 +1,8 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
-use crate::plan::{Endpoint, Fact, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep};
+use crate::plan::{
+    Endpoint, Fact, HeaderValue, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep, Table,
+};
 
 use super::{Cell, PlannedRun};
 
@@ -22,6 +24,7 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
         },
         "mix" => place.of_class(rest),
         "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
+        "shaping" if rest.starts_with("headers.") => place.header(&rest["headers.".len()..]),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
         "phases" => place.phase(rest),
@@ -79,6 +82,19 @@ impl Place<'_> {
             None => steps.push(field.into()),
         }
         steps
+    }
+
+    /// A header: the nearest scenario that has it, then the endpoint.
+    fn header(&self, name: &str) -> Vec<Step> {
+        let of = |headers: &Table<HeaderValue>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
+        let chain = self.chain();
+        let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
+        if let Some((scenario, key)) = said {
+            return keys(&["scenarios", scenario, "headers", &key]);
+        }
+        let endpoint = self.name_on("endpoint");
+        let key = self.plan.endpoints.get(&endpoint).and_then(|endpoint| of(&endpoint.headers));
+        keys(&["endpoints", &endpoint, "headers", &key.unwrap_or_else(|| name.to_owned())])
     }
 
     fn model(&self, field: &str) -> Vec<Step> {

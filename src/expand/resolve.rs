@@ -149,11 +149,14 @@ impl<'p> Resolver<'p> {
 
     /// How requests of `scenario` to `endpoint` are shaped.
     fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
-        let of_endpoint = self.plan.endpoints.get(&endpoint.name).map(|endpoint| &endpoint.extra);
+        let declared = self.plan.endpoints.get(&endpoint.name);
+        let of_endpoint = declared.map(|endpoint| &endpoint.extra);
+        let mut fields = scenario.fields.clone();
+        declared.iter().for_each(|endpoint| fields.headers.lay_below(&endpoint.headers));
         Shaping {
             stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
             ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
-            fields: scenario.fields.clone(),
+            fields,
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
             nonce: scenario.nonce.unwrap_or(self.plan.nonce),
         }

@@ -63,6 +63,7 @@ async fn answer(conn: &mut Conn, incoming: &Incoming) -> End {
     let line = Line {
         request_id: incoming.head.request_id.clone(),
         path: Some(incoming.head.path.clone()),
+        headers: conn.shared.config.log_text.then(|| incoming.head.further.clone()),
         arrival_ns: Some(incoming.arrival.at),
         body_ns: Some(incoming.complete.at),
         arrival_stamp: Some(incoming.arrival.by.max(incoming.complete.by)),

@@ -1,5 +1,6 @@
 //! A client's connection: requests read from it, bytes written to it, and its end noticed while an answer waits.
 
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -37,6 +38,8 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
+    /// The other fields, by name in lower case, but those that every client sends.
+    pub(super) further: BTreeMap<String, String>,
     length: usize,
     chunked: bool,
     expects_continue: bool,
@@ -285,7 +288,8 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
     };
     for field in request.headers.iter() {
         let value = String::from_utf8_lossy(field.value);
-        match field.name.to_ascii_lowercase().as_str() {
+        let name = field.name.to_ascii_lowercase();
+        match name.as_str() {
             "content-length" => head.length = value.trim().parse().map_err(|_| (400, "Content-Length is no number"))?,
             "transfer-encoding" => head.chunked = true,
             "expect" => head.expects_continue = value.eq_ignore_ascii_case("100-continue"),
@@ -293,7 +297,8 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
             "connection" if value.to_ascii_lowercase().contains("keep-alive") => head.keep_alive = true,
             "x-request-id" => head.request_id = Some(value.into_owned()),
             "authorization" => head.authorization = Some(value.into_owned()),
-            _ => {}
+            "host" | "accept" | "content-type" | "user-agent" | "accept-encoding" | "connection" => {}
+            _ => drop(head.further.insert(name, value.into_owned())),
         }
     }
     Ok(Some((head, start)))

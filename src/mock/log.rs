@@ -1,6 +1,7 @@
 //! The log of what really happened: JSON lines, one per request, written by a thread of its own so that no stream
 //! waits for the disk.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -69,6 +70,9 @@ pub(super) struct Line {
     pub(super) fault: Option<String>,
     /// How it ended.
     pub(super) outcome: Outcome,
+    /// The fields of the head that not every client sends, by name in lower case, without the key; with `--log-text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headers: Option<BTreeMap<String, String>>,
     /// The body as it came, with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,

@@ -50,10 +50,7 @@ const GONE: [StatusCode; 3] = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAV
 
 /// Asks one question; an answer with one of these statuses means that the server is away.
 async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode]) -> Presence {
-    let mut request = request.header("x-request-id", "sweepline-probe");
-    if let Some(key) = &question.api_key {
-        request = request.bearer_auth(key);
-    }
+    let request = question.signed(request);
     let url = question.shown();
     match request.send().await {
         Ok(response) if away.contains(&response.status()) => {

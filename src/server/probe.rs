@@ -34,6 +34,10 @@ pub struct Question {
     pub url: String,
     /// The API key, revealed for sending only.
     pub api_key: Option<String>,
+    /// Name and value of further headers, secrets revealed for sending only.
+    pub headers: Vec<[String; 2]>,
+    /// The secrets among the headers of its runs: shown nowhere.
+    pub secrets: Vec<String>,
     /// Accept any certificate.
     pub insecure_tls: bool,
     /// Which API is called.
@@ -61,12 +65,20 @@ impl Question {
         Ok(whole)
     }
 
-    /// A text without the key, wherever that stands.
+    /// A request with the key and the headers that all questions carry.
+    pub(super) fn signed(&self, request: RequestBuilder) -> RequestBuilder {
+        let request = match &self.api_key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        };
+        let request = request.header("x-request-id", "sweepline-probe");
+        self.headers.iter().fold(request, |request, [name, value]| request.header(name, value))
+    }
+
+    /// A text without the secrets, wherever they stand.
     fn without_key(&self, text: &str) -> String {
-        match &self.api_key {
-            Some(key) => without_secret(text, key, "[secret]"),
-            None => text.to_owned(),
-        }
+        let secrets = self.api_key.iter().chain(&self.secrets);
+        secrets.fold(text.to_owned(), |text, secret| without_secret(&text, secret, "[secret]"))
     }
 
     /// The address as it is shown: somebody may have put the key into it, too.
@@ -244,11 +256,7 @@ pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqw
 }
 
 pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result<Response, ProbeError> {
-    let request = match &question.api_key {
-        Some(key) => request.bearer_auth(key),
-        None => request,
-    };
-    request.header("x-request-id", "sweepline-probe").send().await.map_err(|error| no_answer(&error, question))
+    question.signed(request).send().await.map_err(|error| no_answer(&error, question))
 }
 
 /// Why a question has no answer. That there was no connection in time says reqwest itself.

@@ -24,29 +24,57 @@ pub struct Live {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The environment variable is not there.
-    #[error("environment variable {0} is not set; the endpoint's api_key names it")]
-    NoVariable(String),
+    #[error("environment variable {variable} is not set; {names} names it")]
+    NoVariable {
+        /// The variable.
+        variable: String,
+        /// What in the plan names it.
+        names: &'static str,
+    },
     /// The file cannot be read.
-    #[error("cannot read the api_key from {path}: {source}")]
+    #[error("cannot read {what} from {path}: {source}")]
     NoFile {
+        /// What is to be there.
+        what: &'static str,
         /// The file.
         path: String,
         /// Why.
         source: std::io::Error,
     },
     /// The file or variable holds no key.
-    #[error("the api_key from {0} is empty or has characters that a header cannot carry")]
-    BadKey(String),
+    #[error("{what} from {reference} is empty or has characters that a header cannot carry")]
+    BadKey {
+        /// What it is to be.
+        what: &'static str,
+        /// Where it was read.
+        reference: String,
+    },
     /// The address.
     #[error(transparent)]
     Target(#[from] TargetError),
 }
 
-/// The target of an endpoint at `url`, with its key resolved; `folder` is the plan's.
-pub fn target(endpoint: &Endpoint, url: &str, folder: &Path) -> Result<Target, ResolveError> {
+/// What a secret is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Key,
+    Header,
+}
+
+/// The target of an endpoint at `url`, with its key and the secret values of its headers resolved; `folder` is the plan's.
+pub fn target<'a>(
+    endpoint: &Endpoint,
+    url: &str,
+    of_headers: impl IntoIterator<Item = &'a SecretRef>,
+    folder: &Path,
+) -> Result<Target, ResolveError> {
     let mut target = Target::parse(url)?;
     target.insecure_tls = endpoint.insecure_tls;
-    target.api_key = endpoint.api_key.as_ref().map(|key| resolve_secret(key, folder)).transpose()?;
+    target.api_key = endpoint.api_key.as_ref().map(|key| resolve_secret(Use::Key, key, folder)).transpose()?;
+    for reference in of_headers {
+        let secret = resolve_secret(Use::Header, reference, folder)?;
+        target.secrets.insert(reference.clone(), secret);
+    }
     Ok(target)
 }
 
@@ -57,24 +85,32 @@ pub fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),
     };
-    let key = endpoint.api_key.as_ref().filter(is_at_hand).and_then(|key| resolve_secret(key, folder).ok());
+    let key = endpoint.api_key.as_ref().filter(is_at_hand).and_then(|key| resolve_secret(Use::Key, key, folder).ok());
     key.map_or_else(|| url.to_owned(), |key| key.redact(url))
 }
 
 /// Reads a secret from where its reference says.
-fn resolve_secret(reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
-    let text = match reference {
-        SecretRef::Env(name) => std::env::var(name).map_err(|_| ResolveError::NoVariable(name.clone()))?,
-        SecretRef::File(path) => std::fs::read_to_string(folder.join(path))
-            .map_err(|source| ResolveError::NoFile { path: path.clone(), source })?,
+fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
+    let (what, names) = match used {
+        Use::Key => ("the api_key", "the endpoint's api_key"),
+        Use::Header => ("the value of a header", "a header"),
     };
+    let no_variable = |variable: &str| ResolveError::NoVariable { variable: variable.to_owned(), names };
+    let text =
+        match reference {
+            SecretRef::Env(name) => std::env::var(name).map_err(|_| no_variable(name))?,
+            SecretRef::File(path) => std::fs::read_to_string(folder.join(path))
+                .map_err(|source| ResolveError::NoFile { what, path: path.clone(), source })?,
+        };
     let key = match reference {
         SecretRef::Env(_) => text.trim(),
         // A file may say more below its first line.
         SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
     };
-    if key.is_empty() || !key.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-        return Err(ResolveError::BadKey(reference.to_string()));
+    // A header may have blanks inside, like `Basic …`; a bearer key has none.
+    let first = if used == Use::Key { 0x21 } else { 0x20 };
+    if key.is_empty() || !key.bytes().all(|byte| (first..0x7f).contains(&byte)) {
+        return Err(ResolveError::BadKey { what, reference: reference.to_string() });
     }
     Ok(Secret::new(key.to_owned()))
 }

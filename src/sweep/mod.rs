@@ -14,6 +14,6 @@ mod settle;
 mod tokenizers;
 
 pub use live::{ResolveError, target};
-pub use perform::{ask, question};
+pub use perform::{ask, question, secrets_of};
 pub use ready::Waiting;
 pub use scheduler::{Summary, Sweep, SweepError, run};

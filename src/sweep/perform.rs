@@ -1,5 +1,6 @@
 //! What the nodes of the graph do, each on a thread of its own. They talk to the scheduler by their result alone.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use crate::engine::{
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::model::content::Content;
-use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures};
+use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures, SecretRef};
 use crate::protocol::Framing;
 use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
@@ -33,17 +34,24 @@ pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
     Embedded::start(figures).map_err(|error| error.to_string())
 }
 
+/// The references of the secrets that headers of these runs have.
+pub fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> Vec<SecretRef> {
+    let shapings = specs.flat_map(|spec| spec.mix.iter().map(|class| &class.shaping).chain([&spec.shaping]));
+    let references: BTreeSet<&SecretRef> = shapings.flat_map(|shaping| shaping.fields.headers.secrets()).collect();
+    references.into_iter().cloned().collect()
+}
+
 /// Asks an endpoint whether it is ready; gives its target and what it said. `served` is the address and the life of its
 /// embedded server, if it has one.
 pub fn ask(
     endpoint: &Endpoint,
     served: Option<(String, Arc<AtomicBool>)>,
-    spec: &RunSpec,
+    (spec, of_headers): (&RunSpec, &[SecretRef]),
     folder: &Path,
 ) -> Result<(Target, Found), Unready> {
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
-    let mut target = target(endpoint, url, folder).map_err(|error| Unready::for_good(error.to_string()))?;
+    let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
     let found = probe(&Question { ready: endpoint.ready_path(), ..question(url, &target, spec) })?;
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
@@ -54,6 +62,11 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     Question {
         url: url.to_owned(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
+        headers: target
+            .headers(&spec.shaping.fields.headers)
+            .map(|(name, value)| [name, value].map(str::to_owned))
+            .collect(),
+        secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
         insecure_tls: target.insecure_tls,
         api: spec.endpoint.api,
         ready: None,

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::engine::Target;
 use crate::expand::RunSpec;
-use crate::plan::Endpoint;
+use crate::plan::{Endpoint, SecretRef};
 use crate::server::{Embedded, Found, Unready};
 use crate::units::Nanos;
 
@@ -34,6 +34,8 @@ pub struct Asking {
     pub spec: Arc<RunSpec>,
     /// Further models of which the server has to know.
     pub other_models: Vec<String>,
+    /// Secrets that headers of its runs have.
+    pub secrets: Vec<SecretRef>,
     /// The plan's folder: secrets may lie under it.
     pub folder: PathBuf,
 }
@@ -81,13 +83,14 @@ impl Asking {
 
     /// Asks once.
     pub fn once(&self) -> Result<(Target, Found), Unready> {
-        let (target, found) = perform::ask(&self.endpoint, self.served.clone(), &self.spec, &self.folder)?;
+        let (target, found) =
+            perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;
         // A model that is listed is known. One that is not may be an alias, so it is asked for.
         let is_listed = |model: &&String| found.models.is_empty() || found.models.contains(model);
         for model in self.other_models.iter().filter(|model| !is_listed(model)) {
             let mut spec = RunSpec::clone(&self.spec);
             Arc::make_mut(&mut spec.model).id.clone_from(model);
-            perform::ask(&self.endpoint, self.served.clone(), &spec, &self.folder)?;
+            perform::ask(&self.endpoint, self.served.clone(), (&spec, &self.secrets), &self.folder)?;
         }
         Ok((target, found))
     }

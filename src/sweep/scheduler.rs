@@ -335,8 +335,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
         let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
         let folder = self.sweep.folder.to_owned();
+        let secrets = perform::secrets_of(self.specs(name));
         match spec {
-            Some(spec) => Asking { endpoint, served, spec: Arc::clone(spec), other_models: Vec::new(), folder },
+            Some(spec) => {
+                Asking { endpoint, served, spec: Arc::clone(spec), other_models: Vec::new(), secrets, folder }
+            }
             None => {
                 let mut specs = self.specs(name);
                 let spec = specs.next().expect("an endpoint is asked for its runs");
@@ -344,7 +347,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 other_models.sort();
                 other_models.dedup();
                 other_models.retain(|model| *model != spec.model.id);
-                Asking { endpoint, served, spec: Arc::clone(spec), other_models, folder }
+                Asking { endpoint, served, spec: Arc::clone(spec), other_models, secrets, folder }
             }
         }
     }

@@ -34,6 +34,7 @@ mod front;
 mod frozen;
 mod fuzz_smoke;
 mod given_up;
+mod headers;
 mod hostile_matrices;
 mod hostile_plans;
 mod identity;

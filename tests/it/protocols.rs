@@ -69,6 +69,10 @@ fn each_asks_and_is_answered_in_its_own_way() {
     honest(&lab.measured(&["run", "plan.yaml"]));
     let again = lab.run(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    // What is frozen says the same runs.
+    lab.ok(&["freeze", "plan.yaml", "-o", "frozen.yaml"]);
+    let frozen = lab.run(&["run", "frozen.yaml"]);
+    assert!(frozen.stderr.contains("nothing to do"), "{}", frozen.stderr);
     mock.terminate();
     let met = met(&lab, &mock);
     let first = |name: &str| met.get(name).unwrap_or_else(|| panic!("{name}: {:?}", met.keys()))[0].clone();

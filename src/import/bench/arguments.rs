@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
 use crate::import::error::ImportError;
-use crate::import::secrets::{Secrets, is_scheme, names_headers, shown_headers};
+use crate::import::secrets::{Secrets, is_scheme, names_headers, names_secret, shown_headers};
 use crate::import::shell::{marks, shown};
 
 /// One option as it was given.
@@ -39,6 +39,12 @@ impl<T> Said<T> {
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
         Said { value: change(self.value), origin: self.origin }
     }
+}
+
+/// Whether a word without its dashes is an option, with a value or not.
+fn is_known(table: &'static [Known], option: &str) -> bool {
+    let name = option.split_once('=').map_or(option, |(name, _)| name);
+    find(table, &name.replace('_', "-")).is_some()
 }
 
 /// The options of one command.
@@ -78,9 +84,15 @@ impl<'a> Arguments<'a> {
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
-                // What stands behind `Bearer` is a key, whatever it begins with.
+                // What stands behind `Bearer` is a key, whatever it begins with; and so is what an option for secrets is given,
+                // unless it is an option.
                 let is_key = values.last().is_some_and(|word| is_scheme(word));
-                let Some(value) = words.next_if(|word| is_key || !word.starts_with("--")) else { break };
+                let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
+                let is_value = |word: &&String| match word.strip_prefix("--") {
+                    None => true,
+                    Some(option) => is_key || holds_key && !is_known(table, option),
+                };
+                let Some(value) = words.next_if(is_value) else { break };
                 values.push(value.clone());
             }
             let name = known.map_or(name, |(name, ..)| name.to_owned());

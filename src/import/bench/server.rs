@@ -182,17 +182,26 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
     }
 }
 
-/// A reference to the key: by the name of the variable that holds it.
-fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
+/// References to the key and to what headers hold: by the names of the variables that hold them.
+fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| {
         Some(Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin))
     };
     let mut found = None;
+    let mut further: Vec<(String, String)> = Vec::new();
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
             if !name.eq_ignore_ascii_case("authorization") {
-                let what = if name.is_empty() { "--header ***".to_owned() } else { format!("--header {name}=***") };
-                arguments.missing(&what, "requests carry no headers of a plan's own");
+                let is_whole = !name.is_empty() && !value.is_empty() && arguments.secrets().hide(&name) == name;
+                let is_name = is_whole && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+                if !is_name {
+                    arguments.missing("--header ***", "it is no NAME=VALUE");
+                    continue;
+                }
+                // What stands in a header is rarely known to be no secret: it goes into the environment, not into the plan.
+                let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
+                let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace('-', "_"));
+                further.push((format!("{name}: {{ secret: {} }}", scalar(&format!("env:{variable}"))), variable));
                 continue;
             }
             let bare = value
@@ -207,10 +216,16 @@ fn key(arguments: &Arguments, command: &Command) -> Option<Field> {
             found = reference(variable.as_deref().unwrap_or(KEY), origin);
         }
     }
-    found.or_else(|| {
+    let key = found.or_else(|| {
         let set = command.secrets.iter().find(|name| *name == KEY)?;
         reference(set, format!("{set} in the environment"))
-    })
+    });
+    let (headers, variables): (Vec<String>, Vec<String>) = further.into_iter().unzip();
+    let headers = (!headers.is_empty()).then(|| {
+        let origin = format!("--header: put what they hold into {}", variables.join(", "));
+        Field::new("headers", format!("{{ {} }}", headers.join(", ")), origin)
+    });
+    key.into_iter().chain(headers).collect()
 }
 
 fn is_variable(name: &str) -> bool {

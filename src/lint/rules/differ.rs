@@ -146,5 +146,5 @@ pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
         (a.mix != b.mix, "mix"),
     ];
     let names = differ.into_iter().filter(|(differ, _)| *differ).map(|(_, name)| name);
-    names.chain(a.fields.differences(&b.fields)).map(str::to_owned).collect()
+    names.map(str::to_owned).chain(a.fields.differences(&b.fields)).collect()
 }

@@ -16,6 +16,7 @@ use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::ModelId;
 use crate::plan::model::under_test::{Model, ModelShape};
 use crate::plan::text::secret::SecretRef;
+use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
 /// A URL that can be asked, or what is wrong with it and what to type.
@@ -54,8 +55,9 @@ impl Checker<'_> {
                 self.url(name, url);
             }
             if let Some(secret) = &endpoint.api_key {
-                self.secret(name, secret);
+                self.secret_file(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
             }
+            self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, endpoint.api_key.is_some());
             self.ready(name, endpoint);
             self.figures(name, endpoint);
             if let Some(Retries { runs }) = endpoint.retries.filter(|retries| retries.runs > Retries::MOST) {
@@ -130,14 +132,14 @@ impl Checker<'_> {
         }
     }
 
-    fn secret(&mut self, name: &str, secret: &SecretRef) {
+    /// Reports the file of a secret that lies outside of the plan's folder.
+    pub(super) fn secret_file(&mut self, at: &[Step], secret: &SecretRef) {
         let SecretRef::File(file) = secret else { return };
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(file).components().all(inside) {
             let message = format!("`{file}` is outside the plan's folder");
             let remedy = "put the file beside the plan (and into .gitignore), or use env:NAME";
-            let at = steps!["endpoints", name, "api_key", "secret"];
-            self.report(&at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
+            self.report(at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
         }
     }
 

@@ -9,6 +9,7 @@ mod data;
 mod endpoint;
 mod extra;
 mod head;
+mod headers;
 mod lengths;
 mod limits;
 mod mix;

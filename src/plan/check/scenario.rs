@@ -25,6 +25,8 @@ impl Checker<'_> {
             self.fields(name, scenario);
             self.asked(name, scenario);
             self.without_tokens(name, scenario);
+            let has_key = plan.endpoints.values().any(|endpoint| endpoint.api_key.is_some());
+            self.headers(&steps!["scenarios", name.as_str(), "headers"], &scenario.headers, has_key);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
             self.mix(name, scenario, plan);

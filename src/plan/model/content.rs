@@ -318,6 +318,7 @@ impl Resolved {
             inputs: _,
             documents: _,
             query_tokens: _,
+            headers: _,
             stop: _,
             model: _,
             errors,

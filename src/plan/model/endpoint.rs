@@ -9,6 +9,7 @@ use crate::plan::model::engine::Engine;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
+use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::ready::Ready;
 use crate::plan::model::retries::Retries;
@@ -71,6 +72,11 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "environment"), example = &"measured")]
     pub errors: Option<ErrorPolicy>,
+    /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A scenario's lie over them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
+    pub headers: Table<HeaderValue>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

@@ -17,6 +17,7 @@ pub mod error_policy;
 pub mod extra;
 pub mod field_schema;
 pub mod hardware;
+pub mod headers;
 pub mod lengths;
 pub mod matrix;
 pub mod mix;
@@ -61,6 +62,7 @@ pub use data::corpus::{Corpus, Dialogue, Means as DataMeans, Order as DataOrder,
 pub use data::told::{DataNote, data_notes};
 pub use data::written::DataFile;
 pub use error_policy::ErrorPolicy;
+pub use headers::{HeaderValue, Headers};
 pub use lengths::written::WrittenLengths;
 pub use matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use mock_figures::MockFigures;

@@ -4,8 +4,11 @@
 //! This is the one home of such a field: scenarios are laid over each other here (`apply`), and what a run is, provenance, the lint's
 //! comparison of scenarios and the body of a request read it here. A field is added by its entry in `scenario.rs` and here.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
+use crate::plan::model::headers::{HeaderValue, Headers};
 use crate::plan::model::sampling::Sampling;
 use crate::plan::model::scenario::Scenario;
 use crate::units::Decimal;
@@ -50,6 +53,9 @@ pub struct RequestFields {
     /// The model id that is sent in the place of the model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Headers, those of the endpoint among them.
+    #[serde(default, skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
     /// Texts of a request for vectors; none where it asks for something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<u32>,
@@ -87,29 +93,38 @@ impl RequestFields {
         if let Some(model) = &scenario.model {
             self.model = Some(model.clone());
         }
+        self.headers.lay(&scenario.headers);
         self.inputs = scenario.inputs.or(self.inputs);
         self.documents = scenario.documents.or(self.documents);
         self.query_tokens = scenario.query_tokens.or(self.query_tokens);
     }
 
     /// Those that are not as they are by default, and temperature, by name, sorted: what a run is.
-    pub fn entries(&self) -> Vec<(&'static str, FieldValue)> {
-        let RequestFields { sampling, stop, length_field, model, inputs, documents, query_tokens } = self;
-        let mut entries: Vec<(&'static str, FieldValue)> =
-            sampling.sent().map(|(name, value)| (name, FieldValue::Decimal(value))).collect();
+    pub fn entries(&self) -> Vec<(Cow<'static, str>, FieldValue)> {
+        let RequestFields { sampling, stop, length_field, model, headers, inputs, documents, query_tokens } = self;
+        let mut entries: Vec<(Cow<'static, str>, FieldValue)> =
+            sampling.sent().map(|(name, value)| (name.into(), FieldValue::Decimal(value))).collect();
         if !stop.is_empty() {
-            entries.push(("stop", FieldValue::Json(serde_json::to_string(stop).unwrap_or_default())));
+            entries.push(("stop".into(), FieldValue::Json(serde_json::to_string(stop).unwrap_or_default())));
         }
         if !length_field.is_default() {
-            entries.push(("length_field", FieldValue::Text(length_field.name().to_owned())));
+            entries.push(("length_field".into(), FieldValue::Text(length_field.name().to_owned())));
         }
         if let Some(model) = model {
-            entries.push(("model", FieldValue::Text(model.clone())));
+            entries.push(("model".into(), FieldValue::Text(model.clone())));
         }
         let numbers = [("inputs", inputs), ("documents", documents), ("query_tokens", query_tokens)];
         let said = numbers.into_iter().filter_map(|(name, number)| Some((name, (*number)?)));
-        entries.extend(said.map(|(name, number)| (name, FieldValue::Decimal(number.into()))));
-        entries.sort_unstable_by_key(|(name, _)| *name);
+        entries.extend(said.map(|(name, number)| (name.into(), FieldValue::Decimal(number.into()))));
+        entries.extend(headers.iter().map(|(name, value)| {
+            let value = match value {
+                HeaderValue::Text(text) => FieldValue::Text(text.clone()),
+                // By its reference: the secret itself is nobody's identity.
+                HeaderValue::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
+            };
+            (format!("headers.{name}").into(), value)
+        }));
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         entries
     }
 
@@ -119,9 +134,9 @@ impl RequestFields {
     }
 
     /// The names of those in which two differ.
-    pub fn differences(&self, other: &RequestFields) -> Vec<&'static str> {
+    pub fn differences(&self, other: &RequestFields) -> Vec<String> {
         let (mine, theirs) = (self.entries(), other.entries());
-        let mut names: Vec<&'static str> = mine.iter().chain(&theirs).map(|(name, _)| *name).collect();
+        let mut names: Vec<String> = mine.iter().chain(&theirs).map(|(name, _)| name.to_string()).collect();
         names.sort_unstable();
         names.dedup();
         names.retain(|name| self.get(name) != other.get(name));

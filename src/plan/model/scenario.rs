@@ -9,6 +9,7 @@ use crate::plan::model::axis;
 use crate::plan::model::data::written::DataFile;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
+use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::lengths::written::WrittenLengths;
 use crate::plan::model::mix::MixPart;
 use crate::plan::model::nonce::NonceMode;
@@ -23,7 +24,7 @@ use crate::plan::model::think::Think;
 use crate::plan::model::trace::TraceFile;
 
 /// What is sent: a built-in adjusted, or another scenario of the plan adjusted. Every field but `base`, `description`,
-/// `errors`, `mix`, `stop` and `extra` is also an axis that a matrix may vary.
+/// `errors`, `mix`, `model`, `headers`, `stop` and `extra` is also an axis that a matrix may vary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::scenario::ranges_of_axes)]
@@ -170,6 +171,11 @@ pub struct Scenario {
     #[schemars(range(min = 16))]
     #[schemars(extend("default" = 32), example = 64)]
     pub query_tokens: Option<u32>,
+    /// Headers that its requests carry, by name: a text, or { secret: env:NAME }. They lie over the endpoint's. No axis.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
+    pub headers: Table<HeaderValue>,
     /// Texts at which an answer ends. Default: not sent.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]

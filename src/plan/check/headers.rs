@@ -1,0 +1,72 @@
+//! Headers: names that HTTP takes and sweepline does not send itself, values that a header can carry, no secret in plain words.
+
+use std::collections::HashSet;
+
+use http::{HeaderName, HeaderValue as Carried};
+
+use super::checker::Checker;
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::mask::{is_secret_name, looks_like_key};
+use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::table::Table;
+use crate::plan::text::tree::Step;
+
+/// Headers that sweepline sends itself, or that say how a message is cut.
+const OWN: [&str; 10] = [
+    "host",
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept",
+    "accept-encoding",
+    "expect",
+    "user-agent",
+    "x-request-id",
+];
+
+impl Checker<'_> {
+    /// Checks the headers at a place; `has_key`: a bearer key is sent too.
+    pub(super) fn headers(&mut self, at: &[Step], headers: &Table<HeaderValue>, has_key: bool) {
+        let mut seen: HashSet<String> = HashSet::new();
+        for (name, value) in headers {
+            let place = [at, &[Step::from(name.as_str())]].concat();
+            let lower = name.to_ascii_lowercase();
+            let refused = if HeaderName::try_from(name.as_str()).is_err() {
+                Some((format!("`{name}` is no name of a header"), "write letters, digits and dashes, like X-Tenant"))
+            } else if OWN.contains(&lower.as_str()) {
+                Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
+            } else if lower == "authorization" && has_key {
+                let message = "`api_key` is sent as `Authorization: Bearer …`, and `headers` has that too".to_owned();
+                Some((message, "keep one of the two"))
+            } else if !seen.insert(lower) {
+                Some((format!("`{name}` stands here twice: upper and lower case are one name"), "remove one"))
+            } else {
+                None
+            };
+            if let Some((message, remedy)) = refused {
+                self.report_key(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+                continue;
+            }
+            match value {
+                HeaderValue::Secret(secret) => {
+                    self.secret_file(&[&place[..], &[Step::from("secret")]].concat(), secret)
+                }
+                HeaderValue::Text(text) => self.header_text(&place, name, text),
+            }
+        }
+    }
+
+    fn header_text(&mut self, at: &[Step], name: &str, text: &str) {
+        let is_carried = Carried::from_str(text).is_ok_and(|value| value.to_str().is_ok());
+        if is_secret_name(name) || text.split_whitespace().any(looks_like_key) {
+            let message = format!("the value of header `{name}` looks like a secret, and would end up in results");
+            let remedy = format!("put it into a variable of the environment: {name}: {{ secret: env:NAME }}");
+            self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        } else if text.is_empty() || text.trim() != text || !is_carried {
+            let message = format!("header `{name}` cannot carry this value");
+            let remedy = "write visible characters of ASCII, without blanks at the ends";
+            self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+    }
+}
