@@ -148,7 +148,7 @@ pub struct Errors {
 
 /// What the mock was told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct MockPace {
     /// Time from an arrival to the first token.
     pub ttft: Nanos,
     /// Time between tokens.
@@ -157,7 +157,7 @@ pub struct Told {
 
 impl Errors {
     /// Of one run against the mock.
-    pub fn of(rows: &[Measured], events: &Events, facts: &Facts, log: &ServerLog, told: Told) -> Errors {
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts, log: &ServerLog, told: MockPace) -> Errors {
         let counts = window::Counts::of(rows, facts);
         let sent = || rows.iter().filter(|row| row.sent_ns().is_some());
         let seen = sent().filter(|row| log.contains_key(&row.request)).count();

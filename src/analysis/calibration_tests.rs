@@ -8,7 +8,7 @@ const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 /// The run's start on the monotonic clock: rows count from it, the log does not.
 const ORIGIN: u64 = 5_000_000 * MS;
-const TOLD: Told = Told { ttft: Nanos(20 * MS), itl: Nanos(4 * MS) };
+const TOLD: MockPace = MockPace { ttft: Nanos(20 * MS), itl: Nanos(4 * MS) };
 
 fn facts() -> Facts {
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 2_000 * MS, end_ns: 2_500 * MS };
@@ -32,7 +32,7 @@ struct Way {
 
 /// Request `number`, due after so many milliseconds, with three tokens that the mock means to write 4 ms apart; and the
 /// mock's line of it.
-fn errors_of(records: &[Record], log: &ServerLog, told: Told) -> Errors {
+fn errors_of(records: &[Record], log: &ServerLog, told: MockPace) -> Errors {
     let (run, events) = read(records, &facts(), None);
     Errors::of(run.rows(), &events, &facts(), log, told)
 }
@@ -137,7 +137,7 @@ fn events_of_one_read_are_seen() {
     assert_eq!(errors_of(&records, &log, TOLD).merged, Some(0.0));
     records.iter_mut().take(5).for_each(|record| record.gaps_ns = vec![8 * MS, 0]);
     assert_eq!(errors_of(&records, &log, TOLD).merged, Some(0.25));
-    let in_one_go = Told { itl: Nanos::ZERO, ..TOLD };
+    let in_one_go = MockPace { itl: Nanos::ZERO, ..TOLD };
     assert_eq!(errors_of(&records, &log, in_one_go).merged, None);
 }
 

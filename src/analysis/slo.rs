@@ -110,7 +110,7 @@ pub fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<SloTest>
         let (sample, _) = sample(members.iter().map(|row| window::request(row, facts)), metric, turns);
         let evidence = |percentile, limit: Nanos| sample.evidence(limit.millis(), 1.0 - quantile::share(percentile));
         let decide = |(percentile, limit): (&Percentile, &Nanos)| {
-            let asked = Asked { metric: name, percentile: *percentile, limit: *limit };
+            let asked = Threshold { metric: name, percentile: *percentile, limit: *limit };
             asked.decide(evidence(*percentile, *limit), facts)
         };
         limits.iter().map(decide).collect()
@@ -130,15 +130,15 @@ pub fn answer(tests: &[SloTest]) -> Answer {
 }
 
 /// One limit.
-struct Asked {
+struct Threshold {
     metric: &'static str,
     percentile: Percentile,
     limit: Nanos,
 }
 
-impl Asked {
+impl Threshold {
     fn decide(self, evidence: Evidence, facts: &Facts) -> SloTest {
-        let Asked { metric, percentile, limit } = self;
+        let Threshold { metric, percentile, limit } = self;
         let allowed = 1.0 - quantile::share(percentile);
         let answer = Answer::from(evidence.verdict(allowed));
         let times = if answer == Answer::Undecided { evidence.would_do(allowed) } else { None };
@@ -161,7 +161,7 @@ impl Asked {
 /// Gaps of one request are not independent: they count for what they are worth, by requests.
 fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
     let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
-    Asked { metric: "itl", percentile, limit }.decide(evidence, facts)
+    Threshold { metric: "itl", percentile, limit }.decide(evidence, facts)
 }
 
 /// Whether a million output tokens cost at most `limit`; undecided where the cost is not known. Not a test: cost follows

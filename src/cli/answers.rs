@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
-use super::remembered::Memory;
+use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
 use crate::analysis::slo::{self, Answer, SloTest};
@@ -18,7 +18,7 @@ use crate::analysis::{
 use crate::cli::colour::Colour;
 use crate::cli::failure::Failure;
 use crate::cli::output;
-use crate::cli::shown::Shown;
+use crate::cli::shown_rows::Shown;
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Hardware, Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};

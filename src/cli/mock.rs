@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::limits::raise_file_limit;
 use crate::cli::failure::Exit;
-use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, Tokenize, UsagePosition, Words};
+use crate::mock::{Config, Cut, Ended, Fault, FirstChunk, ReasoningField, Server, Tokenize, UsagePosition, Vocabulary};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 /// Connections that may wait to be accepted; the kernel lowers it to what the host allows.
@@ -146,8 +146,8 @@ struct Answers {
     #[arg(long, value_enum, default_value_t = ReasoningField::ReasoningContent)]
     reasoning_field: ReasoningField,
     /// Which words answers are made of: ASCII, multi-byte characters, or words that JSON escapes
-    #[arg(long, value_enum, default_value_t = Words::Plain)]
-    words: Words,
+    #[arg(long, value_enum, default_value_t = Vocabulary::Plain)]
+    words: Vocabulary,
     /// Whose form /tokenize has, which counts texts before they are sent
     #[arg(long, value_enum, default_value_t = Tokenize::Vllm)]
     tokenize: Tokenize,

@@ -6,8 +6,8 @@
 //! `options`, `colour`, `failure`, `output`, `stderr`, `workspace`, `schema_text`. A command may use another's document or
 //! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
-mod again;
 mod answers;
+mod attempts;
 mod calibrate;
 mod capacity;
 mod changes;
@@ -16,6 +16,7 @@ mod class;
 mod colour;
 mod compare;
 mod completions;
+mod connection_limits;
 mod curves;
 mod dataset;
 mod diagnose;
@@ -35,25 +36,24 @@ mod limits;
 mod lints;
 mod list;
 mod man;
+mod missing_texts;
 pub mod mock;
 mod new;
 mod options;
 mod output;
 mod preview;
 mod probe;
-mod readings;
-mod remembered;
+mod redo;
 mod replace;
-mod room;
+mod results;
 mod run;
 mod schema;
 mod schema_text;
 mod selection;
 mod show;
-mod shown;
+mod shown_rows;
 mod stderr;
-mod texts;
-mod tried;
+mod summary_cache;
 mod verify;
 mod why;
 mod workspace;

@@ -37,12 +37,12 @@ pub struct ProbeArgs {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Document<'a> {
     /// Every endpoint, in the plan's order.
-    endpoints: &'a [Asked],
+    endpoints: &'a [ProbedEndpoint],
 }
 
 /// What came of asking one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Asked {
+pub struct ProbedEndpoint {
     /// Its name.
     pub endpoint: String,
     /// Whether it can be measured.
@@ -65,7 +65,7 @@ pub fn schema_text() -> String {
     text_of::<Document>("sweepline probe --format json")
 }
 
-impl Asked {
+impl ProbedEndpoint {
     /// Whether it answers and generates.
     pub fn is_ready(&self) -> bool {
         self.state == Readiness::Ready
@@ -103,7 +103,7 @@ pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
 }
 
 /// How a command ends that needs the servers: a plan that must be edited comes before a server that is away.
-pub fn exit(asked: &[Asked]) -> Exit {
+pub fn exit(asked: &[ProbedEndpoint]) -> Exit {
     if asked.iter().any(|asked| asked.is_final) {
         Exit::Usage
     } else if are_ready(asked) {
@@ -114,13 +114,13 @@ pub fn exit(asked: &[Asked]) -> Exit {
 }
 
 /// Whether none of them is missing.
-pub fn are_ready(asked: &[Asked]) -> bool {
-    asked.iter().all(Asked::can_be_measured)
+pub fn are_ready(asked: &[ProbedEndpoint]) -> bool {
+    asked.iter().all(ProbedEndpoint::can_be_measured)
 }
 
 /// One line for each endpoint.
-pub fn text(asked: &[Asked]) -> String {
-    let line = |Asked { endpoint, state, host: _, server, models, reason, is_final: _ }: &Asked| {
+pub fn text(asked: &[ProbedEndpoint]) -> String {
+    let line = |ProbedEndpoint { endpoint, state, host: _, server, models, reason, is_final: _ }: &ProbedEndpoint| {
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
@@ -137,7 +137,7 @@ pub fn text(asked: &[Asked]) -> String {
 }
 
 /// Asks every endpoint that the plan's runs use.
-pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
+pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<ProbedEndpoint> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let asked = |(name, endpoint): (&String, &Endpoint)| {
         let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
@@ -156,7 +156,15 @@ pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Asked> {
         };
         let is_final = reason.as_ref().is_some_and(|why| why.is_final);
         let reason = reason.map(|why| why.reason);
-        Asked { endpoint: name.clone(), state, host, server: found.server, models: found.models, reason, is_final }
+        ProbedEndpoint {
+            endpoint: name.clone(),
+            state,
+            host,
+            server: found.server,
+            models: found.models,
+            reason,
+            is_final,
+        }
     };
     plan.endpoints.iter().map(asked).collect()
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::again::Again;
 use super::changes::Changes;
 use super::estimate::Spans;
 use super::freeze::Frozen;
@@ -13,12 +12,13 @@ use super::interrupt::listen_for_signals;
 use super::left_out::LeftOut;
 use super::limits::raise_file_limit;
 use super::preview::View;
+use super::redo::Again;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, TextOrJson};
-use crate::cli::{answers, gate, lints, preview, room, texts};
+use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
 use crate::expand::PlannedRun;
 use crate::report::calibration;
 use crate::report::format::plain;
@@ -106,7 +106,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).with_times().line(&text);
     }
     announce(&args, &workspace, &decisions);
-    if let Some(line) = texts::missing(&workspace, &decisions) {
+    if let Some(line) = missing_texts::missing(&workspace, &decisions) {
         Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     if any_work(&decisions)
@@ -136,7 +136,7 @@ fn any_work(decisions: &[Option<Decision>]) -> bool {
 fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
     let is_work = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| decision.action.is_work());
     let todo = workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| is_work(decision));
-    let obstacles = room::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);
+    let obstacles = connection_limits::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);
     if obstacles.is_empty() { Ok(()) } else { Err(Failure::Usage(obstacles.join("\nerror: "))) }
 }
 

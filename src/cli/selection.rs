@@ -43,12 +43,12 @@ impl Selection {
         let every = |holds: bool| vec![holds; runs.len()];
         let only = self.only.as_ref().map_or_else(
             || Ok(every(true)),
-            |text| Asked::new(format!("--only \"{text}\""), text, &of)?.matching_some(),
+            |text| Filter::new(format!("--only \"{text}\""), text, &of)?.matching_some(),
         )?;
-        let skip = self
-            .skip
-            .as_ref()
-            .map_or_else(|| Ok(every(false)), |text| Asked::new(format!("--skip \"{text}\""), text, &of)?.matching())?;
+        let skip = self.skip.as_ref().map_or_else(
+            || Ok(every(false)),
+            |text| Filter::new(format!("--skip \"{text}\""), text, &of)?.matching(),
+        )?;
         let picked: Vec<bool> = only.into_iter().zip(skip).map(|(only, skip)| only && !skip).collect();
         match self.skip.is_some() && !picked.contains(&true) {
             true => Err(self.skips_all()),
@@ -74,7 +74,7 @@ const MOST_VALUES: usize = 12;
 
 /// For each run of the plan, whether the expression `text`, a word of the command line of its own, holds for it.
 pub fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-    Asked::new(format!("\"{text}\""), text, &Of::plan(plan, runs))?.matching_some()
+    Filter::new(format!("\"{text}\""), text, &Of::plan(plan, runs))?.matching_some()
 }
 
 /// The values of one run under their names.
@@ -111,7 +111,7 @@ impl<'a> Of<'a> {
 }
 
 /// An expression that was given, ready to be asked.
-struct Asked<'t, 'o, 'a> {
+struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
     /// How it stands in the call.
@@ -121,7 +121,7 @@ struct Asked<'t, 'o, 'a> {
     of: &'o Of<'a>,
 }
 
-impl<'t, 'o, 'a> Asked<'t, 'o, 'a> {
+impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
     fn new(what: String, text: &'t str, of: &'o Of<'a>) -> Result<Self, Failure> {
         let wrong = |reason: String| Failure::Usage(format!("{what}: {reason}"));
         let mut environment = Environment::new();
@@ -135,7 +135,7 @@ impl<'t, 'o, 'a> Asked<'t, 'o, 'a> {
         if let Some(unknown) = used.iter().find(|name| !is_known(name)) {
             return Err(wrong(of.unknown(unknown)));
         }
-        Ok(Asked { environment, text, what, used, of })
+        Ok(Filter { environment, text, what, used, of })
     }
 
     /// For which of the runs it holds.
@@ -209,7 +209,7 @@ pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec
         whole: "results folder",
         runs: Box::new(|| Box::new(records.iter().map(|record| context_of_record(record)))),
     };
-    let holds = Asked::new(format!("\"{text}\""), text, &of)?.matching_some()?;
+    let holds = Filter::new(format!("\"{text}\""), text, &of)?.matching_some()?;
     Ok(records.iter().zip(holds).filter(|(_, holds)| *holds).map(|(record, _)| *record).collect())
 }
 
@@ -279,7 +279,7 @@ mod tests {
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;
-        Asked::new(String::new(), text, &Of::plan(&plan, &runs))?.matching()
+        Filter::new(String::new(), text, &Of::plan(&plan, &runs))?.matching()
     }
 
     fn picked(only: Option<&str>, skip: Option<&str>) -> Result<Vec<bool>, Failure> {

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::attempts::Tried;
 use super::changes::Changes;
 use super::selection::{matching_records, matching_runs};
-use super::tried::Tried;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
@@ -55,17 +55,17 @@ pub struct WhyArgs {
 #[serde(untagged)]
 enum Document<'a> {
     /// Of the one run.
-    One(&'a Told),
+    One(&'a ExplainedRun),
     /// Of each run for which the expression holds.
     Several {
         /// The runs, in the order of the plan, or of the results folder without one.
-        runs: &'a [Told],
+        runs: &'a [ExplainedRun],
     },
 }
 
 /// All that is told of one run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Told {
+struct ExplainedRun {
     /// Its full id; its beginning, where run.json cannot be read.
     id: String,
     #[serde(skip)]
@@ -110,7 +110,7 @@ pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Told>, Failure> {
+fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<ExplainedRun>, Failure> {
     let attempts = Attempts::of(&workspace.store)?;
     let places = Places::new(workspace);
     if by_id {
@@ -152,13 +152,13 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
 }
 
 /// A run of the plan; `asked` runs are told of in all.
-fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> Told {
+fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> ExplainedRun {
     let mut decision = workspace.decide(run, Wishes::default());
     or_pending(&mut decision, run, &workspace.disk);
     explain(&mut decision, run, &workspace.disk, asked);
     let changed = changes(&decision, run, places);
     let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
-    Told {
+    ExplainedRun {
         id: run.id.to_string(),
         name: format!("{} · {}", run.sweep, planned_name(run)),
         state: if decision.action == Action::GivenUp { GIVEN_UP } else { decision.action.name() },
@@ -172,7 +172,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
 }
 
 /// A committed run that the plan does not ask for.
-fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Told {
+fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
     let theirs = endpoint.filter(|endpoint| !workspace.plan().endpoints.contains_key(endpoint));
@@ -187,7 +187,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Told 
     told
 }
 
-fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Failure> {
+fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<ExplainedRun>, Failure> {
     warn_of_no_inventory(store);
     let attempts = Attempts::of(store)?;
     if !by_id {
@@ -218,7 +218,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Told>, Fa
 }
 
 /// A folder in `runs/`.
-fn of_listed(listed: Listed, attempts: &Attempts) -> Told {
+fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
         (State::Corrupt(reason), _) => ("corrupt", reason.clone()),
@@ -226,7 +226,7 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> Told {
         (State::Whole, Some(record)) => ("committed", format!("{:.19}Z", record.ended.to_string())),
         (State::Whole, None) => ("corrupt", "run.json cannot be read".to_owned()),
     };
-    Told {
+    ExplainedRun {
         id: record.map_or_else(|| listed.id.clone(), |record| record.id.clone()),
         name: record.map_or_else(String::new, |record| name(&record.spec)),
         state,
@@ -240,9 +240,9 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> Told {
 }
 
 /// A run that was committed and whose folder is gone.
-fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> Told {
+fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     let entry = deleted.entry.as_ref().ok();
-    Told {
+    ExplainedRun {
         id: entry.map_or_else(|| deleted.id.clone(), |entry| entry.id.clone()),
         name: entry.map(Entry::name).unwrap_or_default(),
         state: "deleted",
@@ -256,9 +256,9 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> Told {
 }
 
 /// A run of which there are only attempts.
-fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> Told {
+fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     let (record, tries) = (attempt.record.as_ref(), attempts.tries.get(&attempt.id));
-    Told {
+    ExplainedRun {
         id: record.map_or_else(|| attempt.id.clone(), |record| record.id.clone()),
         name: record.map_or_else(String::new, |record| name(&record.spec)),
         state: if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" },
@@ -329,7 +329,7 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
     canonical(spec).entries().iter().map(|(field, value)| (field.clone(), value.to_string().into())).collect()
 }
 
-impl Told {
+impl ExplainedRun {
     /// With all that the run is where it is told of alone; in few lines among others.
     fn text(&self, alone: bool) -> String {
         // What was given up begins with these words in its reason, too.

@@ -21,29 +21,29 @@ pub fn wall() -> i64 {
 /// The clock of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    start: Reading,
+    start: ClockSample,
 }
 
 /// All clocks, read together, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ClockSample {
     monotonic: u64,
     wall: i64,
     boottime: Option<u64>,
     cpu: u64,
 }
 
-impl Reading {
+impl ClockSample {
     /// Reads all clocks, again where too much time passed between the first and the last: a busy machine that takes the
     /// processor away here would look like a clock that was moved.
-    fn now() -> Reading {
+    fn now() -> ClockSample {
         const TOGETHER_NS: u64 = 1_000_000;
         const TRIES: usize = 50;
         let tries = (0..TRIES).map(|_| {
-            let reading = Reading::once();
+            let reading = ClockSample::once();
             (monotonic() - reading.monotonic, reading)
         });
-        let mut best: Option<(u64, Reading)> = None;
+        let mut best: Option<(u64, ClockSample)> = None;
         for (took, reading) in tries {
             if best.is_none_or(|(least, _)| took < least) {
                 best = Some((took, reading));
@@ -55,8 +55,8 @@ impl Reading {
         best.expect("there is at least one try").1
     }
 
-    fn once() -> Reading {
-        Reading {
+    fn once() -> ClockSample {
+        ClockSample {
             monotonic: monotonic(),
             wall: wall(),
             #[cfg(target_os = "linux")]
@@ -84,7 +84,7 @@ pub struct Passed {
 impl Clock {
     /// A clock that reads 0 now.
     pub fn start() -> Clock {
-        Clock { start: Reading::now() }
+        Clock { start: ClockSample::now() }
     }
 
     /// Nanoseconds since the start.
@@ -104,7 +104,7 @@ impl Clock {
 
     /// How far each clock moved since the start.
     pub fn passed(&self) -> Passed {
-        let now = Reading::now();
+        let now = ClockSample::now();
         Passed {
             monotonic: now.monotonic - self.start.monotonic,
             wall: now.wall - self.start.wall,

@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::plan::History;
 use crate::workload::Conversation;
 
-use super::ahead::Ahead;
 use super::clock::Clock;
 use super::lane::{Content, Lane};
 use super::observe::Observer;
+use super::prefetch::Ahead;
 use super::start::Start;
 use super::tally::Reply;
 use super::threads;

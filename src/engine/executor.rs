@@ -16,9 +16,9 @@ use crate::workload::Lengths;
 
 use super::checks::Checks;
 use super::client::{Common, Ended, Order};
+use super::dispatch::Hands;
 use super::error::EngineError;
 use super::feed::Feed;
-use super::hands::Hands;
 use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
 use super::pacer::Pacer;
 use super::phase::PhaseClock;
@@ -26,7 +26,7 @@ use super::recorder::Recorder;
 use super::start::Start;
 use super::tally::{Aside, Asks, Entry, Failure, Tally};
 use super::timer::Timer;
-use super::workers::Told;
+use super::workers::Completed;
 
 /// So many connections in a row that this machine does not allow end the run: it measures nothing.
 const NO_ROOM_IN_A_ROW: u32 = 20;
@@ -57,8 +57,8 @@ pub struct Executor {
     phases: PhaseClock,
     feed: Feed,
     recorder: Recorder,
-    ended: UnboundedReceiver<Told>,
-    tell_ended: UnboundedSender<Told>,
+    ended: UnboundedReceiver<Completed>,
+    tell_ended: UnboundedSender<Completed>,
     counts: Counts,
     /// Looks for an outage, where the plan does not want everything measured.
     outage: Option<Outage>,
@@ -120,7 +120,7 @@ pub struct Parts {
 /// What the executor waits for.
 enum Event {
     Stopped,
-    Ended(Told),
+    Ended(Completed),
     Due,
 }
 
@@ -342,7 +342,7 @@ impl Executor {
     }
 
     /// Takes a request that has ended; starts what it made room for.
-    async fn settle(&mut self, (ended, ticket): Told) -> Result<(), EngineError> {
+    async fn settle(&mut self, (ended, ticket): Completed) -> Result<(), EngineError> {
         self.counts.leaves(&ended);
         let outcome = ended.entry.row().outcome;
         let verdict = self.judge(&ended);

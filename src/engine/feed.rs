@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::expand::RunSpec;
 use crate::workload::{Counting, Lengths, Lineup, Mix, NonceKey};
 
-use super::ahead::Ahead;
 use super::clock::Clock;
 use super::conversations::{Conversations, Turn};
 use super::error::EngineError;
 use super::lane::{Content, Lane, lanes};
 use super::observe::Observer;
+use super::prefetch::Ahead;
 use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;

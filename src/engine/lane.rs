@@ -11,7 +11,9 @@ use crate::expand::{ClassSpec, RunSpec, Shaping};
 use crate::plan::RequestFields;
 use crate::plan::model::content::{self, Reuse};
 use crate::protocol::Task;
-use crate::workload::{BodyWriter, Common, Conversation, Counting, Generator, NonceKey, Prompt, Says, Shape, Trail};
+use crate::workload::{
+    BodyWriter, Common, Conversation, Counting, Generator, NonceKey, Prompt, RequestShape, Says, Trail,
+};
 
 use super::error::EngineError;
 
@@ -194,8 +196,8 @@ fn salt(shaping: &Shaping) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|at| digest[at]))
 }
 
-fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> Shape {
-    Shape {
+fn shape(spec: &RunSpec, content: &content::Content, shaping: &Shaping) -> RequestShape {
+    RequestShape {
         model: shaping.fields.model.clone().unwrap_or_else(|| spec.model.id.clone()),
         api: spec.endpoint.api,
         stream: shaping.stream,

@@ -3,7 +3,6 @@
 //! What this module does not know: plans, tables, terminals, files. It takes a `RunSpec`, sends what `workload`
 //! prepares, and hands rows to a sink and counters to whoever looks.
 
-mod ahead;
 mod canary;
 mod checks;
 mod client;
@@ -12,11 +11,11 @@ mod connection;
 mod connector;
 mod conversations;
 mod demand;
+mod dispatch;
 mod error;
 mod executor;
 mod feed;
 mod gaps;
-mod hands;
 mod histogram;
 mod http;
 mod io;
@@ -29,6 +28,7 @@ mod pattern;
 mod pauses;
 mod phase;
 mod pool;
+mod prefetch;
 mod prefix_tree;
 mod progress;
 mod recorder;
@@ -43,11 +43,11 @@ pub mod steps;
 mod tally;
 mod target;
 mod template;
-mod texts;
 mod threads;
 mod timer;
 mod tls;
 mod trace;
+mod transcripts;
 mod unit_gaps;
 mod waits;
 mod watcher;
@@ -81,9 +81,9 @@ use checks::Checks;
 use client::{Common, Cut};
 use clock::Clock;
 use connector::Connector;
+use dispatch::Opened;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
-use hands::Opened;
 use observe::Observer;
 use outage::Outage;
 use pacer::Pacer;
@@ -91,7 +91,7 @@ use pattern::Pattern;
 use phase::PhaseClock;
 use recorder::Recorder;
 use schedule::Schedule;
-use texts::Texts;
+use transcripts::Texts;
 use watcher::Watch;
 
 /// One run to execute.
@@ -136,7 +136,7 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
     if matches!(job.spec.load, Load::Open { .. }) {
         threads::ask_for_short_slices();
     }
-    hands::runtime().map_err(EngineError::Setup)?.block_on(perform(job, progress, stop))
+    dispatch::runtime().map_err(EngineError::Setup)?.block_on(perform(job, progress, stop))
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {

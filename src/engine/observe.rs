@@ -13,10 +13,10 @@ use super::threads::{Thread, Used};
 
 /// What the threads of a run tell, and what is told to whoever looks. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Observer(Arc<Told>);
+pub struct Observer(Arc<ObserverState>);
 
 #[derive(Debug)]
-struct Told {
+struct ObserverState {
     progress: Arc<Progress>,
     threads: Mutex<Vec<Arc<Enlisted>>>,
     lateness: Gauge,
@@ -137,7 +137,7 @@ impl Backlog {
 impl Observer {
     /// Nothing has been told yet of the run that `progress` tells of.
     pub fn new(progress: Arc<Progress>) -> Observer {
-        Observer(Arc::new(Told {
+        Observer(Arc::new(ObserverState {
             progress,
             threads: Mutex::default(),
             lateness: Gauge::new(),

@@ -16,8 +16,8 @@ use super::observe::Observer;
 use super::prefix_tree::PrefixTree;
 use super::sink::{Sink, SinkError};
 use super::tally::{Entry, Unwritten};
-use super::texts::Texts;
 use super::threads;
+use super::transcripts::Texts;
 
 /// Entries in one hand-over: one at a time costs a quarter more (CRATES).
 const BATCH: usize = 16;

@@ -122,7 +122,7 @@ pub fn hand_over(
 pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
     let observer = Observer::new(Arc::new(Progress::default()));
     let mut feed = Feed::start(spec, NonceKey::new(NonceSeed([7; 16])), None, &observer).expect("a thread");
-    let runtime = super::hands::runtime().expect("a runtime");
+    let runtime = super::dispatch::runtime().expect("a runtime");
     runtime.block_on(async {
         let (clock, mut bytes) = (Clock::start(), 0);
         for request in 0..requests {

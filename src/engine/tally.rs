@@ -11,7 +11,7 @@ use super::gaps::Gaps;
 use super::io::Read;
 use super::sse::Event;
 use super::template::Template;
-use super::texts::Words;
+use super::transcripts::RequestTexts;
 
 /// Bytes of text that a token has in most languages: what the room for an answer is guessed from.
 const TOKEN_BYTES: usize = 5;
@@ -107,7 +107,7 @@ pub struct Tally {
     /// When the last byte of the body came: the place that the request held is free.
     freed: Option<u64>,
     /// What is kept word by word, where the run does.
-    words: Option<Box<Words>>,
+    words: Option<Box<RequestTexts>>,
 }
 
 /// A request that is over. Boxed, for it passes through many hands.
@@ -134,7 +134,7 @@ pub struct Unwritten {
     row: RequestRow,
     gaps: Gaps,
     digest: Option<[u8; 8]>,
-    words: Option<Box<Words>>,
+    words: Option<Box<RequestTexts>>,
 }
 
 impl Unwritten {
@@ -144,7 +144,7 @@ impl Unwritten {
     }
 
     /// As it is written, and its texts where they are kept.
-    pub fn into_record(self) -> (Record, Option<Box<Words>>) {
+    pub fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
         let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
         (Record { row, gaps_ns: gaps.to_vec() }, words)
@@ -183,7 +183,7 @@ impl Tally {
 
     /// Keeps what the request says, which is `body`, and what it is answered.
     pub fn keep_texts(&mut self, body: Bytes) {
-        self.words = Some(Box::new(Words::new(body)));
+        self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
     /// Takes one event of the stream, which came with `read`. True when it carried text.

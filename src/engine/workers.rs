@@ -12,10 +12,10 @@ use super::client::{Client, Ended, Order};
 use super::feed::Ticket;
 
 /// What comes back of a request.
-pub type Told = (Ended, Ticket);
+pub type Completed = (Ended, Ticket);
 
 /// One request to perform, and whom to tell of its end.
-pub type Handed = (Order, Ticket, UnboundedSender<Told>);
+pub type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
 /// As many tasks as were ever busy at once.
 pub struct Workers {

@@ -5,7 +5,7 @@
 //! window: before it, stabilize has its first rate. One that goes on again and again has always been going when the
 //! window begins, and fill leads to its mean.
 
-use crate::plan::{Bursts, Point, Profile, Ramp, Shape, StepOfProfile};
+use crate::plan::{Bursts, Point, Profile, Ramp, RateShape, StepOfProfile};
 
 use super::{Load, Phases};
 
@@ -84,16 +84,16 @@ fn chain(mut from: f64, mut before: f64, parts: &[(u64, f64, f64)]) -> Vec<Piece
 /// The pieces of a profile in nanoseconds and requests per second, where `qps` is 100 %.
 fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     match &profile.shape {
-        Shape::Ramp(Ramp { from, to, over }) => vec![(over.0, from.at(qps), to.at(qps))],
-        Shape::Steps(steps) => {
+        RateShape::Ramp(Ramp { from, to, over }) => vec![(over.0, from.at(qps), to.at(qps))],
+        RateShape::Steps(steps) => {
             let part = |StepOfProfile { qps: rate, duration }: &StepOfProfile| (duration.0, rate.at(qps), rate.at(qps));
             steps.iter().map(part).collect()
         }
-        Shape::Bursts(bursts @ Bursts { on, off, low }) => {
+        RateShape::Bursts(bursts @ Bursts { on, off, low }) => {
             let (high, low) = (bursts.high() * qps, low.to_f64() * qps);
             vec![(on.0, high, high), (off.0, low, low)]
         }
-        Shape::Curve(points) => {
+        RateShape::Curve(points) => {
             let part = |pair: &[Point]| {
                 let (Point(from, start), Point(to, end)) = (pair[0], pair[1]);
                 (to.0.saturating_sub(from.0), start.at(qps), end.at(qps))

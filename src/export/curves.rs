@@ -1,7 +1,7 @@
 //! The table of curves: a row for each load of each curve, its figures over its repeats.
 
 use crate::analysis::ANALYSIS;
-use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Reading, Rung, on_fronts};
+use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Ordinate, Rung, on_fronts};
 use crate::analysis::quantile;
 
 use super::runs::axis_column;
@@ -90,7 +90,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
 }
 
 /// The four columns of a figure.
-fn of_figure(reading: &Reading) -> [Column; 4] {
+fn of_figure(reading: &Ordinate) -> [Column; 4] {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
     let name = reading.name;
@@ -111,7 +111,7 @@ fn of_figure(reading: &Reading) -> [Column; 4] {
 
 /// What a figure is, and for latencies from when they are counted: a column of the same name in `runs` is always from the
 /// send.
-fn meaning(reading: &Reading) -> String {
+fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {
         Some(percentile) => format!("{} of {}: ", quantile::name(percentile), closed.title),
@@ -156,7 +156,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         let value = series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
         Cell::from(value)
     }));
-    let is_few = |reading: &&Reading| rung.figure(reading).is_some_and(|figure| figure.few_samples);
+    let is_few = |reading: &&Ordinate| rung.figure(reading).is_some_and(|figure| figure.few_samples);
     let few: Vec<&str> = FIGURES.iter().filter(is_few).map(|reading| reading.name).collect();
     cells.extend([
         Cell::from(curve.axis.name()),

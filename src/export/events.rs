@@ -2,7 +2,7 @@
 
 use crate::rows::EventRow;
 
-use super::parts::Named;
+use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
 /// The columns. Labels are those of the table of requests, which has a row for each

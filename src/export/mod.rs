@@ -1,12 +1,12 @@
 //! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
 
+pub mod breakdown;
 mod csv;
 pub mod curves;
 pub mod events;
 mod json;
 mod markdown;
 mod parquet;
-pub mod parts;
 mod recognize;
 pub mod requests;
 pub mod runs;

@@ -7,7 +7,7 @@ use crate::metrics;
 use crate::rows::{Facts, Measured, RequestRow};
 
 use super::Kind::{Bool, Float, Int, Text};
-use super::parts::Named;
+use super::breakdown::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 

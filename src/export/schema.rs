@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::analysis::lengths::Bucket;
 
-use super::parts::{self, Turn};
+use super::breakdown::{self, Turn};
 use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
 /// The kinds of rows with their columns, without the axes of any run.
@@ -13,8 +13,8 @@ pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     [
         ("runs", runs::columns(&[], false)),
         ("classes", runs::columns(&[], true)),
-        ("lengths", parts::columns::<Bucket>(&[])),
-        ("turns", parts::columns::<Turn>(&[])),
+        ("lengths", breakdown::columns::<Bucket>(&[])),
+        ("turns", breakdown::columns::<Turn>(&[])),
         ("curves", curves::columns(&[])),
         ("requests", requests::columns(&[])),
         ("events", events::columns()),

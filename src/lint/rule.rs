@@ -4,7 +4,7 @@ use crate::plan::{LintCode, Severity};
 
 use super::finding::Finding;
 use super::rules;
-use super::table::{self, Words};
+use super::table::{self, LintText};
 use super::view::View;
 
 /// One rule.
@@ -16,18 +16,18 @@ pub struct Rule {
     /// How much it weighs.
     pub severity: Severity,
     /// What it says of itself.
-    pub words: Words,
+    pub words: LintText,
     /// Looks at a plan.
     pub(super) check: fn(&View) -> Vec<Finding>,
     /// Looks for what is worth a note only, whatever the rule weighs.
     pub(super) notes: fn(&View) -> Vec<Finding>,
 }
 
-const fn warning(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
+const fn warning(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
     Rule { code, name, severity: Severity::Warning, words, check, notes: rules::nothing }
 }
 
-const fn note(code: LintCode, name: &'static str, words: Words, check: fn(&View) -> Vec<Finding>) -> Rule {
+const fn note(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
     Rule { code, name, severity: Severity::Note, words, check, notes: rules::nothing }
 }
 

@@ -9,39 +9,39 @@ use super::{Kind, Metric, Of};
 const FEWEST_REQUESTS_OF_GAPS: u64 = 30;
 
 /// Key, title, definition, and when there is none.
-type Words = [&'static str; 4];
+type MetricText = [&'static str; 4];
 
-const fn metric(kind: Kind, words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+const fn metric(kind: Kind, words: MetricText, unit: Unit, better: Better, scale: Scale) -> Metric {
     let [key, title, definition, null_when] = words;
     Metric { key, title, unit, better, scale, kind, definition, null_when }
 }
 
-const fn count(words: Words, better: Better) -> Metric {
+const fn count(words: MetricText, better: Better) -> Metric {
     metric(Kind::Count, words, Requests, better, Plain)
 }
 
-const fn single(words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+const fn single(words: MetricText, unit: Unit, better: Better, scale: Scale) -> Metric {
     metric(Kind::Single, words, unit, better, scale)
 }
 
-const fn of_plan(words: Words, unit: Unit, better: Better, scale: Scale) -> Metric {
+const fn of_plan(words: MetricText, unit: Unit, better: Better, scale: Scale) -> Metric {
     metric(Kind::OfPlan, words, unit, better, scale)
 }
 
 /// A time of each request.
-const fn time(words: Words, null_of_request: &'static str, scale: Scale) -> Metric {
+const fn time(words: MetricText, null_of_request: &'static str, scale: Scale) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, Millis, Lower, scale)
 }
 
 /// A rate of each request.
-const fn rate(words: Words, null_of_request: &'static str) -> Metric {
+const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, TokensPerSecond, Higher, Log)
 }
 
 /// The gaps of all requests.
-const fn gaps(words: Words) -> Metric {
+const fn gaps(words: MetricText) -> Metric {
     let null_of_request = "a request has one for each gap";
     let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };
     metric(kind, words, Millis, Lower, Log)

@@ -54,7 +54,7 @@ pub struct Config {
     /// The field that carries reasoning.
     pub reasoning_field: ReasoningField,
     /// Which words answers are made of.
-    pub words: Words,
+    pub words: Vocabulary,
     /// How texts are counted before they are sent.
     pub tokenize: Tokenize,
     /// Whether a stream ends with `data: [DONE]`.
@@ -112,7 +112,7 @@ impl Default for Config {
             tokens_per_event: 1,
             reasoning: 0,
             reasoning_field: ReasoningField::ReasoningContent,
-            words: Words::Plain,
+            words: Vocabulary::Plain,
             tokenize: Tokenize::Vllm,
             done_marker: true,
             crlf: false,
@@ -173,7 +173,7 @@ pub enum ReasoningField {
 
 /// Which words answers are made of; one word is one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Words {
+pub enum Vocabulary {
     /// Plain ASCII.
     Plain,
     /// Words of two to four bytes per character.

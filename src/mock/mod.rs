@@ -34,11 +34,11 @@ mod slot;
 mod stream;
 mod timer;
 mod tokenize;
+mod tokens;
 mod values;
 mod whole;
 mod wire;
-mod words;
 
-pub use config::{Config, Cut, FirstChunk, ReasoningField, Tokenize, UsagePosition, Words};
+pub use config::{Config, Cut, FirstChunk, ReasoningField, Tokenize, UsagePosition, Vocabulary};
 pub use fault::{Fault, FaultError, Kind, When};
 pub use serve::{Ended, Server};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::chain::{Chain, Kind};
-use super::words::tokens;
+use super::tokens::tokens;
 
 /// What the template puts around each chat message (role and three marks) and once before the answer: four and three
 /// tokens, as OpenAI's cookbook counts for its chat models. An answer that comes back as a message of the history thus

@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::cache::Cache;
 use super::chain::{Chain, Kind};
-use super::words::{plain, tokens};
+use super::tokens::{plain, tokens};
 
 /// A place among the streams that are served at once. Dropping it gives the place back and leaves what was computed in
 /// the prefix cache, in this order, so that whoever comes next finds it.

@@ -15,8 +15,8 @@ use super::random::random;
 use super::request::Api;
 use super::shared::Shared;
 use super::timer::now;
+use super::tokens::Speech;
 use super::wire::{Framing, Wire};
-use super::words::Speech;
 
 /// One streamed answer at work.
 pub(super) struct Stream<'a> {

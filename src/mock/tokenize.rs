@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::config::Tokenize;
 use super::request::{Api, END, Request, START, TEXT};
-use super::words::tokens;
+use super::tokens::tokens;
 
 /// What the mock says its context holds.
 const MAX_MODEL_LEN: u32 = 10_000_000;

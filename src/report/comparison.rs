@@ -302,15 +302,15 @@ mod tests {
 
     use super::*;
     use crate::analysis::FailureCount;
-    use crate::analysis::comparison::{Gate, Guardrail, Reading, Rules, Sides, pooled, settle};
+    use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
 
     /// A metric over rounds; the arm is so many times the baseline in each.
     fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
         let side =
-            |of: &dyn Fn(f64) -> f64| -> Vec<Reading> { times.iter().map(|one| Reading::Known(of(*one))).collect() };
+            |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
         let (from, to) = (side(&|_| baseline), side(&|times| baseline * times));
         let numbered =
-            |readings: &'static [Reading]| -> BTreeMap<u32, &'static Reading> { (0..).zip(readings).collect() };
+            |readings: &'static [RunValue]| -> BTreeMap<u32, &'static RunValue> { (0..).zip(readings).collect() };
         let sides = Sides { baseline: numbered(from.leak()), arm: numbered(to.leak()) };
         Test::new(metric.parse().expect("a metric"), &sides)
     }
@@ -363,7 +363,7 @@ mod tests {
     fn some() -> Comparison {
         let slower = [1.031, 1.029, 1.030, 1.033, 1.028, 1.031];
         let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
-        let missing = Reading::Missing("n=212 < 368 requests".to_owned());
+        let missing = RunValue::Missing("n=212 < 368 requests".to_owned());
         let sides = Sides { baseline: [(0, &missing)].into(), arm: [(0, &missing)].into() };
         let mut tests = vec![
             test("output_throughput", 812.0, &slower.map(|one| 1.0 / one)),

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Range, Reading, Rung, Series};
+use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Ordinate, Range, Rung, Series};
 use crate::analysis::quantile;
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
@@ -86,7 +86,7 @@ fn count(rung: &Rung) -> String {
 }
 
 fn figure(rung: &Rung, name: &str) -> String {
-    let Some(reading) = Reading::named(name) else { return "n/a".to_owned() };
+    let Some(reading) = Ordinate::named(name) else { return "n/a".to_owned() };
     match rung.figure(reading) {
         None => rung.too_few(reading).map_or("n/a".to_owned(), |n| format!("n/a\nn={n}")),
         Some(figure) => {
@@ -107,7 +107,7 @@ fn of_few(curves: &[Curve]) -> String {
         curves
             .iter()
             .flat_map(|curve| &curve.rungs)
-            .flat_map(|rung| SHOWN.iter().filter_map(move |(name, _)| Some((rung, Reading::named(name)?))))
+            .flat_map(|rung| SHOWN.iter().filter_map(move |(name, _)| Some((rung, Ordinate::named(name)?))))
     };
     let few = shown().any(|(rung, reading)| rung.figure(reading).is_some_and(|figure| figure.few_samples));
     let none = shown().any(|(rung, reading)| rung.figure(reading).is_none() && rung.too_few(reading).is_some());

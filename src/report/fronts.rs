@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment};
 
-use crate::analysis::curve::{Curve, FRONTS, Front, Reading, Rung, alike, on_fronts};
+use crate::analysis::curve::{Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
 use crate::analysis::saturation::State;
 
 use super::curves::{FEW, differ, marked, title};
@@ -58,7 +58,7 @@ fn one(
         .collect();
     lines.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
     let beaten = known - lines.len();
-    let figures = |rung: &Rung| front.of.map(|name| rung.figure(Reading::named(name)?));
+    let figures = |rung: &Rung| front.of.map(|name| rung.figure(Ordinate::named(name)?));
     let few = lines.iter().flat_map(|(_, _, rung)| figures(rung)).flatten().any(|figure| figure.few_samples);
     for (_, at, rung) in lines {
         let curve = &curves[at];

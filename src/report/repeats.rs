@@ -13,7 +13,7 @@ use crate::plan::Percentile;
 
 use super::format::{digits, fill};
 use super::rows::{self, Head, Row, right};
-use super::table::{FEW_SAMPLES, Line, Shape, from_schedule, load};
+use super::table::{FEW_SAMPLES, Line, OptionalColumns, from_schedule, load};
 
 /// From so many repeats on a cell is summed up.
 pub const FEWEST: usize = 3;
@@ -23,7 +23,7 @@ pub const FEWEST: usize = 3;
 pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
     let cells: Vec<Cells> = cells.iter().filter(|runs| runs.len() >= FEWEST).map(|runs| Cells::of(runs)).collect();
     let all: Vec<Line> = cells.iter().flat_map(|cell| cell.all).copied().collect();
-    let shape = Shape::of(&all);
+    let shape = OptionalColumns::of(&all);
     let first = cells.first()?;
     let head = Head { names: shape.names(), cells: header(&shape), last: None, paint: str::to_owned };
     let rows: Vec<Row> = cells.iter().map(|cell| cell.row(&shape)).collect();
@@ -63,7 +63,7 @@ fn said(left_out: usize, suspect: usize) -> String {
     said.join("; ")
 }
 
-fn header(shape: &Shape) -> Vec<Cell> {
+fn header(shape: &OptionalColumns) -> Vec<Cell> {
     let cells = ["runs", "TTFT p50\nms", "TTFT tail\nms", shape.pace(), "output\ntok/s"];
     std::iter::once(Cell::new("load")).chain(cells.map(right)).collect()
 }
@@ -84,7 +84,7 @@ impl<'a> Cells<'a> {
         Cells { all, counted, tail: highest.filter(|percentile| *percentile != Percentile::P50) }
     }
 
-    fn row(&self, shape: &Shape) -> Row {
+    fn row(&self, shape: &OptionalColumns) -> Row {
         let first = &self.all[0];
         let due = self.counted.iter().any(|line| from_schedule(line).is_some());
         let ttft = |at: Percentile| self.percentile("ttft", at, |line| &line.metrics.ttft);

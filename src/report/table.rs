@@ -26,7 +26,7 @@ pub struct Line<'a> {
 }
 
 /// Which of the optional columns the runs need.
-pub(super) struct Shape {
+pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
     /// Some requests failed.
@@ -35,12 +35,12 @@ pub(super) struct Shape {
     pub tpot: bool,
 }
 
-impl Shape {
-    pub(super) fn of(lines: &[Line]) -> Shape {
+impl OptionalColumns {
+    pub(super) fn of(lines: &[Line]) -> OptionalColumns {
         let differ = |other: fn(&RunLabels, &RunLabels) -> bool| {
             lines.first().is_some_and(|first| lines.iter().any(|line| other(line.labels, first.labels)))
         };
-        Shape {
+        OptionalColumns {
             models: differ(|a, b| a.model != b.model),
             repeats: differ(|a, b| a.repeat != b.repeat),
             errors: lines.iter().any(|line| line.metrics.counts.failed > 0),
@@ -74,7 +74,7 @@ fn has_tpot(line: &Line) -> bool {
 
 /// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
 pub fn results(lines: &[Line], colour: bool) -> String {
-    let shape = Shape::of(lines);
+    let shape = OptionalColumns::of(lines);
     let least = lines.iter().map(|line| least_width(line.verdict)).max().unwrap_or(0);
     let head = Head {
         names: shape.names(),
@@ -133,7 +133,7 @@ fn said_of_errors(lines: &[Line]) -> String {
 /// What the mark says.
 pub(super) const FEW_SAMPLES: &str = "\n* from few samples: the true value may lie well away from it\n";
 
-fn header(shape: &Shape) -> Vec<Cell> {
+fn header(shape: &OptionalColumns) -> Vec<Cell> {
     let cells = [
         Some(Cell::new("load")),
         Some(right("rep")).filter(|_| shape.repeats),
@@ -148,7 +148,7 @@ fn header(shape: &Shape) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-fn cells(line: &Line, shape: &Shape) -> Vec<Cell> {
+fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     let Line { labels, class, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {

@@ -3,16 +3,15 @@
 //! `column` says what a column is, `schema` names every one once; `journal` takes rows while a run goes on; `parquet` is
 //! their final form, `replay` the way through a run that is too long to be held.
 
-mod began;
 mod cell;
 mod column;
 mod docs;
 mod error;
 mod given_up;
+mod idle_before;
 mod journal;
 mod measured;
 mod observed;
-mod only;
 mod parquet;
 mod reader;
 mod replay;
@@ -20,26 +19,27 @@ mod request;
 mod run;
 mod schema;
 mod spoiled;
+mod subset;
 #[cfg(test)]
 mod tests;
-mod texts;
+mod transcripts;
 mod usage;
 
 pub use self::parquet::*;
-pub use began::{Began, Seen, ServerLoad};
 pub use column::*;
 pub use docs::*;
 pub use error::*;
 pub use given_up::GivenUp;
+pub use idle_before::{Began, Seen, ServerLoad};
 pub use journal::*;
 pub use measured::Measured;
 pub use observed::*;
-pub use only::Only;
 pub use reader::RunReader;
 pub use replay::{Records, Replay};
 pub use request::*;
 pub use run::*;
 pub use schema::*;
 pub use spoiled::{SpoilCause, Spoiled};
-pub use texts::*;
+pub use subset::Only;
+pub use transcripts::*;
 pub use usage::Limits;

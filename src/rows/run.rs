@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::began::Began;
+use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).

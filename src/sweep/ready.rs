@@ -53,7 +53,7 @@ pub struct Waiting {
 
 /// How a wait ended, and how long it took. Only what was waited after the first question counts.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProbeOutcome {
     /// The embedded server that took the place of one that had ended.
     pub embedded: Option<Embedded>,
     /// The target and what the server said of itself, or why it cannot be measured.
@@ -103,10 +103,10 @@ impl Asking {
         within: Duration,
         halt: &watch::Receiver<bool>,
         tell: impl Fn(Waiting),
-    ) -> Asked {
+    ) -> ProbeOutcome {
         rest(pause, halt);
         if *halt.borrow() {
-            return Asked { embedded: None, answer: Err(Unready::stopped()), waited: Duration::ZERO };
+            return ProbeOutcome { embedded: None, answer: Err(Unready::stopped()), waited: Duration::ZERO };
         }
         let embedded = self.revive();
         let mut answer = self.once();
@@ -130,7 +130,7 @@ impl Asking {
             true => unready,
             false => Unready { reason: format!("not ready within {whole}: {}", unready.reason), ..unready },
         };
-        Asked { embedded, answer: answer.map_err(late), waited: began.elapsed() }
+        ProbeOutcome { embedded, answer: answer.map_err(late), waited: began.elapsed() }
     }
 }
 

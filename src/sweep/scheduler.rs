@@ -24,7 +24,7 @@ use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
 use super::live::Live;
 use super::perform::{self, Order, Retries, RunError};
-use super::ready::{Asked, Asking, LOOK_UP, Waiting};
+use super::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
 
@@ -121,7 +121,7 @@ enum Answer {
     /// Its server is not ready yet; it goes on asking.
     Waits(Waiting),
     /// Its server is ready, or will not be.
-    Asked(Box<Asked>),
+    Probed(Box<ProbeOutcome>),
     /// With the pause after it.
     Ran(Result<(), RunError>),
     /// The pause after a run is over.
@@ -387,7 +387,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let left = within.saturating_sub(self.waited.get(name).copied().unwrap_or_default());
         let (halt, answers) = (self.halt.subscribe(), self.answers.clone());
         let tell = move |waiting| drop(answers.send((node, Answer::Waits(waiting))));
-        self.spawn(node, move || Answer::Asked(Box::new(asking.wait(pause, left, &halt, tell))))
+        self.spawn(node, move || Answer::Probed(Box::new(asking.wait(pause, left, &halt, tell))))
     }
 
     /// Says once of each server that takes its time what is being waited for.
@@ -468,11 +468,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
                 self.waits(node, endpoint, waiting);
             }
-            (Node::Probe { endpoint }, Answer::Asked(asked)) => match self.asked(&endpoint, *asked) {
+            (Node::Probe { endpoint }, Answer::Probed(asked)) => match self.asked(&endpoint, *asked) {
                 Ok(()) => drop(self.walk.done(node, Outcome::Ok)),
                 Err(unready) => self.lose(node, endpoint, unready.reason),
             },
-            (Node::Run(run), Answer::Asked(asked)) => self.asked_again(node, run, *asked),
+            (Node::Run(run), Answer::Probed(asked)) => self.asked_again(node, run, *asked),
             (Node::Serve { endpoint }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
             (Node::Serve { endpoint } | Node::Probe { endpoint }, _) => {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
@@ -504,7 +504,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     /// Keeps what an endpoint said, or gives why it cannot be measured.
-    fn asked(&mut self, endpoint: &str, asked: Asked) -> Result<(), Unready> {
+    fn asked(&mut self, endpoint: &str, asked: ProbeOutcome) -> Result<(), Unready> {
         *self.waited.entry(endpoint.to_owned()).or_default() += asked.waited;
         if let Some(embedded) = asked.embedded {
             self.servers.entry(endpoint.to_owned()).or_default().embedded = Some(embedded);
@@ -519,7 +519,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     /// The server of a run was asked again before it starts.
-    fn asked_again(&mut self, node: NodeIndex, at: usize, asked: Asked) {
+    fn asked_again(&mut self, node: NodeIndex, at: usize, asked: ProbeOutcome) {
         if !self.asking.remove(&node) {
             return;
         }

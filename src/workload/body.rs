@@ -12,7 +12,7 @@ use super::tokenizer::{Message as Counted, TokenizerError};
 
 /// What decides a body besides its text; the same for all requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct RequestShape {
     /// The model id as the server knows it.
     pub model: String,
     /// Which API the body is for.
@@ -32,7 +32,7 @@ pub struct Shape {
 /// Writes the bodies of one shape.
 #[derive(Clone)]
 pub struct BodyWriter {
-    shape: Shape,
+    shape: RequestShape,
     protocol: &'static dyn Protocol,
     /// What all bodies have alike, made once.
     sampling: Vec<Field>,
@@ -41,20 +41,20 @@ pub struct BodyWriter {
 
 impl BodyWriter {
     /// For bodies of this shape.
-    pub fn new(shape: Shape) -> BodyWriter {
+    pub fn new(shape: RequestShape) -> BodyWriter {
         let sampling = shape.fields.sampling.sent().map(|(name, value)| Field::new(name, &value)).collect();
         let extra = shape.extra.iter().map(|(name, value)| Field::new(name, value)).collect();
         BodyWriter { protocol: shape.api.protocol(), sampling, extra, shape }
     }
 
     /// What all of them have alike.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &RequestShape {
         &self.shape
     }
 
     /// The JSON body that sends `prompt` after `history` (empty but in a conversation).
     pub fn write(&self, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
-        let Shape { model, stream, ignore_eos, conversation, fields, .. } = &self.shape;
+        let RequestShape { model, stream, ignore_eos, conversation, fields, .. } = &self.shape;
         let said = said(*conversation, history, prompt);
         let mut body = Object::with_capacity(said.length() * 9 / 8 + 512);
         let request = Request {

@@ -3,7 +3,7 @@
 use super::nonce::{self, Nonce};
 use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
-use super::words::Topic;
+use super::vocabulary::Topic;
 
 /// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
 pub(super) fn write(

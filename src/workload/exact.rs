@@ -14,7 +14,7 @@ use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::TokenizerError;
 use super::tokenizer::draft::{Fitted, Parts, Whole};
 use super::tokens::{CHARS_PER_TOKEN, estimate};
-use super::words::Topic;
+use super::vocabulary::Topic;
 
 /// Makes the texts of one run.
 #[derive(Clone)]

@@ -30,7 +30,7 @@ use super::replay::Replayed;
 use super::says::Says;
 use super::sharing::{Categories, TurnCounts};
 use super::tokenizer::TokenizerError;
-use super::words::Topic;
+use super::vocabulary::Topic;
 use drawn::Drawn;
 use lead::Lead;
 

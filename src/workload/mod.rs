@@ -26,14 +26,14 @@ mod sharing;
 pub mod tokenizer;
 pub mod tokens;
 mod trail;
-mod words;
+mod vocabulary;
 
 #[cfg(test)]
 mod talk_tests;
 #[cfg(test)]
 mod tests;
 
-pub use body::{BodyWriter, Shape};
+pub use body::{BodyWriter, RequestShape};
 pub use conversation::Conversation;
 pub use counting::Counting;
 pub use exchange::Exchange;

@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::words::{LINKS, MANNERS, SHORT_QUESTIONS, SPANS, TIMES, TOPICS, Topic};
+use super::vocabulary::{LINKS, MANNERS, SHORT_QUESTIONS, SPANS, TIMES, TOPICS, Topic};
 
 /// Random choices from a named generator, so that texts do not change between releases of a library.
 #[derive(Clone)]

@@ -3,7 +3,9 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{BodyWriter, Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, Shape, Trail, estimate};
+use super::{
+    BodyWriter, Common, Conversation, Generator, NONCE_TOKENS, NonceKey, Prompt, RequestShape, Trail, estimate,
+};
 use crate::plan::model::content::{Content, Reuse, built_in};
 use crate::plan::{Api, Cache, NonceMode, Prefix, PrefixOrder};
 use crate::plan::{RequestFields, Sampling};
@@ -223,7 +225,7 @@ proptest! {
 fn a_conversation_carries_the_real_answers() {
     let generator = generator("D", Some(key(1)));
     let mut conversation = Conversation::new(&generator, 9);
-    let shape = Shape { conversation: true, ..shape(Api::Completions) };
+    let shape = RequestShape { conversation: true, ..shape(Api::Completions) };
     let mut before = String::new();
     for turn in 0..5 {
         assert_eq!((conversation.number(), conversation.turn()), (9, turn));
@@ -272,12 +274,12 @@ fn reusable(earlier: &Prompt, prompt: &Prompt) -> u32 {
     other.tokens(common)
 }
 
-fn body(shape: &Shape, history: &[super::Exchange], prompt: &Prompt) -> Vec<u8> {
+fn body(shape: &RequestShape, history: &[super::Exchange], prompt: &Prompt) -> Vec<u8> {
     BodyWriter::new(shape.clone()).write(history, prompt)
 }
 
-fn shape(api: Api) -> Shape {
-    Shape {
+fn shape(api: Api) -> RequestShape {
+    RequestShape {
         model: "org/\"model\"".to_owned(),
         api,
         stream: true,
@@ -308,7 +310,7 @@ fn a_chat_body_has_the_fields_that_were_asked_for() {
 
 #[test]
 fn a_completions_body_has_the_fields_that_were_asked_for() {
-    let shape = Shape {
+    let shape = RequestShape {
         stream: false,
         ignore_eos: false,
         fields: RequestFields {
@@ -372,7 +374,7 @@ fn a_group_shares_its_text_and_nothing_else_is_shared() {
 
 #[test]
 fn a_cold_twin_says_the_same_and_shares_nothing() {
-    let [chat, completions] = [shape(Api::Chat), Shape { conversation: true, ..shape(Api::Completions) }];
+    let [chat, completions] = [shape(Api::Chat), RequestShape { conversation: true, ..shape(Api::Completions) }];
     for warm in [content("A1"), content("C"), content("D"), grouped(PrefixOrder::Cycle)] {
         let cold = Content { cache: Cache::Cold, ..warm.clone() };
         let [warm, cold] = [warm, cold].map(|content| Generator::new(&content, Seed(42), 0, Some(key(1))));

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sweepline::plan::Api;
 use sweepline::store::RunRecord;
-use sweepline::workload::{BodyWriter, Generator, NonceKey, Shape};
+use sweepline::workload::{BodyWriter, Generator, NonceKey, RequestShape};
 
 use super::lab::{Lab, Run, Running};
 use super::mock::Mock;
@@ -150,7 +150,7 @@ fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
     let spec = &record.spec;
     let key = NonceKey::new(record.nonce_seed.unwrap()).under(spec.shaping.nonce, None);
     let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, key);
-    let shape = Shape {
+    let shape = RequestShape {
         model: spec.model.id.clone(),
         api: Api::Chat,
         stream: spec.shaping.stream,

@@ -1,7 +1,7 @@
 //! The plan of a run, and the requests that it sends.
 
 use sweepline::units::NonceSeed;
-use sweepline::workload::{BodyWriter, Generator, NonceKey, Shape};
+use sweepline::workload::{BodyWriter, Generator, NonceKey, RequestShape};
 
 use crate::engine;
 
@@ -29,7 +29,7 @@ pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
     let spec = &run.spec;
     let nonce = NonceKey::new(NonceSeed([1; 16])).under(spec.shaping.nonce, None);
     let generator = Generator::new(&spec.scenario, spec.seed, spec.repeat, nonce);
-    let shape = Shape {
+    let shape = RequestShape {
         model: spec.model.id.clone(),
         api: spec.endpoint.api,
         stream: spec.shaping.stream,

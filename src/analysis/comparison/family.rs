@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Better, Found, Outcome, Test, margin, words};
+use super::{Better, Found, Outcome, Test, margin, phrasing};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
@@ -62,7 +62,7 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
         test.settle(&mut known, see);
-        test.words = words::of(test, see);
+        test.words = phrasing::of(test, see);
     }
     if let Some(share) = rules.margin {
         let mut known = Detectable::at(margin::TWO_SIDED);

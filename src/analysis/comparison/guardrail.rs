@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::errors::{self, Basis};
-use super::words::points;
+use super::phrasing::points;
 use crate::analysis::dispersion::FailureCount;
 use crate::analysis::paired::{holm::holm, power};
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::reading::NOT_KNOWN;
-use super::{Better, Found, Test, words};
+use super::{Better, Found, Test, phrasing};
 use crate::analysis::metric::{self, Unit};
 use crate::analysis::paired::{self, PairedT, holm::holm, power};
 use crate::analysis::replicates::Scale;
@@ -145,7 +145,7 @@ fn answer(
                 } else {
                     "most"
                 };
-                format!("{} at {word}", words::moved(test, sign(test.better) * worse))
+                format!("{} at {word}", phrasing::moved(test, sign(test.better) * worse))
             };
             if most < limit {
                 let words = format!("not worse than {size}: shown ({})", end(most, "most"));
@@ -196,6 +196,6 @@ fn limit(test: &Test, margin: f64) -> Option<f64> {
 
 /// `2 %`, `2 points`.
 fn size(test: &Test, margin: f64) -> String {
-    let percent = words::allowed(margin);
+    let percent = phrasing::allowed(margin);
     if test.scale == Scale::Log { percent } else { percent.replace('%', "points") }
 }

@@ -11,12 +11,12 @@ use super::*;
 use crate::analysis::FailureCount;
 
 fn sides(metric: &str, baseline: &[f64], arm: &[f64]) -> Test {
-    let known = |values: &[f64]| values.iter().map(|value| Reading::Known(*value)).collect::<Vec<_>>();
+    let known = |values: &[f64]| values.iter().map(|value| RunValue::Known(*value)).collect::<Vec<_>>();
     of_readings(metric, &known(baseline), &known(arm))
 }
 
-fn of_readings(metric: &str, baseline: &[Reading], arm: &[Reading]) -> Test {
-    fn side(readings: &[Reading]) -> BTreeMap<u32, &Reading> {
+fn of_readings(metric: &str, baseline: &[RunValue], arm: &[RunValue]) -> Test {
+    fn side(readings: &[RunValue]) -> BTreeMap<u32, &RunValue> {
         (0..).zip(readings).collect()
     }
     Test::new(metric.parse().expect("a metric"), &Sides { baseline: side(baseline), arm: side(arm) })
@@ -74,7 +74,7 @@ fn too_few_rounds_and_missing_values_show_nothing() {
     assert_eq!(held("ttft_p50", &[1.0, 1.01], 0.02).answer, MarginAnswer::NotShown);
     assert_eq!(held("ttft_p50", &[1.0; 4], 0.02).answer, MarginAnswer::Shown, "equal in every repeat");
     let missing = |why: &str, named| {
-        let none = vec![Reading::Missing(why.to_owned()); 3];
+        let none = vec![RunValue::Missing(why.to_owned()); 3];
         let mut test = of_readings("ttft_p99", &none, &none);
         settle(&mut [&mut test], &with(0.02, named));
         test.margin.expect("a margin").answer

@@ -10,9 +10,9 @@ mod family;
 mod gate;
 pub mod guardrail;
 mod margin;
+mod phrasing;
 pub mod pooled;
 mod reading;
-mod words;
 
 #[cfg(test)]
 mod error_tests;
@@ -29,9 +29,9 @@ pub use family::{Adjusted, Rules, settle};
 pub use gate::{Gate, Missed};
 pub use guardrail::{Failing, Guardrail};
 pub use margin::{Margin, MarginAnswer, tolerated};
+pub use phrasing::{allowed, percent};
 pub use pooled::Pooled;
-pub use reading::{Better, Reading, all_names, expand, read, read_class};
-pub use words::{allowed, percent};
+pub use reading::{Better, RunValue, all_names, expand, read, read_class};
 
 use std::collections::BTreeMap;
 
@@ -223,9 +223,9 @@ pub struct Comparison {
 #[derive(Debug, Clone, Default)]
 pub struct Sides<'a> {
     /// The baseline's.
-    pub baseline: BTreeMap<u32, &'a Reading>,
+    pub baseline: BTreeMap<u32, &'a RunValue>,
     /// The arm's.
-    pub arm: BTreeMap<u32, &'a Reading>,
+    pub arm: BTreeMap<u32, &'a RunValue>,
 }
 
 impl Test {
@@ -323,11 +323,11 @@ impl Pairs {
         pairs
     }
 
-    fn take(&mut self, baseline: &Reading, arm: &Reading, scale: Scale) {
+    fn take(&mut self, baseline: &RunValue, arm: &RunValue, scale: Scale) {
         self.rounds += 1;
         for (side, reading) in [baseline, arm].into_iter().enumerate() {
             self.values[side].extend(reading.number());
-            self.few[side] |= matches!(reading, Reading::Few(_));
+            self.few[side] |= matches!(reading, RunValue::Few(_));
         }
         if let Some((a, b)) = baseline.number().zip(arm.number()) {
             let Some((from, to)) = scale.enter(a).zip(scale.enter(b)) else {
@@ -336,8 +336,8 @@ impl Pairs {
             return self.differences.push(to - from);
         }
         match (baseline, arm) {
-            (Reading::Failed, _) | (_, Reading::Failed) => self.failed += 1,
-            (Reading::Missing(why), _) | (_, Reading::Missing(why)) => self.lacks(why),
+            (RunValue::Failed, _) | (_, RunValue::Failed) => self.failed += 1,
+            (RunValue::Missing(why), _) | (_, RunValue::Missing(why)) => self.lacks(why),
             _ => {}
         }
     }

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnswer, Found, Test, words};
+use super::{CellAnswer, Found, Test, phrasing};
 use crate::analysis::paired::{self, moments};
 use crate::analysis::replicates::Scale;
 
@@ -90,12 +90,12 @@ impl Pooled {
         let leave = |value: f64| first.scale.leave(value);
         let is_ratio = first.scale == Scale::Log;
         let between = if is_ratio { effects.between.exp_m1() } else { effects.between };
-        let mut words = words::moved(first, effects.mean);
+        let mut words = phrasing::moved(first, effects.mean);
         if effects.low <= 0.0 && effects.high >= 0.0 {
             words = "no difference shown on average".to_owned();
         }
         if between > 0.0 {
-            words += &format!("; cells differ by ±{}", words::size(first, between, ""));
+            words += &format!("; cells differ by ±{}", phrasing::size(first, between, ""));
         }
         Some(Pooled {
             arm: arm.to_owned(),

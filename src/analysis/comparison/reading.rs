@@ -12,7 +12,7 @@ use crate::plan::{MetricName, Percentile};
 /// The value of a metric in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reading {
+pub enum RunValue {
     /// A number, in the metric's unit.
     Known(f64),
     /// A number that is a percentile of few samples.
@@ -23,12 +23,12 @@ pub enum Reading {
     Missing(String),
 }
 
-impl Reading {
+impl RunValue {
     /// The number; none where it lies among failures or is missing.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Reading::Known(value) | Reading::Few(value) => Some(*value),
-            Reading::Failed | Reading::Missing(_) => None,
+            RunValue::Known(value) | RunValue::Few(value) => Some(*value),
+            RunValue::Failed | RunValue::Missing(_) => None,
         }
     }
 }
@@ -77,33 +77,33 @@ pub(super) const NOT_KNOWN: &str = "not known: ";
 
 /// The value of a metric among the requests of one class of a run. What a plan's prices and thresholds say, and what follows from the
 /// batch size, is of whole runs.
-pub fn read_class(name: MetricName, class: &RunMetrics) -> Reading {
+pub fn read_class(name: MetricName, class: &RunMetrics) -> RunValue {
     let is_of_run = metric::find(name.key).is_some_and(|metric| metric.kind == Kind::OfPlan);
     match is_of_run || name.key == "derived_server_throughput" {
-        true => Reading::Missing("not known of one class alone".to_owned()),
+        true => RunValue::Missing("not known of one class alone".to_owned()),
         false => read(name, class, &PlanMetrics::default()),
     }
 }
 
 /// The value of a metric in one run.
-pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> Reading {
-    let Some(metric) = metric::find(name.key) else { return Reading::Missing("there is no such metric".to_owned()) };
+pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> RunValue {
+    let Some(metric) = metric::find(name.key) else { return RunValue::Missing("there is no such metric".to_owned()) };
     let known = |value: Option<f64>| {
-        value.map_or_else(|| Reading::Missing(format!("{NOT_KNOWN}{}", metric.null_when)), Reading::Known)
+        value.map_or_else(|| RunValue::Missing(format!("{NOT_KNOWN}{}", metric.null_when)), RunValue::Known)
     };
     match metric::get(metric) {
-        Get::Count(get) => Reading::Known(get(run) as f64),
+        Get::Count(get) => RunValue::Known(get(run) as f64),
         Get::Scalar(get) => known(get(run)),
         Get::Plan(get) => known(get(plan)),
         Get::Summary(get) => match get(run).percentile(name.percentile.unwrap_or(Percentile::P50)) {
-            Estimate::Is { value: Value::Exact(value), few_samples: true, .. } => Reading::Few(value),
-            Estimate::Is { value: Value::Exact(value), .. } => Reading::Known(value),
-            Estimate::Is { .. } => Reading::Failed,
-            Estimate::NotEnough { n: 0, .. } => Reading::Missing(format!("{NOT_KNOWN}{}", metric.null_when)),
+            Estimate::Is { value: Value::Exact(value), few_samples: true, .. } => RunValue::Few(value),
+            Estimate::Is { value: Value::Exact(value), .. } => RunValue::Known(value),
+            Estimate::Is { .. } => RunValue::Failed,
+            Estimate::NotEnough { n: 0, .. } => RunValue::Missing(format!("{NOT_KNOWN}{}", metric.null_when)),
             Estimate::NotEnough { n, need, of: Counted::Values } => {
-                Reading::Missing(format!("n={n} < {need} requests"))
+                RunValue::Missing(format!("n={n} < {need} requests"))
             }
-            Estimate::NotEnough { n, need, of } => Reading::Missing(of.short_of(n, need)),
+            Estimate::NotEnough { n, need, of } => RunValue::Missing(of.short_of(n, need)),
         },
     }
 }

@@ -5,18 +5,18 @@ use super::*;
 /// A settled test of one metric over rounds, each `(baseline, arm)`.
 fn tested(metric: &str, rounds: &[(f64, f64)]) -> Test {
     let readings =
-        |of: fn(&(f64, f64)) -> f64| -> Vec<Reading> { rounds.iter().map(|one| Reading::Known(of(one))).collect() };
+        |of: fn(&(f64, f64)) -> f64| -> Vec<RunValue> { rounds.iter().map(|one| RunValue::Known(of(one))).collect() };
     of_readings(metric, &readings(|one| one.0), &readings(|one| one.1))
 }
 
-fn of_readings(metric: &str, baseline: &[Reading], arm: &[Reading]) -> Test {
+fn of_readings(metric: &str, baseline: &[RunValue], arm: &[RunValue]) -> Test {
     let mut test = one(metric, baseline, arm);
     settle(&mut [&mut test], &Rules::seeing(0.05));
     test
 }
 
-fn one(metric: &str, baseline: &[Reading], arm: &[Reading]) -> Test {
-    fn side(readings: &[Reading]) -> BTreeMap<u32, &Reading> {
+fn one(metric: &str, baseline: &[RunValue], arm: &[RunValue]) -> Test {
+    fn side(readings: &[RunValue]) -> BTreeMap<u32, &RunValue> {
         (0..).zip(readings).collect()
     }
     Test::new(metric.parse().expect("a metric"), &Sides { baseline: side(baseline), arm: side(arm) })
@@ -65,7 +65,7 @@ fn what_was_not_shown_says_what_would_have_been() {
     assert!(least > 0.05 && repeats > 4, "{least} {repeats}");
     let words = format!(
         "no difference shown at this power (would see ≥ {}; {repeats} repeats would see 5 %)",
-        words::percent(least)
+        phrasing::percent(least)
     );
     assert_eq!(test.words, words);
     // Enough already: nothing more is advised.
@@ -86,9 +86,10 @@ fn too_few_repeats_are_refused_with_how_many_would_do() {
 
 #[test]
 fn an_arm_that_lacks_a_value_does_not_hide_the_other_ones() {
-    let known = [90.0, 100.0, 110.0].map(Reading::Known);
-    let missing = || Reading::Missing("n=20 < 368 requests".to_owned());
-    for lacking in [[missing(), missing(), missing()], [Reading::Known(80.0), Reading::Failed, Reading::Known(80.0)]] {
+    let known = [90.0, 100.0, 110.0].map(RunValue::Known);
+    let missing = || RunValue::Missing("n=20 < 368 requests".to_owned());
+    for lacking in [[missing(), missing(), missing()], [RunValue::Known(80.0), RunValue::Failed, RunValue::Known(80.0)]]
+    {
         let test = of_readings("ttft_p99", &known, &lacking);
         assert!(test.words.starts_with("n/a: "), "{}", test.words);
         assert!((test.baseline.as_ref().unwrap().value - 99.7).abs() < 0.1, "{:?}", test.baseline);
@@ -107,8 +108,8 @@ fn what_never_varies_is_no_test() {
 
 #[test]
 fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
-    let known = |values: &[f64]| values.iter().map(|value| Reading::Known(*value)).collect::<Vec<_>>();
-    let missing = vec![Reading::Missing("n=20 < 368 requests".to_owned()); 4];
+    let known = |values: &[f64]| values.iter().map(|value| RunValue::Known(*value)).collect::<Vec<_>>();
+    let missing = vec![RunValue::Missing("n=20 < 368 requests".to_owned()); 4];
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0]), &missing);
     assert_eq!((test.outcome, test.words.as_str()), (Outcome::Unknown, "n/a: n=20 < 368 requests"));
     let few = [&known(&[1.1, 2.1, 3.1]), &missing[..1]].concat();
@@ -116,7 +117,7 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     assert_eq!(test.words, "n/a: n=20 < 368 requests, in 1 of 4 rounds");
     // One of five fails: the others alone would say that the failing arm is the faster one.
     let mut arm = known(&[0.5, 1.0, 1.5, 2.0, 2.5]);
-    arm[2] = Reading::Failed;
+    arm[2] = RunValue::Failed;
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0, 5.0]), &arm);
     assert_eq!(test.words, "n/a: in 1 of 5 rounds it lies among failures");
     let zeros = of_readings("ttft_p50", &known(&[0.0, 0.0, 0.0]), &known(&[1.0, 1.0, 1.0]));
@@ -131,8 +132,8 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
 fn a_family_is_adjusted_as_one() {
     let noise = [0.020, -0.012, 0.001, 0.014, -0.004, 0.007];
     let rounds = |share: f64| -> Vec<(f64, f64)> { noise.map(|off| (20.0, 20.0 * (1.0 + share + off))).to_vec() };
-    let readings = |rounds: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| -> Vec<Reading> {
-        rounds.iter().map(|one| Reading::Known(of(one))).collect()
+    let readings = |rounds: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| -> Vec<RunValue> {
+        rounds.iter().map(|one| RunValue::Known(of(one))).collect()
     };
     let make = |share: f64| {
         let rounds = rounds(share);
@@ -181,19 +182,19 @@ fn percentiles_of_few_requests_are_marked() {
         let named = |name: &str| name.parse::<MetricName>().expect("a metric");
         ["ttft_p50", "ttft_p99"].map(|name| read(named(name), &metrics, &crate::analysis::PlanMetrics::default()))
     };
-    assert!(matches!(of(367), [Reading::Known(_), Reading::Missing(why)] if why == "n=367 < 368 requests"));
-    assert!(matches!(of(368), [Reading::Known(_), Reading::Few(_)]));
-    assert!(matches!(of(999), [Reading::Known(_), Reading::Few(_)]));
+    assert!(matches!(of(367), [RunValue::Known(_), RunValue::Missing(why)] if why == "n=367 < 368 requests"));
+    assert!(matches!(of(368), [RunValue::Known(_), RunValue::Few(_)]));
+    assert!(matches!(of(999), [RunValue::Known(_), RunValue::Few(_)]));
     // 1 000 that may depend on each other are worth fewer.
-    assert!(matches!(of(3_000), [Reading::Known(_), Reading::Known(_)]));
+    assert!(matches!(of(3_000), [RunValue::Known(_), RunValue::Known(_)]));
 }
 
 #[test]
 fn a_mean_of_few_samples_anywhere_is_marked() {
-    let baseline = [10.0, 10.1, 10.2].map(Reading::Known);
-    let mut arm = [10.3, 10.5, 10.4].map(Reading::Known);
-    let of = |arm: &[Reading]| {
-        let numbered = |side: &'_ [Reading]| -> BTreeMap<u32, Reading> { (0..).zip(side.iter().cloned()).collect() };
+    let baseline = [10.0, 10.1, 10.2].map(RunValue::Known);
+    let mut arm = [10.3, 10.5, 10.4].map(RunValue::Known);
+    let of = |arm: &[RunValue]| {
+        let numbered = |side: &'_ [RunValue]| -> BTreeMap<u32, RunValue> { (0..).zip(side.iter().cloned()).collect() };
         let (from, to) = (numbered(&baseline), numbered(arm));
         let sides = Sides {
             baseline: from.iter().map(|(at, one)| (*at, one)).collect(),
@@ -204,7 +205,7 @@ fn a_mean_of_few_samples_anywhere_is_marked() {
         [test.baseline, test.arm].map(|mean| mean.expect("a mean").few_samples)
     };
     assert_eq!(of(&arm), [false, false]);
-    arm[1] = Reading::Few(10.5);
+    arm[1] = RunValue::Few(10.5);
     assert_eq!(of(&arm), [false, true]);
 }
 
@@ -215,7 +216,7 @@ fn every_metric_can_be_read_and_has_its_direction() {
     let names = all_names();
     for name in &names {
         let reading = read(*name, &metrics, &crate::analysis::PlanMetrics::default());
-        assert_ne!(reading, Reading::Failed, "{name}");
+        assert_ne!(reading, RunValue::Failed, "{name}");
         assert_eq!(name.to_string().parse::<MetricName>().expect("a name"), *name);
     }
     let neither = names

@@ -13,7 +13,7 @@ use super::run::Run;
 
 /// One figure of a curve and where it is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct Ordinate {
     /// Its name in tables, without the unit.
     pub name: &'static str,
     /// Key of the metric in closed loops.
@@ -24,29 +24,29 @@ pub struct Reading {
     pub percentile: Option<Percentile>,
 }
 
-const fn of(name: &'static str) -> Reading {
-    Reading { name, closed: name, open: name, percentile: None }
+const fn of(name: &'static str) -> Ordinate {
+    Ordinate { name, closed: name, open: name, percentile: None }
 }
 
-const fn at(name: &'static str, key: &'static str, percentile: Percentile) -> Reading {
-    Reading { name, closed: key, open: key, percentile: Some(percentile) }
+const fn at(name: &'static str, key: &'static str, percentile: Percentile) -> Ordinate {
+    Ordinate { name, closed: key, open: key, percentile: Some(percentile) }
 }
 
-const fn due(name: &'static str, keys: [&'static str; 2], percentile: Percentile) -> Reading {
-    Reading { name, closed: keys[0], open: keys[1], percentile: Some(percentile) }
+const fn due(name: &'static str, keys: [&'static str; 2], percentile: Percentile) -> Ordinate {
+    Ordinate { name, closed: keys[0], open: keys[1], percentile: Some(percentile) }
 }
 
 const TTFT: [&str; 2] = ["ttft", "ttft_from_schedule"];
 const E2E: [&str; 2] = ["e2e", "e2e_from_schedule"];
 
 /// Every figure of a rung. Latencies of open loops are from the schedule.
-pub static FIGURES: [Reading; 18] = [
+pub static FIGURES: [Ordinate; 18] = [
     of("request_throughput"),
     of("output_throughput"),
     of("output_throughput_per_gpu"),
     of("achieved_rate"),
     of("achieved_concurrency"),
-    Reading { name: "user_throughput_mean", closed: "user_throughput", open: "user_throughput", percentile: None },
+    Ordinate { name: "user_throughput_mean", closed: "user_throughput", open: "user_throughput", percentile: None },
     due("ttft_p50", TTFT, Percentile::P50),
     due("ttft_p95", TTFT, Percentile::P95),
     due("ttft_p99", TTFT, Percentile::P99),
@@ -72,9 +72,9 @@ pub struct Figure {
     pub few_samples: bool,
 }
 
-impl Reading {
+impl Ordinate {
     /// The reading of that name.
-    pub fn named(name: &str) -> Option<&'static Reading> {
+    pub fn named(name: &str) -> Option<&'static Ordinate> {
         FIGURES.iter().find(|reading| reading.name == name)
     }
 
@@ -118,7 +118,7 @@ impl Reading {
 
 /// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have
 /// it would be of the better ones.
-pub(super) fn over(runs: &[Run], reading: &Reading) -> Option<Figure> {
+pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     let read: Vec<Figure> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
     if let [figure] = read[..] {
         return Some(figure);
@@ -149,6 +149,6 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
 }
 
 /// The fewest values that a run has, where they are too few for the percentile.
-pub(super) fn too_few(runs: &[Run], reading: &Reading) -> Option<u64> {
+pub(super) fn too_few(runs: &[Run], reading: &Ordinate) -> Option<u64> {
     runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

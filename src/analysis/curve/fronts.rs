@@ -1,6 +1,6 @@
 //! Pareto fronts over the rungs of all curves that serve the same.
 
-use super::{Curve, Reading, Rung, alike, pareto};
+use super::{Curve, Ordinate, Rung, alike, pareto};
 
 /// A front: what is weighed against what.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ impl Front {
         if !rung.counts() || rung.is_rejected() {
             return None;
         }
-        let value = |name: &str| Some(rung.figure(Reading::named(name)?)?.value);
+        let value = |name: &str| Some(rung.figure(Ordinate::named(name)?)?.value);
         Some([value(self.of[0])?, value(self.of[1])?])
     }
 

@@ -22,7 +22,7 @@ use super::saturation;
 
 pub use bracket::{Bracket, Judged};
 pub use decision::Limit;
-pub use figure::{FIGURES, Figure, Reading};
+pub use figure::{FIGURES, Figure, Ordinate};
 pub use fronts::{FRONTS, Front, on_fronts};
 pub use knee::{Basis, Knee, Range, Step};
 pub use run::{GivenUpRun, Point, Run};

@@ -7,7 +7,7 @@ use crate::analysis::undecided;
 
 use super::bracket::Judged;
 use super::decision::{self, Limit};
-use super::figure::{self, Figure, Reading};
+use super::figure::{self, Figure, Ordinate};
 use super::knee::Step;
 use super::run::{GivenUpRun, Point, Run};
 
@@ -189,7 +189,7 @@ impl<'a> Rung<'a> {
     }
 
     /// One of the [`super::FIGURES`] over its runs; none where no run has it.
-    pub fn figure(&self, reading: &Reading) -> Option<Figure> {
+    pub fn figure(&self, reading: &Ordinate) -> Option<Figure> {
         figure::over(&self.runs, reading)
     }
 
@@ -200,7 +200,7 @@ impl<'a> Rung<'a> {
     }
 
     /// How many values the run with the fewest has, where they are too few for a percentile.
-    pub fn too_few(&self, reading: &Reading) -> Option<u64> {
+    pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }
 

@@ -109,7 +109,7 @@ fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
 fn figures_say_what_their_intervals_rest_on() {
     let made = ladder(&[40.0], 3, &objective("{}"));
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
-    let reading = Reading::named("ttft_p50").unwrap();
+    let reading = Ordinate::named("ttft_p50").unwrap();
     let kind = |runs: &[Run]| {
         let curves = curves(runs, false);
         let figure = curves[0].rungs[0].figure(reading).unwrap();
@@ -129,7 +129,7 @@ fn a_figure_that_one_repeat_does_not_have_is_not_averaged_over_the_others() {
     made.push(Made::new(&Server { seconds: 2.0, ..Server::open(40.0) }, 2, &slo));
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let curves = curves(&runs, false);
-    let figure = |name: &str| curves[0].rungs[0].figure(Reading::named(name).unwrap());
+    let figure = |name: &str| curves[0].rungs[0].figure(Ordinate::named(name).unwrap());
     assert!(figure("ttft_p99").is_none());
     assert!(figure("ttft_p50").is_some());
 }
@@ -289,7 +289,7 @@ fn a_share_over_repeats_lies_in_its_interval() {
     }
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let rung = &curves(&runs, false)[0].rungs[0];
-    let figure = rung.figure(Reading::named("error_share").unwrap()).unwrap();
+    let figure = rung.figure(Ordinate::named("error_share").unwrap()).unwrap();
     let ends = figure.ends.unwrap();
     assert!((figure.value - 10.0 / 4_020.0).abs() < 1e-12, "the mean of both would be a quarter: {figure:?}");
     assert!(ends.low <= figure.value && figure.value <= ends.high, "{figure:?}");

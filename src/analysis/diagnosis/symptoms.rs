@@ -1,7 +1,7 @@
 //! The symptoms, one function each.
 
 use crate::analysis::Summary;
-use crate::analysis::curve::{Curve, Reading, Run, Rung};
+use crate::analysis::curve::{Curve, Ordinate, Run, Rung};
 use crate::plan::Percentile;
 
 use super::evidence::{Evidence, Evident, Finding, Symptom};
@@ -152,7 +152,7 @@ fn ttft_grows_with_input(evident: &Evident) -> Finding {
 
 /// Rungs of a curve that have this figure, each with its value and first run.
 fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, f64)> {
-    let Some(reading) = Reading::named(name) else { return Vec::new() };
+    let Some(reading) = Ordinate::named(name) else { return Vec::new() };
     let value = |rung: &'a Rung<'a>| Some((rung, rung.figure(reading)?.value));
     curve.rungs.iter().filter_map(value).filter(|(_, value)| *value > 0.0).collect()
 }
@@ -224,7 +224,7 @@ fn ttft_tail_spikes(evident: &Evident) -> Finding {
             let spiked = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail);
             if let (Some((rung, m, t)), Some(before)) = (spiked, first.runs.first()) {
                 let is_few = |rung: &Rung| {
-                    Reading::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
+                    Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
                 };
                 let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
                 let text = format!(

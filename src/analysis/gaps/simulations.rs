@@ -18,7 +18,7 @@ const APART: u64 = 10_000_000;
 
 /// How gaps depend on each other.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+enum GapDependence {
     /// Not at all.
     Independent,
     /// Each request has a pace of its own.
@@ -31,29 +31,30 @@ enum Shape {
     SlowRequests(u32),
 }
 
-const SHAPES: [Shape; 4] = [Shape::Independent, Shape::Paced, Shape::Serial, Shape::Merged];
+const SHAPES: [GapDependence; 4] =
+    [GapDependence::Independent, GapDependence::Paced, GapDependence::Serial, GapDependence::Merged];
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     2.0 * ((0..3).map(|_| rng.random::<f64>()).sum::<f64>() - 1.5)
 }
 
 /// Gaps in nanoseconds of some requests.
-fn streams(shape: Shape, requests: usize, seed: u64) -> Vec<Vec<u64>> {
+fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut state = normal(&mut rng);
     let mut stream = || {
         let own = normal(&mut rng);
         state = 0.9 * state + (1.0f64 - 0.81).sqrt() * own;
         let pace = match shape {
-            Shape::Independent | Shape::Merged => 0.0,
-            Shape::Paced => 0.3 * own,
-            Shape::Serial => 0.3 * state,
-            Shape::SlowRequests(of) => f64::from(u8::from(rng.random_range(0..of) == 0)) * 2.0,
+            GapDependence::Independent | GapDependence::Merged => 0.0,
+            GapDependence::Paced => 0.3 * own,
+            GapDependence::Serial => 0.3 * state,
+            GapDependence::SlowRequests(of) => f64::from(u8::from(rng.random_range(0..of) == 0)) * 2.0,
         };
         let mut held = 0;
         let mut gap = || {
             let gap = (10e6 * (pace + 0.1 * normal(&mut rng)).exp()) as u64;
-            if matches!(shape, Shape::Merged) && rng.random_range(0..3) > 0 {
+            if matches!(shape, GapDependence::Merged) && rng.random_range(0..3) > 0 {
                 held += gap;
                 return 0;
             }
@@ -77,7 +78,7 @@ fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
 }
 
 /// All gaps of a long run, rising.
-fn long_run(shape: Shape) -> Vec<u64> {
+fn long_run(shape: GapDependence) -> Vec<u64> {
     let mut all: Vec<u64> = streams(shape, 10_000, 0xface).concat();
     all.sort_unstable();
     all
@@ -123,7 +124,7 @@ fn intervals_hold_the_truth() {
 #[test]
 fn a_limit_that_is_missed_seldom_holds() {
     let allowed = 1.0 - quantile::share(Percentile::P99);
-    for shape in SHAPES.into_iter().chain([Shape::SlowRequests(83)]) {
+    for shape in SHAPES.into_iter().chain([GapDependence::SlowRequests(83)]) {
         let limit = Nanos(above(&long_run(shape), 1.2 * allowed));
         let slo = Slo { itl: [(Percentile::P99, limit)].into_iter().collect(), ..Slo::default() };
         let verdict = |seed: u64| {
@@ -139,7 +140,7 @@ fn a_limit_that_is_missed_seldom_holds() {
 #[test]
 fn a_limit_far_above_holds() {
     let slo = Slo { itl: [(Percentile::P99, Nanos(150_000_000))].into_iter().collect(), ..Slo::default() };
-    for shape in [Shape::Independent, Shape::Paced, Shape::Merged] {
+    for shape in [GapDependence::Independent, GapDependence::Paced, GapDependence::Merged] {
         let (events, gaps) = through(&streams(shape, 600, 1), Some(&slo));
         let evidence = gaps.evidence(&events, Nanos(150_000_000), 0.01);
         assert_eq!(evidence.verdict(0.01), Verdict::Holds, "{shape:?}: {evidence:?}");

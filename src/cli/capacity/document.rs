@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::given_up::Entry;
-use super::super::readings::Readings;
+use super::super::results::Readings;
 use crate::analysis::capacity;
 use crate::analysis::curve::Figure;
 use crate::cli::curves::document::{Bracket, Series};

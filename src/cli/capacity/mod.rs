@@ -5,9 +5,9 @@ pub(super) mod document;
 use clap::Args;
 use document::Document;
 
-use super::readings::Asked;
+use super::results::ResultsArgs;
 use crate::analysis::capacity::{Instance, Target};
-use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Reading, Rung};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Ordinate, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 use crate::analysis::undecided;
@@ -24,7 +24,7 @@ pub use document::schema_text;
 #[derive(Debug, Args)]
 pub struct CapacityArgs {
     #[command(flatten)]
-    asked: Asked,
+    asked: ResultsArgs,
     /// Requests per second to be served by all instances together; without it, what one instance bears
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
@@ -73,7 +73,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         return CapacityAnswer::Closed(found);
     }
     let Some(holds) = found.holds else { return CapacityAnswer::Rejected(why_nothing_holds(curve, &found)) };
-    let output = curve.rung(holds).zip(Reading::named("output_throughput"));
+    let output = curve.rung(holds).zip(Ordinate::named("output_throughput"));
     let Some(output) = output.and_then(|(rung, reading)| rung.figure(reading)) else {
         return CapacityAnswer::Rejected(format!("at qps {holds} no output throughput is known"));
     };

@@ -14,8 +14,8 @@ use super::changes::Changes;
 use super::class::OneClass;
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
-use super::readings::no_results;
 use super::replace::{Overwrite, begins_with_key};
+use super::results::no_results;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::comparison::{
@@ -80,14 +80,14 @@ pub struct CompareArgs {
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
     #[arg(long, value_enum, default_value = "text")]
-    format: Shape,
+    format: OutputFormat,
     #[command(flatten)]
     folder: Folder,
 }
 
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shape {
+enum OutputFormat {
     /// For people.
     Text,
     /// For a pull request.
@@ -152,7 +152,7 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         left_out.nothing_left()?;
         return Err(no_results(&args.plan, &args.changes, &args.folder));
     }
-    let asked = Asked {
+    let asked = ComparisonRequest {
         left_out: &left_out,
         earlier: earlier.as_ref(),
         class,
@@ -172,9 +172,9 @@ pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
         family.notes.extend(lints.iter().filter_map(unequal));
     }
     match args.format {
-        Shape::Text => output::print(&page::text(&comparison))?,
-        Shape::Markdown => output::print(&page::markdown(&comparison))?,
-        Shape::Json => output::json(&comparison)?,
+        OutputFormat::Text => output::print(&page::text(&comparison))?,
+        OutputFormat::Markdown => output::print(&page::markdown(&comparison))?,
+        OutputFormat::Json => output::json(&comparison)?,
     }
     match comparison.gate {
         _ if !args.gate => Ok(left_out.exit(Exit::Done)),
@@ -206,7 +206,7 @@ fn unequal(lint: &Lint) -> Option<String> {
 
 /// What a comparison rests on besides the declaration.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct ComparisonRequest<'a> {
     left_out: &'a LeftOut,
     earlier: Option<&'a Earlier>,
     class: Option<&'a str>,
@@ -219,7 +219,7 @@ struct Asked<'a> {
 pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
-    let asked = Asked { left_out, earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
+    let asked = ComparisonRequest { left_out, earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
     let every = vec![true; expansion.runs.len()];
     if declared.is_empty() {
         return None;
@@ -227,7 +227,12 @@ pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &Le
     Some(compare(plan, (expansion, &every), store, (declared, asked)))
 }
 
-fn compare(plan: &Plan, picked: Picked, store: &Store, (declared, asked): (Vec<Declared>, Asked)) -> Comparison {
+fn compare(
+    plan: &Plan,
+    picked: Picked,
+    store: &Store,
+    (declared, asked): (Vec<Declared>, ComparisonRequest),
+) -> Comparison {
     let mut results = Results::new(store, plan, asked.left_out);
     let mut families = Vec::new();
     for one in &declared {
@@ -251,7 +256,7 @@ fn compare(plan: &Plan, picked: Picked, store: &Store, (declared, asked): (Vec<D
 }
 
 /// One declaration, answered.
-fn family(declared: &Declared, arms: Vec<Arms>, asked: Asked) -> Family {
+fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
     let margin = declared.margin.map(Share::to_f64);
@@ -269,7 +274,7 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: Asked) -> Family {
     Family { by, baseline: declared.baseline.clone(), tests, margin, notes, cells, pooled }
 }
 
-fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
+fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAnswer {
     let guardrail = guardrail(&arms, asked);
     let mut notes = notes::of_given_up(&arms);
     let left_out = notes::leave_out(&mut arms, asked.with_invalid);
@@ -288,7 +293,7 @@ fn cell(declared: &Declared, mut arms: Arms, asked: Asked) -> CellAnswer {
 }
 
 /// The failures of both arms, runs that are invalid for their errors alone among them.
-fn guardrail(arms: &Arms, asked: Asked) -> Guardrail {
+fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     let side = |side: usize| {
         let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
         runs.filter_map(|(repeat, run)| Some((repeat, run.failing(asked.class, asked.with_invalid)?))).collect()

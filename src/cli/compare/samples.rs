@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::comparison::{Reading, all_names, read, read_class};
+use crate::analysis::comparison::{RunValue, all_names, read, read_class};
 use crate::analysis::verdict::State;
 use crate::analysis::{ANALYSIS, FailureCount, Verdict};
 use crate::cli::answers::{self, Answered};
@@ -76,10 +76,10 @@ pub struct Sample {
     /// Under which circumstances it was measured, by what they are called.
     pub circumstances: BTreeMap<String, String>,
     /// Every metric of it, by name.
-    pub readings: BTreeMap<String, Reading>,
+    pub readings: BTreeMap<String, RunValue>,
     /// The same of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub classes: BTreeMap<String, BTreeMap<String, Reading>>,
+    pub classes: BTreeMap<String, BTreeMap<String, RunValue>>,
     /// Its failed requests.
     #[serde(default)]
     pub failing: FailureCount,
@@ -91,7 +91,7 @@ pub struct Sample {
 impl Sample {
     fn of(record: &RunRecord, answered: &Answered) -> Sample {
         let verdict = &answered.verdict;
-        let every = |of: &dyn Fn(MetricName) -> Reading| -> BTreeMap<String, Reading> {
+        let every = |of: &dyn Fn(MetricName) -> RunValue| -> BTreeMap<String, RunValue> {
             all_names().into_iter().map(|name| (name.to_string(), of(name))).collect()
         };
         let classes =
@@ -116,7 +116,7 @@ impl Sample {
     }
 
     /// A metric of it, or of one of its classes, by name; none for a class that it does not have.
-    pub fn reading(&self, class: Option<&str>, name: &str) -> Option<&Reading> {
+    pub fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::given_up::Entry;
-use super::super::readings::Readings;
+use super::super::results::Readings;
 use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
 use crate::analysis::saturation;
 use crate::cli::schema_text::text_of;
@@ -246,7 +246,7 @@ pub fn schema_text() -> String {
 /// The figures as properties, each with what it is.
 fn figures(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<Option<Figure>>();
-    let property = |reading: &curve::Reading| {
+    let property = |reading: &curve::Ordinate| {
         let mut property = one.clone();
         let (closed, open) = (reading.metric(false), reading.metric(true));
         let percentile = reading.percentile.map_or(String::new(), |percentile| format!("{} of ", percentile.name()));
@@ -265,7 +265,7 @@ fn figures(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// The unit of a figure is the same in open and closed loops.
-fn figure_name(reading: &curve::Reading) -> String {
+fn figure_name(reading: &curve::Ordinate) -> String {
     format!("{}{}", reading.name, reading.metric(true).unit.suffix())
 }
 

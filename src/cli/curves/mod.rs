@@ -6,7 +6,7 @@ use clap::Args;
 use document::Document;
 
 use super::class::OneClass;
-use super::readings::{Asked, Readings};
+use super::results::{Readings, ResultsArgs};
 use crate::analysis::curve::{self, Curve, Point};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
@@ -20,7 +20,7 @@ pub use document::schema_text;
 #[derive(Debug, Args)]
 pub struct CurvesArgs {
     #[command(flatten)]
-    asked: Asked,
+    asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::given_up::Entry;
-use super::super::readings::Readings;
+use super::super::results::Readings;
 use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
 use crate::cli::schema_text::text_of;
 use crate::report::Bound;

@@ -5,7 +5,7 @@ pub(super) mod document;
 use clap::Args;
 use document::Document;
 
-use super::readings::{Asked, Reading};
+use super::results::{ResultsArgs, RunResult};
 use crate::analysis::curve::{self, Run};
 use crate::analysis::diagnosis::{Evident, Predicted, Twins, diagnose};
 use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
@@ -22,7 +22,7 @@ pub use document::schema_text;
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
     #[command(flatten)]
-    asked: Asked,
+    asked: ResultsArgs,
 }
 
 /// Looks for symptoms in the results of a plan.
@@ -121,17 +121,17 @@ fn weights(name: &str, model: &Model) -> Result<Weights, String> {
 }
 
 /// Warm runs with the runs that differ from them in the cache alone.
-fn twins<'a>(readings: &'a [Reading], points: &[Run<'a>]) -> Vec<Twins<'a>> {
-    let key = |reading: &Reading| {
+fn twins<'a>(readings: &'a [RunResult], points: &[Run<'a>]) -> Vec<Twins<'a>> {
+    let key = |reading: &RunResult| {
         let mut entries = canonical(&reading.record.spec).entries().to_vec();
         entries.retain(|(path, _)| path != "scenario.cache");
         entries
     };
-    let is_cold = |reading: &Reading| reading.record.spec.scenario.cache == Cache::Cold;
+    let is_cold = |reading: &RunResult| reading.record.spec.scenario.cache == Cache::Cold;
     let cold: Vec<_> =
         readings.iter().zip(points).filter(|(reading, _)| is_cold(reading)).map(|(r, p)| (key(r), p)).collect();
     let warm = readings.iter().zip(points).filter(|(reading, _)| !is_cold(reading));
-    let pair = |(reading, warm): (&Reading, &Run<'a>)| {
+    let pair = |(reading, warm): (&RunResult, &Run<'a>)| {
         let own = key(reading);
         let (_, cold) = cold.iter().find(|(other, _)| *other == own)?;
         Some(Twins { warm: *warm, cold: **cold })

@@ -30,12 +30,12 @@ pub struct DiffArgs {
     changes: Changes,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/diff.schema.json)
     #[arg(long, value_enum, default_value = "text")]
-    format: Shape,
+    format: OutputFormat,
 }
 
 /// How the difference is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shape {
+enum OutputFormat {
     /// For people.
     Text,
     /// For a pull request.
@@ -68,9 +68,9 @@ pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
     }
     let diff = Diff::new(&a, &b, compare(&a, &b));
     match args.format {
-        Shape::Text => output::print(&diff.text())?,
-        Shape::Markdown => output::print(&diff.markdown())?,
-        Shape::Json => output::json(&diff)?,
+        OutputFormat::Text => output::print(&diff.text())?,
+        OutputFormat::Markdown => output::print(&diff.markdown())?,
+        OutputFormat::Json => output::json(&diff)?,
     }
     Ok(Exit::Done)
 }

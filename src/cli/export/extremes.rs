@@ -10,10 +10,10 @@ use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{
     Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
 };
-use crate::export::parts::Turn;
+use crate::export::breakdown::Turn;
 use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
-use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, curves, events, parts, requests, wide};
+use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, breakdown, curves, events, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
 use crate::report::{Detail, Line, results, run as page};
 use crate::rows::{
@@ -199,13 +199,13 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         (bucket, metrics)
     });
     let measured: Vec<_> = measured.collect();
-    written(&|| parts::sheet::<Bucket>(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
+    written(&|| breakdown::sheet::<Bucket>(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
     let measured = turns(run.rows(), facts).into_iter().map(|turn| {
         let Ok(metrics) = measure_turn(&run, turn, facts);
         (Turn(turn), metrics)
     });
     let measured: Vec<_> = measured.collect();
-    written(&|| parts::sheet(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
+    written(&|| breakdown::sheet(&axes, None, [((None, labels.clone()), measured.clone())].into_iter()))?;
     let point = curve::Run {
         sweep: "s",
         labels,

@@ -1,9 +1,9 @@
 //! `sweepline export [PLAN]`: runs, their parts, or their requests as tables.
 
-pub(super) mod ask;
 #[cfg(test)]
 pub(super) mod extremes;
 pub(super) mod kind;
+pub(super) mod question;
 pub(super) mod source;
 
 use std::cell::Cell;
@@ -20,8 +20,8 @@ use super::replace::{Overwrite, cannot_write, replace};
 use super::selection::Selection;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::analysis::ANALYSIS;
-use crate::cli::export::ask::Columns;
 use crate::cli::export::kind::Rows;
+use crate::cli::export::question::Columns;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
 use crate::cli::{output, stderr};

@@ -16,7 +16,7 @@ use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::stderr;
 use crate::expand::PlannedRun;
-use crate::export::parts::{self, Named, Part, PartsOfRun, Turn};
+use crate::export::breakdown::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::runs::{self, GivenUpRow, RunRow};
 use crate::export::runs_parquet::StoredRun;
 use crate::export::{Sheet, curves, events, requests};
@@ -204,7 +204,7 @@ impl<'a> Source<'a> {
     }
 
     fn in_parts<'s, P: Part + 's>(&'s self, measure: Measure<P>) -> Sheet<'s> {
-        parts::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
+        breakdown::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
     }
 
     /// What `read` makes of each run that can be read.

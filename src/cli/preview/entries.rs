@@ -13,9 +13,9 @@ use crate::store::RunRecord;
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
+use super::super::attempts::Tried;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
-use super::super::probe::Asked;
-use super::super::tried::Tried;
+use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing};
@@ -53,7 +53,7 @@ pub struct Preview {
     pub rules: Rules,
     /// What the servers said; absent unless they were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoints: Option<Vec<Asked>>,
+    pub endpoints: Option<Vec<ProbedEndpoint>>,
     /// Where servers and this machine differ from what the results were measured on; absent unless servers were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differing: Option<Vec<Differs>>,
@@ -183,7 +183,7 @@ pub struct Seen<'a> {
 
 impl Preview {
     /// The preview of the workspace's runs, with what the servers said if they were `asked`.
-    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<Asked>>, jobs: u16) -> Preview {
+    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
         if seen.whole {
@@ -268,7 +268,7 @@ impl Counts {
     }
 }
 
-fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[Asked]>, places: &Places) -> Vec<Entry> {
+fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>, places: &Places) -> Vec<Entry> {
     let unready: HashMap<&str, &str> = asked
         .unwrap_or_default()
         .iter()

@@ -9,7 +9,7 @@ use crate::rows::Environment;
 use crate::server::client_environment;
 use crate::store::RunRecord;
 
-use super::super::probe::Asked;
+use super::super::probe::ProbedEndpoint;
 
 /// A circumstance that is another one now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct Differs {
 }
 
 /// What differs between `asked` and this machine on one side and `records`, the results of the plan, on the other.
-pub fn differing<'a>(asked: &[Asked], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
+pub fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
     for record in records {
@@ -59,7 +59,7 @@ fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn of_server(committed: &Environment, asked: &Asked) -> Vec<Pair> {
+fn of_server(committed: &Environment, asked: &ProbedEndpoint) -> Vec<Pair> {
     vec![
         ("host", text(&committed.host), text(&asked.host)),
         ("server", text(&committed.server), text(&asked.server)),

@@ -12,14 +12,14 @@ use std::path::PathBuf;
 use clap::Args;
 use entries::{Preview, Seen};
 
-use super::again::Again;
 use super::changes::Changes;
 use super::freeze::Frozen;
+use super::redo::Again;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
-use crate::cli::{lints, output, probe, room, stderr};
+use crate::cli::{connection_limits, lints, output, probe, stderr};
 use crate::sweep::resume::Wishes;
 
 pub use reason::reason;
@@ -64,7 +64,7 @@ pub struct View {
     /// Each run on a line of its own.
     pub all: bool,
     /// What the servers said, if they were asked.
-    pub asked: Option<Vec<probe::Asked>>,
+    pub asked: Option<Vec<probe::ProbedEndpoint>>,
     /// Most runs at once.
     pub jobs: u16,
 }
@@ -100,7 +100,7 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
         }
     }
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
-    for obstacle in room::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
+    for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
     }
     Ok(preview.has_work())

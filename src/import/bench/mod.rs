@@ -4,13 +4,13 @@ mod arguments;
 mod content;
 mod files;
 mod job;
+mod length_ratio;
 mod load;
 mod options;
 mod program;
 mod sampling;
 mod server;
 mod tables;
-mod varied;
 
 use crate::plan::Api;
 use crate::protocol::Task;

@@ -1,6 +1,6 @@
 //! One endpoint of the closed-loop configuration.
 
-use super::reading::Reading;
+use super::json_reader::JsonReader;
 use super::table::{Item, Table};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;
@@ -28,7 +28,7 @@ fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
     ENGINES.iter().find(|(known, ..)| names(known) || (known.contains('.') && text.contains(known))).copied()
 }
 
-impl Reading<'_> {
+impl JsonReader<'_> {
     /// An endpoint: a hint for its name, and its fields.
     pub(super) fn endpoint(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
         let object = &Table::of(&item.value);

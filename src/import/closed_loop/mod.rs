@@ -2,8 +2,8 @@
 //! `stabilize_seconds`, `max_tokens`, `output_dir`. Shapes are taken as they come; what is not understood is listed.
 
 mod endpoint;
-mod parts;
-mod reading;
+mod json_reader;
+mod named_entries;
 mod table;
 
 use serde_json::{Map, Value};
@@ -13,8 +13,8 @@ use super::error::ImportError;
 use super::input::Wishes;
 use super::secrets::Secrets;
 use super::text::{self, scalar, seconds, text_value};
-use parts::Parts;
-use reading::Reading;
+use json_reader::JsonReader;
+use named_entries::Parts;
 
 /// Keys that make a JSON object this configuration.
 pub(super) const KEYS: [&str; 8] = [
@@ -57,7 +57,7 @@ pub(super) fn draft(
     secrets: &Secrets,
 ) -> Result<Draft, ImportError> {
     secrets.add_json(&Value::Object(object.clone()));
-    let mut reading = Reading { file, object, secrets, listed: Vec::new() };
+    let mut reading = JsonReader { file, object, secrets, listed: Vec::new() };
     let mut draft = Draft { head: reading.head(name)?, ..Draft::default() };
     let endpoints = reading.endpoints(&mut draft, wishes)?;
     let models = reading.models(&mut draft, wishes)?;
@@ -82,7 +82,7 @@ fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
-impl Reading<'_> {
+impl JsonReader<'_> {
     /// The axes that are no names.
     fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
         let mut axes = Vec::new();

@@ -118,9 +118,9 @@ pub fn one_length(view: &View) -> Vec<Finding> {
 }
 
 /// The smallest and largest prompt, output and number of turns of a sweep.
-type Shape = ((u32, u32), (u32, u32), (u32, u32));
+type Extents = ((u32, u32), (u32, u32), (u32, u32));
 
-fn shape(sweep: &SweepView) -> Shape {
+fn shape(sweep: &SweepView) -> Extents {
     let range = |axis: &str, of: fn(&Content) -> u32| sweep.tokens_of_classes(axis, |class| of(&class.content));
     let (system, prompt) = (range("system_tokens", |c| c.system_tokens), range("prompt_tokens", |c| c.prompt_tokens));
     let prefix = range("prefix", |c| c.prefix.map_or(0, |prefix| prefix.tokens));

@@ -4,7 +4,7 @@ use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::arrivals::Arrivals;
 use crate::plan::model::process::Process;
-use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, Rate, Shape, Step as StepOfProfile};
+use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, Rate, RateShape, Step as StepOfProfile};
 use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
@@ -36,20 +36,20 @@ impl Checker<'_> {
     fn profile(&mut self, at: &[Step], profile: &Profile) {
         let inside = |steps: &[Step]| [at, steps].concat();
         match &profile.shape {
-            Shape::Ramp(Ramp { from, to, over }) => {
+            RateShape::Ramp(Ramp { from, to, over }) => {
                 self.rate(&inside(&steps!["ramp", "from"]), "from", *from);
                 self.rate(&inside(&steps!["ramp", "to"]), "to", *to);
                 self.time(&inside(&steps!["ramp", "over"]), "over", *over);
             }
-            Shape::Steps(all) => {
+            RateShape::Steps(all) => {
                 for (index, StepOfProfile { qps, duration }) in all.iter().enumerate() {
                     self.rate(&inside(&steps!["steps", index, "qps"]), "qps", *qps);
                     self.time(&inside(&steps!["steps", index, "for"]), "for", *duration);
                 }
                 self.count(&inside(&steps!["steps"]), "steps", all.len(), (1, MOST_STEPS));
             }
-            Shape::Bursts(bursts) => self.bursts(&inside(&steps!["bursts"]), bursts),
-            Shape::Curve(points) => {
+            RateShape::Bursts(bursts) => self.bursts(&inside(&steps!["bursts"]), bursts),
+            RateShape::Curve(points) => {
                 self.points(&inside(&steps!["curve"]), points);
                 self.count(&inside(&steps!["curve"]), "curve", points.len(), (2, MOST_POINTS));
             }

@@ -58,7 +58,7 @@ impl Known<'_> {
 }
 
 /// A sweep with what is asked of it often.
-pub(super) struct Asked<'p> {
+pub(super) struct CheckedSweep<'p> {
     /// Its name.
     pub name: &'p str,
     /// The sweep, in its one form.
@@ -72,9 +72,9 @@ pub(super) struct Asked<'p> {
     known: HashMap<&'p str, Known<'p>>,
 }
 
-impl<'p> Asked<'p> {
+impl<'p> CheckedSweep<'p> {
     /// Looks up the values of a sweep.
-    pub fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> Asked<'p> {
+    pub fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> CheckedSweep<'p> {
         let mut known: HashMap<&str, Known> = HashMap::new();
         let points = grid.axes.axes.iter().flat_map(|(_, points)| points);
         for field in points.flat_map(|point| &point.fields) {
@@ -88,7 +88,7 @@ impl<'p> Asked<'p> {
             }
         }
         known.values_mut().for_each(|of_axis| of_axis.numbers.sort_unstable());
-        Asked { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
+        CheckedSweep { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
     }
 
     /// What a search must want for its cells to match `condition`.
@@ -102,7 +102,13 @@ impl<'p> Asked<'p> {
 
 impl<'t> Checker<'t> {
     /// Checks a condition, written at `at` from the sweep on; whether it may match something.
-    pub(super) fn condition(&mut self, asked: &Asked, at: &[Step], condition: &Condition, purpose: Purpose) -> bool {
+    pub(super) fn condition(
+        &mut self,
+        asked: &CheckedSweep,
+        at: &[Step],
+        condition: &Condition,
+        purpose: Purpose,
+    ) -> bool {
         let at = [&steps!["sweeps", asked.name], at].concat();
         if condition.is_empty() {
             let message = format!("this {} names no field", purpose.name);
@@ -127,7 +133,7 @@ impl<'t> Checker<'t> {
         matches
     }
 
-    fn filter(&mut self, asked: &Asked, at: &[Step], field: &str, filter: &Filter, purpose: Purpose) {
+    fn filter(&mut self, asked: &CheckedSweep, at: &[Step], field: &str, filter: &Filter, purpose: Purpose) {
         let Some(known) = asked.known.get(field) else { return self.no_field(asked, at, field, purpose) };
         if filter.0.is_empty() {
             self.empty(at, format!("`{field}` lists no values"), "write at least one");
@@ -185,7 +191,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    fn no_field(&mut self, asked: &Asked, at: &[Step], field: &str, purpose: Purpose) {
+    fn no_field(&mut self, asked: &CheckedSweep, at: &[Step], field: &str, purpose: Purpose) {
         let name = asked.name;
         let axes = asked.grid.axes.names.iter().copied();
         let of_group: Vec<&str> =

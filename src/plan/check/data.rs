@@ -4,7 +4,7 @@ use super::checker::{Checker, steps};
 use crate::dataset::Format;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Content, Resolved, Reuse, resolve};
-use crate::plan::model::data::written::TableOf;
+use crate::plan::model::data::data_file::TableOf;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::sweep::Sweep;

@@ -19,9 +19,9 @@ mod prefix;
 mod profiled;
 mod rules;
 mod scenario;
-mod sent;
 mod sweep;
 mod talk;
+mod text_axes;
 mod trace;
 mod values;
 

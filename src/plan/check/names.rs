@@ -10,7 +10,7 @@ use crate::plan::model::axis;
 use crate::plan::model::matrix::{Axis, Item, What};
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
-use crate::plan::read::foreign;
+use crate::plan::read::other_tools;
 use crate::plan::text::alias::ALIASES;
 use crate::plan::text::tree::Step;
 
@@ -172,7 +172,7 @@ impl Checker<'_> {
                 .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
         } else {
             let names = axis::AXES.iter().map(|(name, ..)| *name).chain(ALIASES.iter().map(|(name, _)| *name));
-            let remedy = match (foreign::axis_of(key), suggest::nearest(key, names.clone())) {
+            let remedy = match (other_tools::axis_of(key), suggest::nearest(key, names.clone())) {
                 (Some(remedy), _) => remedy,
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 _ => format!("the axes are {}", suggest::choices(names).replace(" or ", " and ")),

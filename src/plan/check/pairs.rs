@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::checker::{Checker, steps};
-use super::condition::Asked;
+use super::condition::CheckedSweep;
 use super::scenario::has_no_turns;
 use super::talk::placed;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -21,7 +21,7 @@ use crate::units::Nanos;
 
 impl Checker<'_> {
     /// Checks pairs of values that some cell of a sweep has.
-    pub(super) fn pairs(&mut self, plan: &Plan, asked: &Asked) {
+    pub(super) fn pairs(&mut self, plan: &Plan, asked: &CheckedSweep) {
         self.ids_of_models(plan, asked);
         for field in ["turns", "think", "history", "sessions", "context_limit", "context_cut"] {
             self.turns_of_cells(plan, asked, field);
@@ -49,7 +49,7 @@ impl Checker<'_> {
     }
 
     /// The further fields of each scenario on each endpoint that it is sent to.
-    fn extra_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+    fn extra_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if plan.scenarios.values().all(|scenario| scenario.extra.is_empty()) {
             return;
         }
@@ -63,7 +63,7 @@ impl Checker<'_> {
     }
 
     /// Each scenario on each endpoint whose protocol does not do what it asks for.
-    fn tasks_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+    fn tasks_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         for endpoint in asked.grid.axes.values("endpoint") {
             let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
             let task = server.api.protocol().task();
@@ -84,7 +84,7 @@ impl Checker<'_> {
     }
 
     /// Each model on each engine that it is measured on.
-    fn ids_of_models(&mut self, plan: &Plan, asked: &Asked) {
+    fn ids_of_models(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let mut by_engine: IndexMap<Engine, Vec<&Scalar>> = IndexMap::new();
         for endpoint in asked.grid.axes.values("endpoint") {
             if let Some(server) = plan.endpoints.get(&endpoint.to_string()) {
@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// Turns, and what else conversations have, where there is no conversation.
-    fn turns_of_cells(&mut self, plan: &Plan, asked: &Asked, field: &'static str) {
+    fn turns_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep, field: &'static str) {
         let without: Vec<&Scalar> = asked
             .grid
             .axes
@@ -130,7 +130,7 @@ impl Checker<'_> {
     }
 
     /// Whether some cell has both values.
-    pub(super) fn meet(&mut self, asked: &Asked, one: (&str, &Scalar), other: (&str, &Scalar)) -> bool {
+    pub(super) fn meet(&mut self, asked: &CheckedSweep, one: (&str, &Scalar), other: (&str, &Scalar)) -> bool {
         let id = |name: &str| asked.grid.axes.field(name);
         let (Some(first), Some(second)) = (id(one.0), id(other.0)) else { return false };
         let wants = [(first, Want::Is(one.1)), (second, Want::Is(other.1))];

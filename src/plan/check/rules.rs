@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::checker::{Checker, steps};
-use super::condition::{Asked, EXCLUDE, WHEN};
+use super::condition::{CheckedSweep, EXCLUDE, WHEN};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::matrix::grid::{Chosen, Query, Rule, Want};
 use crate::plan::model::matrix::{Axis, Condition, Extend};
@@ -21,7 +21,7 @@ const NEEDED: [(&[&str], Code, &str); 4] = [
 
 impl Checker<'_> {
     /// Checks the rules of a sweep.
-    pub(super) fn rules(&mut self, asked: &mut Asked) {
+    pub(super) fn rules(&mut self, asked: &mut CheckedSweep) {
         let before = self.found.len();
         if let Some(when) = &asked.sweep.when {
             asked.keeps_nothing = !self.condition(asked, &steps!["when"], when, WHEN);
@@ -43,7 +43,7 @@ impl Checker<'_> {
         }
     }
 
-    fn conditions_of_axes(&mut self, asked: &Asked) {
+    fn conditions_of_axes(&mut self, asked: &CheckedSweep) {
         for (key, axis) in &asked.sweep.matrix {
             match axis {
                 Axis::Zip(zip) => {
@@ -63,7 +63,7 @@ impl Checker<'_> {
     }
 
     /// Reports rules that leave no cell over.
-    fn all_excluded(&mut self, asked: &Asked) {
+    fn all_excluded(&mut self, asked: &CheckedSweep) {
         let (name, sweep) = (asked.name, asked.sweep);
         if sweep.exclude.is_empty() && sweep.when.is_none() {
             return;
@@ -78,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    fn extend<'q>(&mut self, asked: &Asked<'q>, index: usize, extend: &'q Extend) {
+    fn extend<'q>(&mut self, asked: &CheckedSweep<'q>, index: usize, extend: &'q Extend) {
         let at = steps!["extend", index];
         if !self.condition(asked, &[&at[..], &steps!["when"]].concat(), &extend.when, WHEN)
             || asked.lacks_axes
@@ -99,7 +99,13 @@ impl Checker<'_> {
     }
 
     /// Reports a field of an `extend` that a cell it matches has already, from an axis or from an `extend` before it.
-    fn overrides<'q>(&mut self, asked: &Asked<'q>, index: usize, field: &str, wants: &mut Vec<(usize, Want<'q>)>) {
+    fn overrides<'q>(
+        &mut self,
+        asked: &CheckedSweep<'q>,
+        index: usize,
+        field: &str,
+        wants: &mut Vec<(usize, Want<'q>)>,
+    ) {
         let at = steps!["sweeps", asked.name, "extend", index, "with", field];
         if let Some(id) = asked.grid.axes.field(field) {
             wants.push((id, Want::Present));
@@ -126,12 +132,12 @@ impl Checker<'_> {
     }
 
     /// Whether some cell meets `wants`, as far as the steps go.
-    pub(super) fn is_there(&mut self, asked: &Asked, wants: &[(usize, Want)]) -> bool {
+    pub(super) fn is_there(&mut self, asked: &CheckedSweep, wants: &[(usize, Want)]) -> bool {
         asked.grid.any(Query { wants, with_excludes: true }, &mut self.steps_left, &mut |_| true) == Some(true)
     }
 
     /// Reports cells that lack what every run needs, where only some do.
-    fn needed(&mut self, asked: &Asked) {
+    fn needed(&mut self, asked: &CheckedSweep) {
         let name = asked.name;
         // Without a scenario of its own a plan sends the built-in one.
         let built_in = self.declared("scenarios").is_empty();
@@ -170,7 +176,7 @@ impl Checker<'_> {
     }
 
     /// Reports cells of `add` that are there already.
-    fn added(&mut self, asked: &Asked) {
+    fn added(&mut self, asked: &CheckedSweep) {
         let extends: Vec<Rule> =
             asked.sweep.extend.iter().map(|extend| Rule::new(&asked.grid.axes, &extend.when)).collect();
         let mut seen: HashSet<BTreeMap<&str, &Scalar>> = HashSet::new();
@@ -191,7 +197,7 @@ impl Checker<'_> {
     }
 
     /// Whether the matrix, extended, has exactly this cell; with every step used up: no.
-    fn is_cell(&mut self, asked: &Asked, whole: &BTreeMap<&str, &Scalar>, extends: &[Rule]) -> bool {
+    fn is_cell(&mut self, asked: &CheckedSweep, whole: &BTreeMap<&str, &Scalar>, extends: &[Rule]) -> bool {
         let names = &asked.grid.axes.names;
         let mut wants: Vec<(usize, Want)> = Vec::with_capacity(names.len());
         for (id, name) in names.iter().enumerate() {
@@ -214,7 +220,7 @@ impl Checker<'_> {
 }
 
 /// A cell in words, as far as a search has chosen it.
-fn shown(asked: &Asked, cell: &Chosen) -> String {
+fn shown(asked: &CheckedSweep, cell: &Chosen) -> String {
     let mut fields: Vec<String> = Vec::new();
     for field in cell.fields.iter().flatten() {
         fields.push(format!("{}: {}", asked.grid.axes.names[field.name], field.value));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::checker::{Checker, out_of_range, steps};
-use super::condition::Asked;
+use super::condition::CheckedSweep;
 use super::names::fields;
 use super::profiled::brings_load;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -54,7 +54,7 @@ impl Checker<'_> {
     fn grid(&mut self, plan: &Plan, name: &str, sweep: &Sweep, lacks_axes: bool) {
         match Grid::new(sweep) {
             Ok(grid) => {
-                let mut asked = Asked::new(name, sweep, &grid, lacks_axes);
+                let mut asked = CheckedSweep::new(name, sweep, &grid, lacks_axes);
                 self.rules(&mut asked);
                 self.pairs(plan, &asked);
             }

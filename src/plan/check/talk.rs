@@ -1,7 +1,7 @@
 //! How conversations go on: nothing that could not have an effect, distributions that exist, room for a first turn.
 
 use super::checker::{Checker, steps};
-use super::condition::Asked;
+use super::condition::CheckedSweep;
 use super::scenario::has_no_turns;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::matrix::grid::Want;
@@ -65,7 +65,7 @@ impl Checker<'_> {
     }
 
     /// Arrivals of conversations where nothing arrives.
-    pub(super) fn sessions_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+    pub(super) fn sessions_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if asked.sweep.extend.iter().any(|extend| extend.with.contains_key("qps")) {
             return;
         }
@@ -106,7 +106,7 @@ fn is_other<T: Default + PartialEq>(field: &Option<T>) -> bool {
 
 /// The values of an axis that are `wanted`, each with its place.
 pub(super) fn placed<'a>(
-    asked: &'a Asked,
+    asked: &'a CheckedSweep,
     field: &'static str,
     wanted: impl Fn(&Scalar) -> bool,
 ) -> Vec<(&'static str, &'a Scalar, Vec<Step>)> {

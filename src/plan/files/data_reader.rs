@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::dataset::{Dataset, DatasetError, Record, Skipped, digest, estimated_tokens};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::files::loader::Loader;
-use crate::plan::model::data::corpus::{Asked, Dialogue, OfTurn, Source};
+use crate::plan::model::data::corpus::{Dialogue, Exchange, OfTurn, Source};
+use crate::plan::model::data::data_file::TableOf;
 use crate::plan::model::data::left_out::{LeftOut, NO_TEXT, UNANSWERED, all, count};
-use crate::plan::model::data::pairs;
-use crate::plan::model::data::pairs::FoundLengths;
-use crate::plan::model::data::written::TableOf;
+use crate::plan::model::data::length_pairs;
+use crate::plan::model::data::length_pairs::FoundLengths;
 use crate::plan::text::span::Span;
 
 /// Bytes of text that are held in memory for the runs of a plan, of one data set: more are refused.
@@ -26,7 +26,7 @@ pub(crate) struct Reader {
     pairs: HashMap<(PathBuf, String), FoundLengths>,
 }
 
-type Told<T> = Result<T, Box<Diagnostic>>;
+type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl Reader {
     /// The texts of a data set; with `unanswered` also questions without an answer.
@@ -36,7 +36,7 @@ impl Reader {
         unanswered: bool,
         span: &Span,
         loader: &Loader<'_>,
-    ) -> Told<Arc<Source>> {
+    ) -> Parsed<Arc<Source>> {
         let path = local(table, span, loader)?;
         let key = (path.clone(), table.reading(), unanswered);
         if let Some(known) = self.texts.get(&key) {
@@ -54,13 +54,13 @@ impl Reader {
     }
 
     /// The lengths of a data set.
-    pub(crate) fn pairs(&mut self, table: &TableOf, span: &Span, loader: &Loader<'_>) -> Told<FoundLengths> {
+    pub(crate) fn pairs(&mut self, table: &TableOf, span: &Span, loader: &Loader<'_>) -> Parsed<FoundLengths> {
         let path = local(table, span, loader)?;
         let key = (path.clone(), table.reading());
         if let Some(known) = self.pairs.get(&key) {
             return Ok(known.clone());
         }
-        let mut collected = pairs::Collected::default();
+        let mut collected = length_pairs::Collected::default();
         let skipped = each(&path, table, |record| {
             collected.add(&record);
             true
@@ -78,7 +78,7 @@ impl Reader {
 }
 
 /// Where the file of a data set lies on this machine.
-fn local(table: &TableOf, span: &Span, loader: &Loader<'_>) -> Told<PathBuf> {
+fn local(table: &TableOf, span: &Span, loader: &Loader<'_>) -> Parsed<PathBuf> {
     let (_, canonical) = loader.locate(table.file, span)?;
     loader.local(&canonical).ok_or_else(|| {
         let message = format!("the data set `{}` is read from the disk, not from a revision", table.file);
@@ -94,7 +94,7 @@ fn cannot(table: &TableOf, path: &Path, error: &DatasetError) -> Box<Diagnostic>
 }
 
 /// Gives every record to `take` until it wants no more; what was left out.
-fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> Told<Skipped> {
+fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> Parsed<Skipped> {
     let mut dataset = Dataset::open(path, &table.options()).map_err(|error| cannot(table, path, &error))?;
     for record in dataset.by_ref() {
         if !take(record.map_err(|error| cannot(table, path, &error))?) {
@@ -138,7 +138,7 @@ impl Collected {
     }
 
     fn dialogue(&self, record: &Record) -> Result<Dialogue, &'static str> {
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<Exchange> = Vec::new();
         for exchange in record.exchanges() {
             // What the file declares is said of the first answer.
             let declared = record.output_tokens.filter(|_| asked.is_empty());
@@ -149,7 +149,7 @@ impl Collected {
             }
             let user_tokens = estimated_tokens(exchange.user);
             let output_tokens = output_tokens.map_or(0, |tokens| tokens.max(1));
-            asked.push(Asked { user: exchange.user.into(), answer, declared, user_tokens, output_tokens });
+            asked.push(Exchange { user: exchange.user.into(), answer, declared, user_tokens, output_tokens });
         }
         match (asked.is_empty(), record.turns.is_empty()) {
             (false, _) => {
@@ -183,7 +183,7 @@ impl Collected {
         bytes
     }
 
-    fn source(mut self, table: &TableOf, skipped: &Skipped, sha256: String) -> Told<Source> {
+    fn source(mut self, table: &TableOf, skipped: &Skipped, sha256: String) -> Parsed<Source> {
         let file = table.file;
         let mistake = |code, message: String, remedy: &str| Err(Diagnostic::new(code, message).remedy(remedy).into());
         if self.bytes > MOST_BYTES {

@@ -9,7 +9,7 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::files::disk::Files;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::read::reader::read;
-use crate::plan::read::{recover, written};
+use crate::plan::read::{lossy_values, recover};
 use crate::plan::syntax::merge::merge;
 use crate::plan::syntax::{aliases, set, template, toml, yaml};
 use crate::plan::text::format::Format;
@@ -85,9 +85,9 @@ impl<'f> Loader<'f> {
         self.chain.pop();
         self.set(&mut tree);
         let text = self.sources.text();
-        self.found.extend(written::switches(&mut tree, text));
+        self.found.extend(lossy_values::switches(&mut tree, text));
         self.found.extend(template::expand(&mut tree, text));
-        self.found.extend(written::lost(&mut tree, text));
+        self.found.extend(lossy_values::lost(&mut tree, text));
         Some(tree)
     }
 

@@ -3,13 +3,13 @@
 //!
 //! What was found is put into the types of `model`. Stands on `syntax`, `read` and `model`; only `load` calls it.
 
-pub(crate) mod beside;
 pub(crate) mod data;
 pub(crate) mod data_reader;
 pub(crate) mod disk;
-pub(crate) mod elsewhere;
 pub(crate) mod length_tables;
 pub(crate) mod loader;
 pub(crate) mod profiles;
+pub(crate) mod relocation;
+pub(crate) mod tables;
 pub(crate) mod tokenizers;
 pub(crate) mod traces;

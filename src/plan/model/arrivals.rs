@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::plan::model::process::{Gamma, GammaLong, Process, words_schema};
-use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, Shape, Step};
+use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, RateShape, Step};
 use crate::units::Decimal;
 
 /// How the arrivals of an open loop are spaced.
@@ -125,10 +125,10 @@ impl Long {
                 return Err("bursts always go on: remove `repeat`".to_owned());
             }
             Long { gamma: Some(gamma), .. } => return Ok(Process::Gamma(gamma).into()),
-            Long { ramp: Some(ramp), .. } => Shape::Ramp(ramp),
-            Long { steps: Some(steps), .. } => Shape::Steps(steps),
-            Long { bursts: Some(bursts), .. } => Shape::Bursts(bursts),
-            Long { curve, .. } => Shape::Curve(curve.unwrap_or_default()),
+            Long { ramp: Some(ramp), .. } => RateShape::Ramp(ramp),
+            Long { steps: Some(steps), .. } => RateShape::Steps(steps),
+            Long { bursts: Some(bursts), .. } => RateShape::Bursts(bursts),
+            Long { curve, .. } => RateShape::Curve(curve.unwrap_or_default()),
         };
         let profile = Some(Arc::new(Profile { shape, repeats }));
         Ok(Arrivals { process: self.process.unwrap_or_default(), profile })
@@ -143,10 +143,10 @@ impl Long {
             return long;
         };
         match profile.shape.clone() {
-            Shape::Ramp(ramp) => long.ramp = Some(ramp),
-            Shape::Steps(steps) => long.steps = Some(steps),
-            Shape::Bursts(bursts) => long.bursts = Some(bursts),
-            Shape::Curve(points) => long.curve = Some(points),
+            RateShape::Ramp(ramp) => long.ramp = Some(ramp),
+            RateShape::Steps(steps) => long.steps = Some(steps),
+            RateShape::Bursts(bursts) => long.bursts = Some(bursts),
+            RateShape::Curve(points) => long.curve = Some(points),
         }
         long.process = (arrivals.process != Process::default()).then_some(arrivals.process);
         long.repeat = profile.repeats.then_some(true);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::data::corpus::Corpus;
-use crate::plan::model::data::written::DataFile;
+use crate::plan::model::data::data_file::DataFile;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::extra::lay;
+use crate::plan::model::lengths::lengths_field::WrittenLengths;
 use crate::plan::model::lengths::resolved::{Lengths, Rows};
-use crate::plan::model::lengths::written::WrittenLengths;
 use crate::plan::model::mix::weights;
 use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::prefix::{Cache, Prefix};

@@ -17,14 +17,14 @@ use crate::units::{Decimal, Nanos, Share, UnitError};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// In which way.
-    pub shape: Shape,
+    pub shape: RateShape,
     /// Whether it begins again when it has ended; bursts always do. Otherwise its last rate stays.
     pub repeats: bool,
 }
 
 /// In which way the rate changes, from the beginning of the measure window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum RateShape {
     /// Linearly, once.
     Ramp(Ramp),
     /// In steps.
@@ -262,10 +262,10 @@ impl Profile {
     /// Its rates in the order in which they are written; bursts have none of their own.
     pub(crate) fn rates(&self) -> Vec<Rate> {
         match &self.shape {
-            Shape::Ramp(Ramp { from, to, .. }) => vec![*from, *to],
-            Shape::Steps(steps) => steps.iter().map(|step| step.qps).collect(),
-            Shape::Bursts(_) => Vec::new(),
-            Shape::Curve(points) => points.iter().map(|point| point.1).collect(),
+            RateShape::Ramp(Ramp { from, to, .. }) => vec![*from, *to],
+            RateShape::Steps(steps) => steps.iter().map(|step| step.qps).collect(),
+            RateShape::Bursts(_) => Vec::new(),
+            RateShape::Curve(points) => points.iter().map(|point| point.1).collect(),
         }
     }
 
@@ -281,16 +281,16 @@ impl Profile {
     /// How long it takes until it has ended or begins again.
     pub fn length(&self) -> Nanos {
         match &self.shape {
-            Shape::Ramp(ramp) => ramp.over,
-            Shape::Steps(steps) => steps.iter().fold(Nanos::ZERO, |sum, step| sum.saturating_add(step.duration)),
-            Shape::Bursts(bursts) => bursts.on.saturating_add(bursts.off),
-            Shape::Curve(points) => points.last().map_or(Nanos::ZERO, |point| point.0),
+            RateShape::Ramp(ramp) => ramp.over,
+            RateShape::Steps(steps) => steps.iter().fold(Nanos::ZERO, |sum, step| sum.saturating_add(step.duration)),
+            RateShape::Bursts(bursts) => bursts.on.saturating_add(bursts.off),
+            RateShape::Curve(points) => points.last().map_or(Nanos::ZERO, |point| point.0),
         }
     }
 
     /// Whether it begins again when it has ended.
     pub fn goes_on(&self) -> bool {
-        self.repeats || matches!(self.shape, Shape::Bursts(_))
+        self.repeats || matches!(self.shape, RateShape::Bursts(_))
     }
 
     /// In one line, as a table shows it: `ramp 1 to 20 over 5m`.
@@ -300,11 +300,13 @@ impl Profile {
         let ends = rates.iter().min_by_key(|rate| rate.number()).zip(rates.iter().max_by_key(|rate| rate.number()));
         let (low, high) = ends.unwrap_or((&NOTHING, &NOTHING));
         match &self.shape {
-            Shape::Ramp(Ramp { from, to, .. }) => format!("ramp {from} to {to} over {length}{again}"),
-            Shape::Steps(steps) => format!("{} steps, {low} to {high}, over {length}{again}", steps.len()),
-            Shape::Bursts(Bursts { on, off, low }) if is_none(low) => format!("bursts {on} on, {off} off"),
-            Shape::Bursts(Bursts { on, off, low }) => format!("bursts {on} on, {off} off at {low}"),
-            Shape::Curve(points) => format!("curve of {} points, {low} to {high}, over {length}{again}", points.len()),
+            RateShape::Ramp(Ramp { from, to, .. }) => format!("ramp {from} to {to} over {length}{again}"),
+            RateShape::Steps(steps) => format!("{} steps, {low} to {high}, over {length}{again}", steps.len()),
+            RateShape::Bursts(Bursts { on, off, low }) if is_none(low) => format!("bursts {on} on, {off} off"),
+            RateShape::Bursts(Bursts { on, off, low }) => format!("bursts {on} on, {off} off at {low}"),
+            RateShape::Curve(points) => {
+                format!("curve of {} points, {low} to {high}, over {length}{again}", points.len())
+            }
         }
     }
 }
@@ -315,13 +317,13 @@ impl fmt::Display for Profile {
     /// In full: what identity hashes and `why` prints. Another text for the same profile would change every id with one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
-            Shape::Ramp(Ramp { from, to, over }) => write!(f, "ramp from {from} to {to} over {over}")?,
-            Shape::Steps(steps) => {
+            RateShape::Ramp(Ramp { from, to, over }) => write!(f, "ramp from {from} to {to} over {over}")?,
+            RateShape::Steps(steps) => {
                 f.write_str("steps")?;
                 steps.iter().try_for_each(|Step { qps, duration }| write!(f, " {qps} for {duration}"))?;
             }
-            Shape::Bursts(Bursts { on, off, low }) => write!(f, "bursts on {on} off {off} low {low}")?,
-            Shape::Curve(points) => {
+            RateShape::Bursts(Bursts { on, off, low }) => write!(f, "bursts on {on} off {off} low {low}")?,
+            RateShape::Curve(points) => {
                 f.write_str("curve")?;
                 points.iter().try_for_each(|Point(at, rate)| write!(f, " {at} {rate}"))?;
             }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::plan::model::axis;
-use crate::plan::model::data::written::DataFile;
+use crate::plan::model::data::data_file::DataFile;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::headers::HeaderValue;
-use crate::plan::model::lengths::written::WrittenLengths;
+use crate::plan::model::lengths::lengths_field::WrittenLengths;
 use crate::plan::model::mix::MixPart;
 use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::parameter_value::ParameterValue;

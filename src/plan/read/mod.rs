@@ -2,8 +2,8 @@
 //!
 //! Stands on `text`, `diagnostic` and `model`; opens no file and judges no plan as a whole. `files` and `load` call it.
 
-pub(crate) mod foreign;
+pub(crate) mod lossy_values;
+pub(crate) mod other_tools;
 pub(crate) mod reader;
 pub(crate) mod recover;
 pub(crate) mod remedy;
-pub(crate) mod written;

@@ -6,7 +6,7 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::plan::Plan;
 use crate::plan::read::reader::{Mistake, ReadError, read};
 use crate::plan::read::remedy::quoted;
-use crate::plan::read::{foreign, remedy};
+use crate::plan::read::{other_tools, remedy};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Dotted, Node, Step, Value};
 
@@ -142,7 +142,7 @@ fn other(message: &str) -> Diagnostic {
 /// Whether a key that was taken out was meant to be this field.
 fn was_meant(field: &str, holes: &[String]) -> bool {
     let glued = |hole: &String| {
-        hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || foreign::stands_for(hole, field)
+        hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || other_tools::stands_for(hole, field)
     };
     suggest::nearest(field, holes.iter().map(String::as_str)).is_some() || holes.iter().any(glued)
 }

@@ -11,7 +11,7 @@ use crate::plan::model::phases::{Between, PhasesPatch};
 use crate::plan::model::plan::Plan;
 use crate::plan::model::record::RecordPatch;
 use crate::plan::model::scenario::Scenario;
-use crate::plan::read::foreign;
+use crate::plan::read::other_tools;
 use crate::plan::read::reader::{Mistake, ReadError, read};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
@@ -23,18 +23,18 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     let in_sweep = matches!(parents, [Step::Key(sweeps), Step::Key(_)] if sweeps == "sweeps");
     let in_slo = matches!(parents, [Step::Key(slo)] if slo == "slo");
     if (in_sweep || parents.is_empty()) && axis::first_name(key).is_some() {
-        return foreign::axis_remedy(key);
+        return other_tools::axis_remedy(key);
     }
-    if let Some(remedy) = foreign::objective(key).filter(|_| in_slo) {
+    if let Some(remedy) = other_tools::objective(key).filter(|_| in_slo) {
         return remedy;
     }
-    if let Some(remedy) = foreign::range_key(key, expected) {
+    if let Some(remedy) = other_tools::range_key(key, expected) {
         return remedy;
     }
     if let Some(remedy) = of_inner_key(key, value, tree).filter(|_| parents.is_empty()) {
         return remedy;
     }
-    if let Some(remedy) = foreign::remedy(parents, key, expected) {
+    if let Some(remedy) = other_tools::remedy(parents, key, expected) {
         return remedy;
     }
     if let Some(near) = suggest::nearest(key, expected.iter().copied()) {
@@ -55,7 +55,7 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     if !parents.is_empty() && keys::<Plan>().contains(&key) {
         return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");
     }
-    if foreign::is_axis_table(expected) {
+    if other_tools::is_axis_table(expected) {
         return of_axis_table(table);
     }
     format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))

@@ -6,13 +6,13 @@
 
 mod convert;
 mod eval;
-mod parts;
+mod segments;
 mod vars;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
 use crate::plan::diagnostic::mask::is_secret_name;
 use crate::plan::syntax::template::eval::Evaluator;
-use crate::plan::syntax::template::parts::{Mistake, is_template};
+use crate::plan::syntax::template::segments::{Mistake, is_template};
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::analysis::Events;
-use crate::analysis::calibration::{Cost, Errors, Pressure, Stamps, Told, read_log};
+use crate::analysis::calibration::{Cost, Errors, MockPace, Pressure, Stamps, read_log};
 use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
 use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
@@ -97,7 +97,7 @@ pub fn measure(
     let facts = &finished.facts;
     let Ok(events) = Events::of(&run, facts, &[]);
     let rows = run.rows();
-    let errors = Errors::of(rows, &events, facts, &log, Told { ttft: load.ttft, itl: load.itl });
+    let errors = Errors::of(rows, &events, facts, &log, MockPace { ttft: load.ttft, itl: load.itl });
     let pressure = Pressure::of(rows, &events, facts).filter(|_| errors.requests > 0).ok_or(Trouble::Empty)?;
     Ok(Measured {
         load: load.clone(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::*;
-use crate::plan::model::lengths::{Bucket, Distribution, Joint, Preset, Range, Rows, Shape};
+use crate::plan::model::lengths::{Bucket, Distribution, Joint, Preset, PresetFit, Range, Rows};
 use crate::units::Decimal;
 
 const DRAWS: u64 = 100_000;
@@ -51,7 +51,7 @@ fn all() -> Vec<Distribution> {
         Distribution::LognormalMedian { median: decimal("500"), sigma: decimal("0.8"), within: within(50, 4_000) },
         buckets(&[(16, 99, "3"), (100, 199, "0.5"), (200, 1_999, "1.25"), (5_000, 5_000, "0.1")]),
     ];
-    for shape in [Shape::Lognormal, Shape::LognormalSigma08] {
+    for shape in [PresetFit::Lognormal, PresetFit::LognormalSigma08] {
         for lengths in Preset::ALL.map(|preset| preset.lengths(shape)) {
             let Lengths::Each { prompt, output } = lengths else { unreachable!("presets are drawn apart") };
             all.extend([prompt, output]);
@@ -62,7 +62,7 @@ fn all() -> Vec<Distribution> {
 
 /// The numbers that prompts of 100 000 requests are made of.
 fn numbers(seed: u8) -> Vec<f64> {
-    let sampler = Sampler::new(&Preset::Chat.lengths(Shape::Lognormal), key(seed));
+    let sampler = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(seed));
     (0..DRAWS).map(|item| sampler.numbers(item, 0)[1]).collect()
 }
 
@@ -215,7 +215,7 @@ fn joint_buckets_are_filled_evenly() {
 /// Lengths are part of what a run sends: these must never change.
 #[test]
 fn lengths_are_pinned() {
-    let chat = Sampler::new(&Preset::Chat.lengths(Shape::Lognormal), key(7));
+    let chat = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(7));
     let shown = |drawn: Drawn| format!("{} {}", drawn.prompt_tokens, drawn.output_tokens);
     let items: Vec<String> = (0..6).map(|item| shown(chat.draw(item, 0))).collect();
     insta::assert_snapshot!(items.join(", "), @"731 111, 519 155, 1127 140, 398 103, 256 310, 425 117");
@@ -228,9 +228,9 @@ fn lengths_are_pinned() {
 fn presets_have_the_moments_that_the_documentation_says() {
     let mut table = String::new();
     for preset in Preset::ALL {
-        for shape in [Shape::Lognormal, Shape::LognormalSigma08] {
+        for shape in [PresetFit::Lognormal, PresetFit::LognormalSigma08] {
             let [prompt, output] = moments(&preset.lengths(shape));
-            let shape = if shape == Shape::Lognormal { "`lognormal`" } else { "`lognormal_sigma_0_8`" };
+            let shape = if shape == PresetFit::Lognormal { "`lognormal`" } else { "`lognormal_sigma_0_8`" };
             table.push_str(&format!(
                 "| `{}` | {shape} | {:.0} ± {:.0} | {:.0} ± {:.0} |\n",
                 preset.name(),
@@ -336,7 +336,7 @@ proptest! {
 /// Another key, item or turn is another draw, and prompt and answer of one request have nothing to do with each other.
 #[test]
 fn draws_are_independent() {
-    let lengths = Preset::Code.lengths(Shape::Lognormal);
+    let lengths = Preset::Code.lengths(PresetFit::Lognormal);
     let sampler = Sampler::new(&lengths, key(9));
     let pairs: Vec<[f64; 2]> = (0..FEWER)
         .map(|item| sampler.draw(item, 0))

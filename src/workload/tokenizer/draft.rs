@@ -2,7 +2,7 @@
 
 use super::error::TokenizerError;
 use super::fillers::FILLERS;
-use super::words::Costs;
+use super::word_costs::Costs;
 
 /// Words that a cut may go back to find a place where the rest can be filled.
 const BACK: usize = 12;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::super::prose::{Dice, Endless};
 use super::super::tokens::estimate;
-use super::super::words::TOPICS;
+use super::super::vocabulary::TOPICS;
 use super::fillers::FILLERS;
 use super::message::Message;
 

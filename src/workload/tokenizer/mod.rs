@@ -15,7 +15,7 @@ mod patch;
 mod python;
 mod source;
 mod template;
-mod words;
+mod word_costs;
 
 use tokenizers::models::ModelWrapper;
 use tokenizers::{AddedToken, Tokenizer as Encoder};
@@ -27,7 +27,7 @@ use error::short;
 use learned::Learned;
 use source::{Around, Source, encode};
 use template::ChatTemplate;
-use words::Words;
+use word_costs::WordCosts;
 
 pub use error::TokenizerError;
 pub use learned::{Frames, Lesson, Table};
@@ -37,7 +37,7 @@ pub use message::Message;
 pub struct Tokenizer {
     source: Source,
     digest: String,
-    words: Words,
+    words: WordCosts,
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -70,13 +70,13 @@ impl Tokenizer {
         let template = template.map(|source| ChatTemplate::new(source, &config).map(Box::new)).transpose()?;
         let around = config.around().map_or(Around::AsWritten, Around::Tokens);
         let source = Source::Files { encoder: Box::new(encoder), template, around };
-        Ok(Tokenizer { source, digest: files.digest(), words: Words::default() })
+        Ok(Tokenizer { source, digest: files.digest(), words: WordCosts::default() })
     }
 
     /// A tokenizer of these costs, for prompts that have `frames` around them.
     pub fn learned(table: &Table, frames: Frames) -> Tokenizer {
         let source = Source::Learned(Learned::new(table, frames));
-        Tokenizer { source, digest: String::new(), words: Words::default() }
+        Tokenizer { source, digest: String::new(), words: WordCosts::default() }
     }
 
     /// Whether it knows what a server counted, and not the model's files.

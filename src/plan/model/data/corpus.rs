@@ -32,7 +32,7 @@ impl Order {
 
 /// A question of a data set, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct Exchange {
     /// What the user says.
     pub user: Box<str>,
     /// What was answered, where the data has it.
@@ -53,7 +53,7 @@ pub struct Dialogue {
     /// Estimated tokens of the system message.
     pub system_tokens: u32,
     /// Its questions, at least one.
-    pub asked: Box<[Asked]>,
+    pub asked: Box<[Exchange]>,
 }
 
 /// What was found in a file.
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     fn dialogue(system_tokens: u32, turns: &[(u32, u32)]) -> Dialogue {
-        let asked = turns.iter().map(|(user_tokens, output_tokens)| Asked {
+        let asked = turns.iter().map(|(user_tokens, output_tokens)| Exchange {
             user: "".into(),
             answer: None,
             declared: None,

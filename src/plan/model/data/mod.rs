@@ -4,13 +4,13 @@
 //! pairs of lengths) is part of what a run is; the file's place is not.
 
 pub mod corpus;
-pub mod laid;
+pub mod data_file;
 pub mod left_out;
-pub mod pairs;
-pub mod told;
-pub mod written;
+pub mod length_pairs;
+pub mod overlay;
+pub mod reports;
 
-pub use crate::plan::model::data::corpus::{Asked, Corpus, Dialogue, Means, Order, Source};
-pub use crate::plan::model::data::pairs::LengthsFile;
-pub use crate::plan::model::data::told::{DataNote, data_notes};
-pub use crate::plan::model::data::written::{Bounds, DataFile, DataFilter};
+pub use crate::plan::model::data::corpus::{Corpus, Dialogue, Exchange, Means, Order, Source};
+pub use crate::plan::model::data::data_file::{Bounds, DataFile, DataFilter};
+pub use crate::plan::model::data::length_pairs::LengthsFile;
+pub use crate::plan::model::data::reports::{DataNote, data_notes};

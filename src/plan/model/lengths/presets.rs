@@ -24,7 +24,7 @@ pub enum Preset {
 /// How the figures of a preset are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum PresetFit {
     /// A lognormal distribution with the preset's mean and standard deviation, then cut to its minimum and maximum.
     #[default]
     Lognormal,
@@ -73,10 +73,12 @@ impl Preset {
     }
 
     /// Its lengths, read as `shape` says.
-    pub fn lengths(self, shape: Shape) -> Lengths {
+    pub fn lengths(self, shape: PresetFit) -> Lengths {
         let [prompt, output] = self.figures().map(|Figures { mean, sd, within }| match shape {
-            Shape::Lognormal => Distribution::Lognormal { mean: Decimal::from(mean), sd: Decimal::from(sd), within },
-            Shape::LognormalSigma08 => {
+            PresetFit::Lognormal => {
+                Distribution::Lognormal { mean: Decimal::from(mean), sd: Decimal::from(sd), within }
+            }
+            PresetFit::LognormalSigma08 => {
                 Distribution::LognormalMedian { median: Decimal::from(mean), sigma: Decimal::new(8, 1), within }
             }
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dataset::profile;
 use crate::plan::model::arrivals::Arrivals;
 use crate::plan::model::process::{Gamma, Process};
-use crate::plan::model::profile::{Profile, Rate, Shape, Step};
+use crate::plan::model::profile::{Profile, Rate, RateShape, Step};
 use crate::units::{Decimal, Nanos, Share};
 
 /// When requests of a profile come: how fast on average, and how that changes.
@@ -36,7 +36,7 @@ impl Recorded {
         };
         let steps: Vec<Step> = stretches.iter().map(step).collect::<Option<_>>()?;
         // One step is a rate that stays.
-        let profile = (steps.len() > 1).then(|| Arc::new(Profile { shape: Shape::Steps(steps), repeats: true }));
+        let profile = (steps.len() > 1).then(|| Arc::new(Profile { shape: RateShape::Steps(steps), repeats: true }));
         let process = process(within(recorded.gap_cv, &stretches));
         Some(Recorded { qps, arrivals: Arrivals { process, profile } })
     }

@@ -6,7 +6,7 @@ use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Va
 use crate::plan::diagnostic::error::{Code, MOST_MISTAKES};
 use crate::plan::diagnostic::suggest;
 use crate::plan::syntax::template::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
-use crate::plan::syntax::template::parts::{Mistake, Part, parts, without_texts, word};
+use crate::plan::syntax::template::segments::{Mistake, Part, parts, without_texts, word};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Value};
 

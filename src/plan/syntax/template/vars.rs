@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::mask::is_secret_name;
 use crate::plan::syntax::template::Templates;
-use crate::plan::syntax::template::parts::is_template;
+use crate::plan::syntax::template::segments::is_template;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 

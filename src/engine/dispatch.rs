@@ -20,7 +20,7 @@ use super::feed::Ticket;
 use super::observe::Membership;
 use super::pool::Pool;
 use super::threads;
-use super::workers::{Handed, Told, Workers};
+use super::workers::{Completed, Handed, Workers};
 
 /// A runtime for measured requests, for the calling thread.
 pub fn runtime() -> io::Result<LocalRuntime> {
@@ -37,7 +37,7 @@ pub enum Hands {
 
 impl Hands {
     /// Starts performing `order`; its end is told to `ended`.
-    pub fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Told>) {
+    pub fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
             Hands::Threads(threads) => threads.perform(order, ticket, ended),
@@ -116,7 +116,7 @@ impl Opened {
 }
 
 impl Threads {
-    fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Told>) {
+    fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {

@@ -22,7 +22,7 @@ use crate::units::text::quoted;
 
 /// The arguments of every command that answers from a plan's results.
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct ResultsArgs {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -41,7 +41,7 @@ pub struct Asked {
 }
 
 /// One run of the plan that has a result.
-pub struct Reading {
+pub struct RunResult {
     /// The plan's sweep.
     pub sweep: String,
     /// What was committed.
@@ -66,7 +66,7 @@ pub struct Readings {
     /// The plan.
     pub plan: Plan,
     /// Its runs with results, in its order. A run of two sweeps is there twice.
-    pub runs: Vec<Reading>,
+    pub runs: Vec<RunResult>,
     /// Its runs that were given up, in its order.
     pub given_up: Vec<Abandoned>,
     /// How many of its runs have no result and were not given up.
@@ -79,7 +79,7 @@ pub struct Readings {
     pub left_out: LeftOut,
 }
 
-impl Asked {
+impl ResultsArgs {
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub fn read(&self) -> Result<Readings, Failure> {
         let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
@@ -102,7 +102,7 @@ impl Asked {
             let answer = answers::answer(&workspace.store, run, workspace.plan());
             match readings.left_out.take(answer).flatten() {
                 Some((record, answered)) => {
-                    readings.runs.push(Reading { sweep: run.sweep.to_string(), record, answered });
+                    readings.runs.push(RunResult { sweep: run.sweep.to_string(), record, answered });
                 }
                 None => match given_up.get(run) {
                     Some(found) => readings.given_up.push(Abandoned {
@@ -177,7 +177,7 @@ impl Readings {
     /// What `measured` makes of the runs with results, and between them those that were given up and are `wanted`.
     fn in_order<'r>(
         &'r self,
-        measured: impl Fn(&'r Reading) -> Option<Run<'r>>,
+        measured: impl Fn(&'r RunResult) -> Option<Run<'r>>,
         wanted: impl Fn(&Abandoned) -> bool,
     ) -> Vec<Point<'r>> {
         let objective = self.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
@@ -250,7 +250,7 @@ impl Readings {
 }
 
 /// A run as a point of a curve.
-fn point(reading: &Reading) -> Run<'_> {
-    let Reading { sweep, record: _, answered } = reading;
+fn point(reading: &RunResult) -> Run<'_> {
+    let RunResult { sweep, record: _, answered } = reading;
     answered.on_curve(sweep)
 }

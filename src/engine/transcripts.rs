@@ -20,7 +20,7 @@ const WRITE_AT: usize = 4 << 20;
 
 /// What one request said and was answered.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct RequestTexts {
     body: Bytes,
     calls: Vec<Call>,
     answer: String,
@@ -36,10 +36,10 @@ struct Call {
     arguments: String,
 }
 
-impl Words {
+impl RequestTexts {
     /// Of the request with this body, which nobody has answered.
-    pub fn new(body: Bytes) -> Words {
-        Words { body, ..Words::default() }
+    pub fn new(body: Bytes) -> RequestTexts {
+        RequestTexts { body, ..RequestTexts::default() }
     }
 
     /// Bytes that they take.
@@ -119,7 +119,7 @@ impl Texts {
     }
 
     /// Takes the words of a request with its row.
-    pub fn add(&mut self, row: &RequestRow, words: Words) -> Result<(), SinkError> {
+    pub fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
         self.rows.push(words.into_row(row, &self.target));
         if self.bytes >= WRITE_AT { self.write() } else { Ok(()) }
@@ -145,7 +145,7 @@ mod tests {
     use crate::engine::Secret;
     use crate::rows::Phase;
 
-    fn row_of(words: Words, key: Option<&str>) -> TextRow {
+    fn row_of(words: RequestTexts, key: Option<&str>) -> TextRow {
         let mut target = Target::parse("http://127.0.0.1:1/v1").unwrap();
         target.api_key = key.map(|key| Secret::new(key.to_owned()));
         words.into_row(&RequestRow::wanted(7, Phase::Measure, 0), &target)
@@ -155,14 +155,14 @@ mod tests {
     fn prompts_are_messages_or_a_text() {
         let messages = r#"[{"role":"user","content":"a \"b\"\n\u0001é"}]"#;
         let chat = format!(r#"{{"model":"m","messages":{messages},"max_tokens":5}}"#);
-        assert_eq!(row_of(Words::new(chat.into()), None).prompt, messages);
-        let row = row_of(Words::new(r#"{"model":"m","prompt":"a \"b\"\n"}"#.into()), None);
+        assert_eq!(row_of(RequestTexts::new(chat.into()), None).prompt, messages);
+        let row = row_of(RequestTexts::new(r#"{"model":"m","prompt":"a \"b\"\n"}"#.into()), None);
         assert_eq!((row.request, row.prompt.as_str(), row.answer, row.truncated), (7, "a \"b\"\n", None, false));
     }
 
     #[test]
     fn tool_calls_are_put_together() {
-        let mut words = Words::new(r#"{"prompt":""}"#.into());
+        let mut words = RequestTexts::new(r#"{"prompt":""}"#.into());
         for part in [
             r#"{"index":0,"id":"x","function":{"name":"f","arguments":""}}"#,
             r#"{"index":0,"function":{"arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":"{}"}}"#,
@@ -175,7 +175,7 @@ mod tests {
         }
         let wanted = r#"[{"name":"f","arguments":"{\"a\":1}"},{"name":"g","arguments":"{}"}]"#;
         assert_eq!(row_of(words, None).tool_calls.as_deref(), Some(wanted));
-        let mut words = Words::new(r#"{"prompt":""}"#.into());
+        let mut words = RequestTexts::new(r#"{"prompt":""}"#.into());
         words.take_calls(
             Api::Chat.protocol(),
             br#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"name":"f"}}]}}]}"#,
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_cut_after_the_secret_is_out() {
-        let mut words = Words::new(r#"{"prompt":"the key"}"#.into());
+        let mut words = RequestTexts::new(r#"{"prompt":"the key"}"#.into());
         // The cut would fall into the secret, and into a letter of two bytes.
         words.answered(&format!("{}kanary{}", "a".repeat(MOST_BYTES - 4), "é"), "é".repeat(MOST_BYTES));
         let row = row_of(words, Some("kanary"));

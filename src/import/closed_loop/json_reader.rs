@@ -11,7 +11,7 @@ use crate::import::text;
 pub(super) const MOST: usize = 10_000;
 
 /// One value of the configuration, with its place in words.
-pub(super) struct Reading<'a> {
+pub(super) struct JsonReader<'a> {
     /// What it is called in messages.
     pub(super) file: &'a str,
     /// Its keys.
@@ -37,7 +37,7 @@ impl Numbers {
     }
 }
 
-impl Reading<'_> {
+impl JsonReader<'_> {
     /// An error about what is written at a key.
     pub(super) fn wrong(&self, at: &str, what: &str, remedy: &str) -> ImportError {
         ImportError::Shape { place: format!("{}: {at}", self.file), what: what.to_owned(), remedy: remedy.to_owned() }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::analysis::ANALYSIS;
-use crate::cli::shown::Shown;
+use crate::cli::shown_rows::Shown;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::rows::Table;

@@ -1,7 +1,7 @@
 //! What axes say of the requests' texts that the scenarios of the same cells cannot follow.
 
 use super::checker::Checker;
-use super::condition::Asked;
+use super::condition::CheckedSweep;
 use super::talk::placed;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
@@ -14,7 +14,7 @@ use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
     /// Lengths that differ, where every request is the same.
-    pub(super) fn lengths_of_cells(&mut self, plan: &Plan, asked: &Asked) {
+    pub(super) fn lengths_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let is_same = |scenario: &&Scalar| {
             let resolved = resolve(&scenario.to_string(), &plan.scenarios);
             resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt)
@@ -37,7 +37,7 @@ impl Checker<'_> {
     }
 
     /// Cells whose length is asked for under both names.
-    pub(super) fn lengths_asked_twice(&mut self, asked: &Asked) {
+    pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
         let under_the_other: Vec<Scalar> = asked.sweep.values("output_tokens");
         for (_, value, place) in placed(asked, "max_completion_tokens", |_| true) {
             let meets = |other: &&Scalar| self.meet(asked, ("max_completion_tokens", value), ("output_tokens", other));
@@ -51,7 +51,7 @@ impl Checker<'_> {
     }
 
     /// Cold prompts without the nonce that makes them so. What is given to single cells the expansion looks at.
-    pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &Asked) {
+    pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let cold = Scalar::Text(Cache::Cold.name().to_owned());
         for (value, place) in asked.sweep.written("cache") {
             let nonce = if value == cold { self.nonce_of_cold(plan, asked, &cold) } else { None };
@@ -75,7 +75,7 @@ impl Checker<'_> {
     }
 
     /// A nonce other than `on` that cells with `cache: cold` have.
-    fn nonce_of_cold(&mut self, plan: &Plan, asked: &Asked, cold: &Scalar) -> Option<String> {
+    fn nonce_of_cold(&mut self, plan: &Plan, asked: &CheckedSweep, cold: &Scalar) -> Option<String> {
         let nonces: Vec<&Scalar> = asked.grid.axes.values("nonce").collect();
         if !nonces.is_empty() {
             let mut other = nonces.into_iter().filter(|value| !is_on(value));
@@ -98,7 +98,7 @@ impl Checker<'_> {
         })
     }
 
-    fn cold_cell(&mut self, asked: &Asked, place: &[Step], nonce: &str) {
+    fn cold_cell(&mut self, asked: &CheckedSweep, place: &[Step], nonce: &str) {
         let message = format!(
             "`cache: cold` needs `nonce: on`, and its cells have `nonce: {nonce}`: a cold prompt opens with a nonce of its own"
         );

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Format, OnBad, Place, Record, estimated_tokens};
+use crate::plan::model::data::data_file::{DataFilter, TableOf, is_fail};
 use crate::plan::model::data::left_out::{LeftOut, UNANSWERED, count};
-use crate::plan::model::data::written::{DataFilter, TableOf, is_fail};
 use crate::plan::model::lengths::resolved::{Joint, Lengths, Range, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::plan::model::trace::Columns;

@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
 use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, curves, fits, marked, matching, parts, wide};
+use crate::export::{Column, NoPivot, Sheet, breakdown, curves, fits, marked, matching, wide};
 
 /// Which columns a table has.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Columns<'_> {
         match (self.patterns, rows) {
             ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
             ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),
-            ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &parts::BRIEF)),
+            ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &breakdown::BRIEF)),
             ([], _) => Ok(table),
             (patterns, _) => {
                 let kept = matching(&names(&table.columns), patterns)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::config::Words;
+use super::config::Vocabulary;
 
 const PLAIN: &[&str] = &[
     "the", "river", "turns", "slowly", "under", "old", "bridges", "while", "morning", "light", "falls", "on", "quiet",
@@ -42,11 +42,11 @@ pub(super) struct Speech {
 
 impl Speech {
     /// The text that `random` decides.
-    pub(super) fn new(words: Words, random: ChaCha8Rng) -> Speech {
+    pub(super) fn new(words: Vocabulary, random: ChaCha8Rng) -> Speech {
         let words = match words {
-            Words::Plain => PLAIN,
-            Words::Utf8 => UTF8,
-            Words::Escaped => ESCAPED,
+            Vocabulary::Plain => PLAIN,
+            Vocabulary::Utf8 => UTF8,
+            Vocabulary::Escaped => ESCAPED,
         };
         Speech { random, words, started: false }
     }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn speech_is_by_seed_and_one_word_per_token() {
-        for words in [Words::Plain, Words::Utf8, Words::Escaped] {
+        for words in [Vocabulary::Plain, Vocabulary::Utf8, Vocabulary::Escaped] {
             let say = |seed| {
                 let mut speech = Speech::new(words, random(seed, b"text", 0));
                 let mut text = Vec::new();

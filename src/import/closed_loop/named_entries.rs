@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::reading::{MOST, Reading};
+use super::json_reader::{JsonReader, MOST};
 use super::table::{Item, Table, is_one};
 use crate::import::draft::{Draft, Field};
 use crate::import::error::ImportError;
@@ -30,7 +30,7 @@ pub(super) trait Parts {
     fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError>;
 }
 
-impl Parts for Reading<'_> {
+impl Parts for JsonReader<'_> {
     fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
         let mut items = self.items(&["endpoints", "endpoint"])?;
         if items.is_empty() {
@@ -118,7 +118,7 @@ fn has_output(value: &Value) -> bool {
     value.as_object().is_some_and(|object| OUTPUT.iter().any(|key| object.contains_key(*key)))
 }
 
-impl Reading<'_> {
+impl JsonReader<'_> {
     /// The items under the first of these keys: of one text, a list, or a table by name.
     fn items(&mut self, keys: &[&str]) -> Result<Vec<Item>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(Vec::new()) };

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 16;
 
 /// The words whose tokens are known.
 #[derive(Default)]
-pub(super) struct Words(Mutex<HashMap<Box<str>, i64>>);
+pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
 /// Looks words up, and has those measured that nobody asked for before.
 pub(super) struct Costs<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Costs<'a> {
     text: String,
 }
 
-impl Words {
+impl WordCosts {
     pub fn costs<'a>(&'a self, source: &'a Source) -> Costs<'a> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Costs { source, known, text: String::new() }

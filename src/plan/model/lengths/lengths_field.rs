@@ -9,10 +9,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::model::data::pairs::LengthsFile;
-use crate::plan::model::lengths::presets::{Preset, Shape};
+use crate::plan::model::data::length_pairs::LengthsFile;
+use crate::plan::model::lengths::presets::{Preset, PresetFit};
 use crate::plan::model::lengths::resolved::{Bucket, Distribution, Joint, Lengths, Range, Rows};
-use crate::plan::model::lengths::written_rows::{
+use crate::plan::model::lengths::table_rows::{
     WrittenBucket, WrittenJoint, WrittenPair, buckets_schema, joint_schema, pairs_schema,
 };
 use crate::units::Decimal;
@@ -25,7 +25,7 @@ pub struct WrittenLengths {
     pub preset: Option<Preset>,
     /// How the preset is read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Shape>,
+    pub shape: Option<PresetFit>,
     /// Tokens of the user's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<WrittenDistribution>,
@@ -55,7 +55,7 @@ struct Long {
     /// How the preset's figures are read. Default lognormal.
     #[serde(default)]
     #[schemars(extend("default" = "lognormal"))]
-    shape: Option<Shape>,
+    shape: Option<PresetFit>,
     /// Tokens of the user's text in one request (of one turn in a conversation).
     #[serde(default)]
     prompt: Option<WrittenDistribution>,
