@@ -52,7 +52,12 @@ fn the_schemas_defaults_are_what_runs_get() {
         explicit["endpoints"][endpoint] = with(defaults(&schema, "Endpoint"), least["endpoints"][endpoint].clone());
     }
     explicit["endpoints"]["e"]["mock"] = defaults(&schema, "MockFigures");
-    explicit["scenarios"] = json!({ "s": defaults(&schema, "Scenario") });
+    let mut scenario = defaults(&schema, "Scenario");
+    // Those of requests for vectors and scores; this one asks for text.
+    for field in ["inputs", "documents", "query_tokens"] {
+        assert!(scenario.as_object_mut().unwrap().shift_remove(field).is_some(), "{field}");
+    }
+    explicit["scenarios"] = json!({ "s": scenario });
     for sweep in ["closed", "open"] {
         let mut all = defaults(&schema, "Sweep");
         if sweep == "closed" {
