@@ -9,7 +9,7 @@ use http::Uri;
 use http::uri::Scheme;
 
 use crate::plan::{HeaderValue, Headers, SecretRef};
-use crate::units::text::without_secret;
+use crate::units::text::without_secrets;
 
 /// A secret. Nothing prints it.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,12 +28,7 @@ impl Secret {
 
     /// `text` without the secret: servers like to repeat a wrong key in their error.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.is_empty() {
-            return text.to_owned();
-        }
-        // As it stands inside a JSON string: quotes and backslashes are escaped there.
-        let json = serde_json::Value::from(self.0.as_str()).to_string();
-        without_secret(&text.replace(&json[1..json.len() - 1], "[secret]"), &self.0, "[secret]")
+        without_secrets(text, [self.reveal()], "[secret]")
     }
 }
 
@@ -121,7 +116,7 @@ impl Target {
     /// `text` without this target's secrets.
     pub fn redact(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(self.secrets.values());
-        secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
+        without_secrets(text, secrets.map(Secret::reveal), "[secret]")
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::plan::Api;
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
-use crate::units::text::{is_unseen, without_secret};
+use crate::units::text::{is_unseen, without_secrets};
 
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
@@ -78,7 +78,7 @@ impl Question {
     /// A text without the secrets, wherever they stand.
     fn without_key(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(&self.secrets);
-        secrets.fold(text.to_owned(), |text, secret| without_secret(&text, secret, "[secret]"))
+        without_secrets(text, secrets.map(String::as_str), "[secret]")
     }
 
     /// The address as it is shown: somebody may have put the key into it, too.

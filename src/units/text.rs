@@ -83,6 +83,22 @@ pub fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     out
 }
 
+/// `text` with `mark` in place of each of `secrets`. A longer one goes first, since a shorter one may be a part of it. The
+/// credentials behind a scheme (`Basic …`) are found alone too, and each as it stands inside a JSON string.
+pub fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
+    let mut forms: Vec<String> = Vec::new();
+    for secret in secrets {
+        let credentials = secret.split_once(' ').map(|(_scheme, credentials)| credentials.trim());
+        for form in credentials.into_iter().chain([secret]).filter(|form| !form.is_empty()) {
+            let json = serde_json::Value::from(form).to_string();
+            forms.extend([json[1..json.len() - 1].to_owned(), form.to_owned()]);
+        }
+    }
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    forms.dedup();
+    forms.iter().fold(text.to_owned(), |text, form| without_secret(&text, form, mark))
+}
+
 /// Where `wanted` ends, if these are the first characters of `text` that are seen. What follows an escape character is seen
 /// where only that is taken out, and not seen where a terminal obeys it.
 fn end_of(wanted: &[char], text: &str) -> Option<usize> {
@@ -180,5 +196,14 @@ mod tests {
         }
         assert_eq!(without_secret(r"key a\nb", r"a\nb", "*"), "key *");
         assert_eq!(without_secret("ab", "\n", "*"), "ab");
+    }
+
+    #[test]
+    fn nothing_is_left_of_several_secrets() {
+        let hidden = |text: &str| without_secrets(text, ["canary", "canary-long", "Basic dXNlcg", ""], "*");
+        assert_eq!(hidden("canary-long canary"), "* *", "the longer one is hidden as a whole");
+        assert_eq!(hidden("Basic dXNlcg, user dXNlcg"), "*, user *", "credentials without their scheme");
+        let odd = without_secrets(r#"a"b\c and "a\"b\\c""#, [r#"a"b\c"#], "*");
+        assert_eq!(odd, r#"* and "*""#);
     }
 }
