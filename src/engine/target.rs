@@ -53,6 +53,8 @@ pub struct Target {
     pub base: String,
     /// Sent as a bearer token.
     pub api_key: Option<Secret>,
+    /// Headers of the endpoint: what is asked beside measured requests carries these alone.
+    pub of_endpoint: Headers,
     /// Secret values of headers, by their references.
     pub secrets: BTreeMap<SecretRef, Secret>,
     /// Accept any certificate.
@@ -88,6 +90,7 @@ impl Target {
             authority: authority.as_str().to_owned(),
             base: uri.path().trim_end_matches('/').to_owned(),
             api_key: None,
+            of_endpoint: Headers::default(),
             secrets: BTreeMap::new(),
             insecure_tls: false,
             alive: None,

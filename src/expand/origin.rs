@@ -23,8 +23,8 @@ pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
             None => place.request_field(rest),
         },
         "mix" => place.of_class(rest),
-        "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..]),
-        "shaping" if rest.starts_with("headers.") => place.header(&rest["headers.".len()..]),
+        "shaping" if rest.starts_with("extra.") => place.extra(&rest["extra.".len()..], &place.chain()),
+        "shaping" if rest.starts_with("headers.") => place.header(&rest["headers.".len()..], &place.chain()),
         "shaping" => place.request_field(rest),
         "load" => place.load(rest),
         "phases" => place.phase(rest),
@@ -84,10 +84,9 @@ impl Place<'_> {
         steps
     }
 
-    /// A header: the nearest scenario that has it, then the endpoint.
-    fn header(&self, name: &str) -> Vec<Step> {
+    /// A header: the nearest scenario of the chain that has it, then the endpoint.
+    fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let of = |headers: &Table<HeaderValue>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
-        let chain = self.chain();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
         if let Some((scenario, key)) = said {
             return keys(&["scenarios", scenario, "headers", &key]);
@@ -178,6 +177,13 @@ impl Place<'_> {
         };
         let index: usize = number.parse().unwrap_or_default();
         let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
+        let whole = || [&chain[..], &members].concat();
+        if let Some(header) = field.strip_prefix("shaping.headers.") {
+            return self.header(header, &whole());
+        }
+        if let Some(extra) = field.strip_prefix("shaping.extra.") {
+            return self.extra(extra, &whole());
+        }
         let own = chain.iter().chain(&members).find(|(_, scenario)| field != "weight" && scenario.says(name));
         match (self.axis(name), own) {
             (Some(axis), _) => axis,
@@ -188,14 +194,13 @@ impl Place<'_> {
     }
 
     /// A field of `extra`: the scenario's for the engine, the scenario's for all, then the endpoint's.
-    fn extra(&self, field: &str) -> Vec<Step> {
+    fn extra(&self, field: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let endpoint = self.name_on("endpoint");
         let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
         let own = |scenario: &Scenario| match scenario.extra.get(engine) {
             Some(Json::Table(own)) => own.contains_key(field),
             _ => false,
         };
-        let chain = self.chain();
         if let Some((name, _)) = chain.iter().find(|(_, scenario)| own(scenario)) {
             return keys(&["scenarios", name, "extra", engine, field]);
         }

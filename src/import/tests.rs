@@ -107,6 +107,19 @@ fn masks_leave_a_plan_one() {
     assert!(!key.contains("s3cr3t-k3y") && key.contains("id: \"***/m\""), "{key}");
 }
 
+/// A header that the plan cannot have is listed, and the rest becomes a plan.
+#[test]
+fn a_header_that_cannot_be_sent_is_listed() {
+    let words = "vllm bench serve --model m --header Content-Type=application/json X-Tenant=a x-tenant=b";
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let made = made("the command line", None, &words).unwrap_or_else(|error| panic!("{error}"));
+    assert!(made.plan.contains("headers: { x-tenant: { secret: env:X_TENANT } }"), "{}", made.plan);
+    let listed = made.missing.join("\n");
+    for part in ["sweepline sends this header itself", "it stands there twice: the last one counts"] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 

@@ -1,5 +1,6 @@
 //! Servers while a sweep uses them: addresses, secrets resolved when they are needed, embedded servers kept alive.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -49,6 +50,9 @@ pub enum ResolveError {
         /// Where it was read.
         reference: String,
     },
+    /// More than one of these.
+    #[error("{}", joined(.0))]
+    Several(Vec<ResolveError>),
     /// The address.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -70,12 +74,32 @@ pub fn target<'a>(
 ) -> Result<Target, ResolveError> {
     let mut target = Target::parse(url)?;
     target.insecure_tls = endpoint.insecure_tls;
-    target.api_key = endpoint.api_key.as_ref().map(|key| resolve_secret(Use::Key, key, folder)).transpose()?;
-    for reference in of_headers {
-        let secret = resolve_secret(Use::Header, reference, folder)?;
-        target.secrets.insert(reference.clone(), secret);
+    target.of_endpoint.lay(&endpoint.headers);
+    let mut wrong = Vec::new();
+    if let Some(reference) = &endpoint.api_key {
+        match resolve_secret(Use::Key, reference, folder) {
+            Ok(key) => target.api_key = Some(key),
+            Err(error) => wrong.push(error),
+        }
     }
-    Ok(target)
+    let references: BTreeSet<SecretRef> =
+        of_headers.into_iter().cloned().chain(target.of_endpoint.secrets().cloned()).collect();
+    for reference in references {
+        match resolve_secret(Use::Header, &reference, folder) {
+            Ok(secret) => drop(target.secrets.insert(reference, secret)),
+            Err(error) => wrong.push(error),
+        }
+    }
+    match wrong.len() {
+        0 => Ok(target),
+        1 => Err(wrong.remove(0)),
+        _ => Err(ResolveError::Several(wrong)),
+    }
+}
+
+/// What several errors say, each once.
+fn joined(errors: &[ResolveError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The address as it is shown: somebody may have put the key into it, too. A key that can be read only once is left to

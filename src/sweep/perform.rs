@@ -62,10 +62,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     Question {
         url: url.to_owned(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
-        headers: target
-            .headers(&spec.shaping.fields.headers)
-            .map(|(name, value)| [name, value].map(str::to_owned))
-            .collect(),
+        headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
         secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
         insecure_tls: target.insecure_tls,
         api: spec.endpoint.api,

@@ -63,6 +63,26 @@ fn the_nearest_layer_is_the_place() {
 }
 
 #[test]
+fn a_header_or_extra_field_of_a_class_is_that_of_its_scenario() {
+    let mut json = plan_json(json!({ "s": { "matrix": {
+        "endpoint": "vllm", "model": "small", "scenario": "mixed", "batch_size": 1,
+    } } }));
+    json["endpoints"]["vllm"]["headers"] = json!({ "X-Gateway": "g" });
+    json["scenarios"]["one"] = json!({ "base": "B1", "headers": { "X-A.b": "1" }, "extra": { "min_p": 0.1 } });
+    json["scenarios"]["mixed"] = json!({ "headers": { "X-All": "a" }, "mix": [{ "scenario": "one", "share": 1 }, { "scenario": "chat", "share": 1 }] });
+    let plan: Plan = serde_json::from_value(json).expect("a plan");
+    for (field, expected) in [
+        ("mix.00.shaping.headers.x-a.b", "scenarios/one/headers/X-A.b"),
+        ("mix.00.shaping.extra.min_p", "scenarios/one/extra/min_p"),
+        ("mix.01.shaping.headers.x-all", "scenarios/mixed/headers/X-All"),
+        ("mix.01.shaping.headers.x-gateway", "endpoints/vllm/headers/X-Gateway"),
+        ("mix.01.weight", "scenarios/mixed/mix/1"),
+    ] {
+        assert_eq!(place(&plan, field), expected, "{field}");
+    }
+}
+
+#[test]
 fn every_field_but_the_versions_has_a_place() {
     let json = plan_json(json!({ "s": { "matrix": {
         "endpoint": "demo", "model": "large", "scenario": "talk", "qps": 5, "batch_size": 2

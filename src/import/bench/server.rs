@@ -13,7 +13,7 @@ use crate::import::error::ImportError;
 use crate::import::secrets::{Secrets, headers, names_secret};
 use crate::import::shell::{Command, marks, shown};
 use crate::import::text::{name_of, scalar, text_value};
-use crate::plan::Api;
+use crate::plan::{Api, is_sent_by_itself};
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";
@@ -188,6 +188,7 @@ fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
         Some(Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin))
     };
     let mut found = None;
+    // Names and the variables that hold their values.
     let mut further: Vec<(String, String)> = Vec::new();
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
@@ -198,10 +199,19 @@ fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                     arguments.missing("--header ***", "it is no NAME=VALUE");
                     continue;
                 }
+                if is_sent_by_itself(&name) {
+                    arguments.missing(&format!("--header {name}"), "sweepline sends this header itself");
+                    continue;
+                }
+                // The last one counts, as in the tool that sends them.
+                if let Some(at) = further.iter().position(|(one, _)| one.eq_ignore_ascii_case(&name)) {
+                    further.remove(at);
+                    arguments.missing(&format!("--header {name}"), "it stands there twice: the last one counts");
+                }
                 // What stands in a header is rarely known to be no secret: it goes into the environment, not into the plan.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
-                let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace('-', "_"));
-                further.push((format!("{name}: {{ secret: {} }}", scalar(&format!("env:{variable}"))), variable));
+                let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace(['-', '.'], "_"));
+                further.push((name, variable));
                 continue;
             }
             let bare = value
@@ -220,10 +230,13 @@ fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
         let set = command.secrets.iter().find(|name| *name == KEY)?;
         reference(set, format!("{set} in the environment"))
     });
-    let (headers, variables): (Vec<String>, Vec<String>) = further.into_iter().unzip();
-    let headers = (!headers.is_empty()).then(|| {
+    let headers = (!further.is_empty()).then(|| {
+        let one = |(name, variable): &(String, String)| {
+            format!("{name}: {{ secret: {} }}", scalar(&format!("env:{variable}")))
+        };
+        let variables: Vec<&str> = further.iter().map(|(_, variable)| variable.as_str()).collect();
         let origin = format!("--header: put what they hold into {}", variables.join(", "));
-        Field::new("headers", format!("{{ {} }}", headers.join(", ")), origin)
+        Field::new("headers", format!("{{ {} }}", further.iter().map(one).collect::<Vec<_>>().join(", ")), origin)
     });
     key.into_iter().chain(headers).collect()
 }

@@ -7,23 +7,9 @@ use http::{HeaderName, HeaderValue as Carried};
 use super::checker::Checker;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::mask::{is_secret_name, looks_like_key};
-use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::headers::{HeaderValue, is_sent_by_itself};
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::Step;
-
-/// Headers that sweepline sends itself, or that say how a message is cut.
-const OWN: [&str; 10] = [
-    "host",
-    "content-type",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "accept",
-    "accept-encoding",
-    "expect",
-    "user-agent",
-    "x-request-id",
-];
 
 impl Checker<'_> {
     /// Checks the headers at a place; `has_key`: a bearer key is sent too.
@@ -34,7 +20,7 @@ impl Checker<'_> {
             let lower = name.to_ascii_lowercase();
             let refused = if HeaderName::try_from(name.as_str()).is_err() {
                 Some((format!("`{name}` is no name of a header"), "write letters, digits and dashes, like X-Tenant"))
-            } else if OWN.contains(&lower.as_str()) {
+            } else if is_sent_by_itself(name) {
                 Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
             } else if lower == "authorization" && has_key {
                 let message = "`api_key` is sent as `Authorization: Bearer …`, and `headers` has that too".to_owned();
@@ -63,10 +49,30 @@ impl Checker<'_> {
             let message = format!("the value of header `{name}` looks like a secret, and would end up in results");
             let remedy = format!("put it into a variable of the environment: {name}: {{ secret: env:NAME }}");
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        } else if let Some(reference) = reference_in(text) {
+            let message = format!("header `{name}` would be sent as `{text}`: a reference is none in plain text");
+            let remedy = format!("write {name}: {{ secret: {reference} }}");
+            self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if text.is_empty() || text.trim() != text || !is_carried {
             let message = format!("header `{name}` cannot carry this value");
             let remedy = "write visible characters of ASCII, without blanks at the ends";
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
+}
+
+/// The reference that a text was meant to be: `$NAME`, `${NAME}`, `env:NAME` and `file:PATH` are sent as they stand.
+fn reference_in(text: &str) -> Option<String> {
+    let is_name = |name: &str| {
+        !name.starts_with(|c: char| c.is_ascii_digit())
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
+    if let Some(name) = text.strip_prefix('$') {
+        let name = in_braces(name).unwrap_or_else(|| name.to_owned());
+        return is_name(&name).then(|| format!("env:{name}"));
+    }
+    let is_reference = text.strip_prefix("env:").is_some_and(is_name) || text.starts_with("file:");
+    is_reference.then(|| text.to_owned())
 }

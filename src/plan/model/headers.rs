@@ -11,6 +11,25 @@ use serde::{Serialize, Serializer};
 use crate::plan::model::table::Table;
 use crate::plan::text::secret::SecretRef;
 
+/// Headers that sweepline sends itself, or that say how a message is cut; in lower case.
+const SENT_BY_ITSELF: [&str; 10] = [
+    "host",
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept",
+    "accept-encoding",
+    "expect",
+    "user-agent",
+    "x-request-id",
+];
+
+/// Whether sweepline sends a header of this name itself, so that a plan cannot.
+pub fn is_sent_by_itself(name: &str) -> bool {
+    SENT_BY_ITSELF.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// The value of a header.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum HeaderValue {

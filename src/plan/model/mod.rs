@@ -62,7 +62,7 @@ pub use data::corpus::{Corpus, Dialogue, Means as DataMeans, Order as DataOrder,
 pub use data::data_file::DataFile;
 pub use data::reports::{DataNote, data_notes};
 pub use error_policy::ErrorPolicy;
-pub use headers::{HeaderValue, Headers};
+pub use headers::{HeaderValue, Headers, is_sent_by_itself};
 pub use lengths::lengths_field::WrittenLengths;
 pub use matrix::{Axis, Condition, Extend, Filter, Item, Pick, What};
 pub use mock_figures::MockFigures;
