@@ -29,8 +29,8 @@ pub struct Ended {
 
 impl Ended {
     /// Whether runs are invalid because of the client, and so of the machine.
-    fn was_spoiled(&self) -> bool {
-        let is_of_client = |line: &str| line.contains("invalid: client_");
+    pub fn was_spoiled(&self) -> bool {
+        let is_of_client = |line: &str| line.split_once("invalid: ").is_some_and(|(_, why)| why.contains("client_"));
         self.code == Some(3) && self.stdout.lines().chain(self.stderr.lines()).any(is_of_client)
     }
 }
