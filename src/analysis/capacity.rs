@@ -4,15 +4,20 @@
 //! Instances are counted by what came at the rung that held; how many fewer the other end of the bracket would take is said beside it.
 //! The two are an interval of the number: each end rests on a test that is wrong in at most 5 % of cases.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::curve::TWO_LOADS;
+
 /// Hours of a month: a twelfth of 365 days.
 pub const HOURS_PER_MONTH: f64 = 730.0;
 
-/// What the load is to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What is to be served.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
-    /// Requests per second that are to be served, all instances together.
+    /// Requests per second, all instances together.
     pub qps: f64,
-    /// Share that is to be spare: 0.2 for a fifth more than `qps`.
+    /// Share that is to be spare on top of it: 0.2 for a fifth.
     pub headroom: f64,
 }
 
@@ -39,19 +44,23 @@ pub struct Instance {
     pub watts: Option<f64>,
 }
 
-/// How many instances a target takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How many instances the target takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
-    /// By the rung that holds.
+    /// Instances, by what came at the load that holds: the upper end of the interval of their number.
     pub instances: u64,
-    /// If one instance bore all but the rung that misses: no fewer than this would ever do. None where no rung missed.
+    /// Instances that are needed at least: if one bore all but what came at the load that misses. The lower end of the interval; null
+    /// where no load misses.
     pub at_least: Option<u64>,
-    /// Accelerators of all instances.
+    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases; null where no load misses.
+    pub interval: Option<&'static str>,
+    /// Accelerators of all instances; null where the plan does not declare them.
     pub gpus: Option<u64>,
-    /// Money per month.
+    /// Money per month of 730 hours; null without a price.
+    #[serde(rename = "money_per_month")]
     pub per_month: Option<f64>,
-    /// Money per million output tokens when just the target is served, headroom idle; none without a price, and where nobody
-    /// counted tokens.
+    /// Money per million output tokens when just the target is served; null without a price.
+    #[serde(rename = "cost_per_million_output_tokens_at_target")]
     pub per_million_at_target: Option<f64>,
 }
 
@@ -66,8 +75,10 @@ impl Instance {
         Fleet {
             instances,
             at_least: self.bears_less_than.map(|misses| above(wanted / misses).min(instances)),
+            interval: self.bears_less_than.map(|_| TWO_LOADS),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
+            // Headroom is idle.
             per_million_at_target: per_month
                 .zip(tokens_per_month)
                 .filter(|(_, tokens)| *tokens > 0.0)

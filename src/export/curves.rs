@@ -152,10 +152,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         series.scenario.clone().into(),
         series.cap.into(),
     ];
-    cells.extend(axes.iter().map(|axis| {
-        let value = series.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.clone());
-        Cell::from(value)
-    }));
+    cells.extend(axes.iter().map(|axis| Cell::from(series.axes.get(axis).cloned())));
     let is_few = |reading: &&Ordinate| rung.figure(reading).is_some_and(|figure| figure.few_samples);
     let few: Vec<&str> = FIGURES.iter().filter(is_few).map(|reading| reading.name).collect();
     cells.extend([

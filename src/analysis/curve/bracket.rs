@@ -1,6 +1,9 @@
 //! Between which two loads of a ladder the highest one lies that meets an objective. Nothing is extrapolated: what lies
 //! above the last rung, or below the first, was not measured.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::analysis::slo::Answer;
 
 use super::decision;
@@ -10,6 +13,8 @@ use super::decision;
 pub struct Judged {
     /// The load.
     pub load: f64,
+    /// Requests per second that really came, on average over its runs; none in closed loops, and without a run that counts.
+    pub arrived_rate: Option<f64>,
     /// Whether it serves what came within the objective's latencies; none where no run of it is valid.
     pub serves: Option<Answer>,
     /// Whether its tokens cost no more than the objective allows; none where it sets no limit. Cost falls as load rises.
@@ -23,40 +28,62 @@ impl Judged {
     }
 }
 
-/// Between which loads the highest one lies that meets the objective.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bracket {
-    /// The highest load that holds below the first that misses; none where no such rung holds. A rung that is undecided below it
-    /// takes nothing from it: light loads are the ones with the fewest requests.
+    /// The highest load that holds below the first that misses; null where none does.
     pub holds: Option<f64>,
-    /// The lowest load that does not serve what came within the latencies, or was given up; none where no rung fails to.
+    /// Requests per second that came at `holds`, on average over its runs; null where `holds` is, and in closed loops.
+    pub holds_arrived_rate: Option<f64>,
+    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is invalid, or was given up; null
+    /// where none does.
     pub misses: Option<f64>,
-    /// Loads below the first that misses that are undecided, rising: more requests would decide them.
+    /// Requests per second that came at `misses`, on average over its runs; null where `misses` is, without a run that counts, and in
+    /// closed loops.
+    pub misses_arrived_rate: Option<f64>,
+    /// What makes the two an interval of the limit: `tests of the two loads`, each wrong in at most 5 % of cases; null unless both are
+    /// there.
+    pub interval: Option<&'static str>,
+    /// Loads below the first that misses and that are undecided, or not shown to be kept up with, rising: longer windows would decide
+    /// them.
     pub undecided: Vec<f64>,
-    /// Loads below the first that misses that serve too little for their price, rising.
+    /// Loads below the first that misses at which tokens cost more than the objective allows, rising.
     pub too_dear: Vec<f64>,
-    /// Loads below the first that misses without a valid run, rising: nothing is known of them.
+    /// Loads below the first that misses without a valid run, rising.
     pub unknown: Vec<f64>,
-    /// Loads above the first that misses and that hold all the same: chance, or a server that is not the same at all times.
+    /// Loads above the first that misses and that hold all the same; they are not counted.
     pub out_of_order: Vec<f64>,
 }
+
+/// What an interval rests on whose ends are a load that holds and one that misses.
+pub const TWO_LOADS: &str = "tests of the two loads";
 
 impl Bracket {
     /// Of a ladder, rising in load.
     pub fn of(rungs: &[Judged]) -> Bracket {
         let first = rungs.iter().position(|rung| rung.serves == Some(Answer::Misses));
         let (below, above) = rungs.split_at(first.unwrap_or(rungs.len()));
-        let mut found = Bracket { misses: first.map(|at| rungs[at].load), ..Bracket::default() };
+        let misses = above.first();
+        let mut found = Bracket {
+            misses: misses.map(|rung| rung.load),
+            misses_arrived_rate: misses.and_then(|rung| rung.arrived_rate),
+            ..Bracket::default()
+        };
         for rung in below {
             match rung.answer() {
                 None => found.unknown.push(rung.load),
-                Some(Answer::Holds) => found.holds = Some(rung.load),
+                // One that is undecided below it takes nothing from it: light loads are the ones with the fewest requests.
+                Some(Answer::Holds) => {
+                    found.holds = Some(rung.load);
+                    found.holds_arrived_rate = rung.arrived_rate;
+                }
                 Some(Answer::Undecided) => found.undecided.push(rung.load),
                 Some(Answer::Misses) => found.too_dear.push(rung.load),
             }
         }
         let holds = |rung: &&Judged| rung.answer() == Some(Answer::Holds);
         found.out_of_order = above.iter().filter(holds).map(|rung| rung.load).collect();
+        found.interval = found.holds.and(found.misses).map(|_| TWO_LOADS);
         found
     }
 }
@@ -68,7 +95,7 @@ mod tests {
     use Answer::{Holds, Misses, Undecided};
 
     fn priced(answers: impl IntoIterator<Item = (Option<Answer>, Option<Answer>)>) -> Bracket {
-        let rung = |(n, (serves, cost))| Judged { load: (n + 1) as f64, serves, cost };
+        let rung = |(n, (serves, cost))| Judged { load: (n + 1) as f64, arrived_rate: None, serves, cost };
         Bracket::of(&answers.into_iter().enumerate().map(rung).collect::<Vec<_>>())
     }
 

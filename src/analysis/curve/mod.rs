@@ -16,11 +16,16 @@ mod rung;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::rows::RunLabels;
 
 use super::saturation;
 
-pub use bracket::{Bracket, Judged};
+pub use bracket::{Bracket, Judged, TWO_LOADS};
 pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Ordinate};
 pub use fronts::{FRONTS, Front, on_fronts};
@@ -56,7 +61,7 @@ fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
 }
 
 /// What all runs of a curve have in common.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
     /// The plan's sweep.
     pub sweep: String,
@@ -66,10 +71,10 @@ pub struct Series {
     pub model: String,
     /// The plan's name of the scenario.
     pub scenario: String,
-    /// The in-flight cap of an open loop.
+    /// The in-flight cap of an open loop, in requests; null where there is none, and in closed loops.
     pub cap: Option<u32>,
-    /// Values on further axes.
-    pub axes: Vec<(String, String)>,
+    /// Values on further axes, by axis.
+    pub axes: BTreeMap<String, String>,
 }
 
 impl Series {
@@ -191,6 +196,6 @@ fn series(sweep: &str, labels: &RunLabels, axis: Axis) -> Series {
         model: model.clone(),
         scenario: scenario.clone(),
         cap: batch_size.filter(|_| axis == Axis::Qps),
-        axes: axes.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        axes: axes.clone(),
     }
 }

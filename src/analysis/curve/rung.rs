@@ -100,7 +100,7 @@ impl<'a> Rung<'a> {
             Some(if is_short { Answer::Undecided } else { answer })
         };
         let costs: Vec<Answer> = self.runs.iter().filter_map(|run| run.cost).collect();
-        Some(Judged { load: self.load, serves, cost: decision::unanimous(&costs) })
+        Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
     }
 
     /// The limits of the objective, each decided over its runs.

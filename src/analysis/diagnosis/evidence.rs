@@ -1,5 +1,8 @@
 //! What symptoms are looked for in, and what was found of them.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::analysis::curve::{Curve, Run};
 use crate::analysis::roofline::Prediction;
 
@@ -29,10 +32,10 @@ pub enum Finding {
     NotChecked(String),
 }
 
-/// One place where a symptom shows.
-#[derive(Debug, Clone, PartialEq)]
+/// One place where a symptom is seen.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// The ids of the runs that show it.
+    /// Full ids of the runs that show it.
     pub runs: Vec<String>,
     /// The figures, in a sentence.
     pub text: String,

@@ -5,9 +5,8 @@ use serde::Serialize;
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::capacity;
-use crate::analysis::curve::Figure;
-use crate::cli::curves::document::{Bracket, Series};
+use crate::analysis::capacity::{self, Fleet, Target};
+use crate::analysis::curve::{Bracket, Figure, Series};
 use crate::cli::schema_text::text_of;
 use crate::plan::Slo;
 use crate::report::{self, CapacityAnswer, Configuration};
@@ -29,15 +28,6 @@ pub struct Document {
     failed: Vec<String>,
     /// Every curve of the plan, each where its first run stands in the plan.
     configurations: Vec<OneConfiguration>,
-}
-
-/// What is to be served.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Target {
-    /// Requests per second, all instances together.
-    qps: f64,
-    /// Share that is to be spare on top of it: 0.2 for a fifth.
-    headroom: f64,
 }
 
 /// One configuration. Of `rejected`, `closed_loop` and `max_qps` one is not null.
@@ -89,24 +79,6 @@ struct Instance {
     output_tokens_per_request: Option<f64>,
 }
 
-/// How many instances the target takes.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Fleet {
-    /// Instances, by what came at the load that holds: the upper end of the interval of their number.
-    instances: u64,
-    /// Instances that are needed at least: if one bore all but what came at the load that misses. The lower end of the interval; null
-    /// where no load misses.
-    at_least: Option<u64>,
-    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases; null where no load misses.
-    interval: Option<&'static str>,
-    /// Accelerators of all instances; null where the plan does not declare them.
-    gpus: Option<u64>,
-    /// Money per month of 730 hours; null without a price.
-    money_per_month: Option<f64>,
-    /// Money per million output tokens when just the target is served; null without a price.
-    cost_per_million_output_tokens_at_target: Option<f64>,
-}
-
 /// The schema, as text.
 pub fn schema_text() -> String {
     text_of::<Document>("sweepline capacity --format json")
@@ -114,7 +86,7 @@ pub fn schema_text() -> String {
 
 impl Document {
     /// The answer on what was read; the plan has an objective.
-    pub fn of(readings: &Readings, configurations: &[Configuration], target: Option<capacity::Target>) -> Document {
+    pub fn of(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Document {
         let cheapest = report::cheapest(configurations, target).concat();
         let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);
         Document {
@@ -122,7 +94,7 @@ impl Document {
             missing: readings.missing,
             given_up: readings.given_up_entries(),
             slo: readings.plan.slo.clone().unwrap_or_default(),
-            target: target.map(|capacity::Target { qps, headroom }| Target { qps, headroom }),
+            target,
             failed: report::failed(configurations),
             configurations: configurations.iter().enumerate().map(of).collect(),
         }
@@ -130,9 +102,9 @@ impl Document {
 }
 
 impl OneConfiguration {
-    fn of(one: &Configuration, cheapest: bool, target: Option<capacity::Target>) -> OneConfiguration {
+    fn of(one: &Configuration, cheapest: bool, target: Option<Target>) -> OneConfiguration {
         let mut entry = OneConfiguration {
-            series: Series::of(&one.curve.series),
+            series: one.curve.series.clone(),
             cheapest,
             rejected: None,
             closed_loop: None,
@@ -142,11 +114,11 @@ impl OneConfiguration {
         };
         match &one.answer {
             CapacityAnswer::Rejected(why) => entry.rejected = Some(why.clone()),
-            CapacityAnswer::Closed(found) => entry.closed_loop = Some(Bracket::of(found.clone(), one.curve)),
+            CapacityAnswer::Closed(found) => entry.closed_loop = Some(found.clone()),
             CapacityAnswer::Holds { instance, bracket, output } => {
-                entry.max_qps = Some(Bracket::of(bracket.clone(), one.curve));
+                entry.max_qps = Some(bracket.clone());
                 entry.instance = Some(Instance::of(instance, output));
-                entry.fleet = target.map(|target| instance.fleet(target).into());
+                entry.fleet = target.map(|target| instance.fleet(target));
             }
         }
         entry
@@ -168,20 +140,6 @@ impl Instance {
             tokens_per_unit_of_money: instance.tokens_per_money(),
             tokens_per_joule: instance.tokens_per_joule(),
             output_tokens_per_request: instance.tokens_per_request,
-        }
-    }
-}
-
-impl From<capacity::Fleet> for Fleet {
-    fn from(fleet: capacity::Fleet) -> Fleet {
-        let capacity::Fleet { instances, at_least, gpus, per_month, per_million_at_target } = fleet;
-        Fleet {
-            instances,
-            at_least,
-            interval: at_least.map(|_| "tests of the two loads"),
-            gpus,
-            money_per_month: per_month,
-            cost_per_million_output_tokens_at_target: per_million_at_target,
         }
     }
 }

@@ -81,8 +81,8 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let instance = Instance {
         holds,
         misses: found.misses,
-        bears: curve.rung(holds).and_then(Rung::arrived_rate).unwrap_or(holds),
-        bears_less_than: found.misses.map(|load| curve.rung(load).and_then(Rung::arrived_rate).unwrap_or(load)),
+        bears: found.holds_arrived_rate.unwrap_or(holds),
+        bears_less_than: found.misses_arrived_rate.or(found.misses),
         output_throughput: output.value,
         tokens_per_request: curve.rung(holds).and_then(Rung::output_tokens),
         gpus: hardware.and_then(|hardware| hardware.gpus),

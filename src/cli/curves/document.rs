@@ -1,7 +1,5 @@
 //! `curves --format json`: its types are its schema (schemas/curves.schema.json).
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -9,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::curve::{self, Axis, Curve, FIGURES, Rung, on_fronts};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, Rung, Series, on_fronts};
 use crate::analysis::saturation;
 use crate::cli::schema_text::text_of;
 
@@ -44,23 +42,6 @@ struct OneCurve {
     saturation: Saturation,
     /// Up to which load the plan's objective holds; null without an objective, and without a run that counts.
     slo: Option<Bracket>,
-}
-
-/// What all runs of a curve have in common.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Series {
-    /// The plan's sweep.
-    sweep: String,
-    /// The plan's name of the endpoint.
-    endpoint: String,
-    /// The plan's name of the model.
-    model: String,
-    /// The plan's name of the scenario.
-    scenario: String,
-    /// The in-flight cap of an open loop, in requests; null where there is none, and in closed loops.
-    cap: Option<u32>,
-    /// Values on further axes, by axis.
-    axes: BTreeMap<String, String>,
 }
 
 /// The repeats of one load.
@@ -211,33 +192,6 @@ struct Saturation {
     not_shown: Vec<f64>,
 }
 
-/// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Bracket {
-    /// The highest load that holds below the first that misses; null where none does.
-    holds: Option<f64>,
-    /// Requests per second that came at `holds`, on average over its runs; null where `holds` is, and in closed loops.
-    holds_arrived_rate: Option<f64>,
-    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is invalid, or was given up; null
-    /// where none does.
-    misses: Option<f64>,
-    /// Requests per second that came at `misses`, on average over its runs; null where `misses` is, without a run that counts, and in
-    /// closed loops.
-    misses_arrived_rate: Option<f64>,
-    /// What makes the two an interval of the limit: `tests of the two loads`, each wrong in at most 5 % of cases; null unless both are
-    /// there.
-    interval: Option<&'static str>,
-    /// Loads below the first that misses and that are undecided, or not shown to be kept up with, rising: longer windows would decide
-    /// them.
-    undecided: Vec<f64>,
-    /// Loads below the first that misses at which tokens cost more than the objective allows, rising.
-    too_dear: Vec<f64>,
-    /// Loads below the first that misses without a valid run, rising.
-    unknown: Vec<f64>,
-    /// Loads above the first that misses and that hold all the same; they are not counted.
-    out_of_order: Vec<f64>,
-}
-
 /// The schema, as text.
 pub fn schema_text() -> String {
     text_of::<Document>("sweepline curves --format json")
@@ -288,21 +242,13 @@ impl OneCurve {
     fn of(curve: &Curve, on: &[[bool; 2]]) -> OneCurve {
         let (kept_up, saturated) = curve.saturation();
         OneCurve {
-            series: Series::of(&curve.series),
+            series: curve.series.clone(),
             load: curve.axis.name(),
             rungs: curve.rungs.iter().zip(on).map(|(rung, on)| OneRung::of(rung, *on)).collect(),
             knee: Knee::of(&curve.knee(), curve.axis),
             saturation: Saturation { kept_up, saturated, not_shown: curve.not_shown().map(|rung| rung.load).collect() },
-            slo: curve.bracket().map(|found| Bracket::of(found, curve)),
+            slo: curve.bracket(),
         }
-    }
-}
-
-impl Series {
-    /// As it is named in a document.
-    pub fn of(series: &curve::Series) -> Series {
-        let curve::Series { sweep, endpoint, model, scenario, cap, axes } = series.clone();
-        Series { sweep, endpoint, model, scenario, cap, axes: axes.into_iter().collect() }
     }
 }
 
@@ -375,25 +321,6 @@ impl Knee {
             curve::Knee::Before(load) => Knee::AtOrBelow { load, method },
             curve::Knee::NotReached(rise) => Knee::NotReached { rise, method },
             curve::Knee::TooFew(loads) => Knee::TooFewLoads { loads, method },
-        }
-    }
-}
-
-impl Bracket {
-    /// Of a curve.
-    pub fn of(found: curve::Bracket, curve: &Curve) -> Bracket {
-        let curve::Bracket { holds, misses, undecided, too_dear, unknown, out_of_order } = found;
-        let arrived_rate = |load: Option<f64>| curve.rung(load?)?.arrived_rate();
-        Bracket {
-            holds,
-            holds_arrived_rate: arrived_rate(holds),
-            misses,
-            misses_arrived_rate: arrived_rate(misses),
-            interval: holds.and(misses).map(|_| "tests of the two loads"),
-            undecided,
-            too_dear,
-            unknown,
-            out_of_order,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::diagnosis::{self, Diagnosis, Finding, NOT_MEASURED, Predicted};
+use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
 use crate::cli::schema_text::text_of;
 use crate::report::Bound;
 
@@ -72,15 +72,6 @@ struct OneDiagnosis {
     try_first: &'static str,
 }
 
-/// One place where a symptom is seen.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Evidence {
-    /// Full ids of the runs that show it.
-    runs: Vec<String>,
-    /// The figures, in a sentence.
-    text: String,
-}
-
 /// The schema, as text.
 pub fn schema_text() -> String {
     text_of::<Document>("sweepline diagnose --format json")
@@ -121,7 +112,7 @@ impl Prediction {
 impl OneDiagnosis {
     fn of(Diagnosis { symptom, finding }: &Diagnosis) -> OneDiagnosis {
         let (found, evidence, why) = match finding {
-            Finding::Seen(places) => ("seen", places.iter().map(Evidence::of).collect(), None),
+            Finding::Seen(places) => ("seen", places.clone(), None),
             Finding::NotSeen(why) => ("not_seen", Vec::new(), Some(why.clone())),
             Finding::NotChecked(why) => ("not_checked", Vec::new(), Some(why.clone())),
         };
@@ -135,11 +126,5 @@ impl OneDiagnosis {
             confirm_with: symptom.confirm,
             try_first: symptom.response,
         }
-    }
-}
-
-impl Evidence {
-    fn of(diagnosis::Evidence { runs, text }: &diagnosis::Evidence) -> Evidence {
-        Evidence { runs: runs.clone(), text: text.clone() }
     }
 }
