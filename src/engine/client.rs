@@ -188,8 +188,14 @@ impl Client {
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
         while let Some(mut connection) = self.pool.kept().await {
             let result = self.converse(&mut connection, tally, request, &body).await;
+            let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
+            match tally.row.headers_ns {
+                None if is_reset => self.pool.was_closed(),
+                None => {}
+                Some(_) => self.pool.served_again(),
+            }
             // The server had closed it: nothing of the request was written, so this is no second sending.
-            let unused = tally.row.sent_ns.is_none() && matches!(&result, Err(f) if f.outcome == Outcome::Reset);
+            let unused = is_reset && tally.row.sent_ns.is_none();
             if !unused {
                 return self.keep(connection, result);
             }

@@ -9,12 +9,17 @@
 //! server has closed meanwhile is dropped, also when that shows only at the write and nothing of the request was written.
 //! Another kept one takes its place, or the request opens its own. A connection that breaks after a byte of the request
 //! was written fails that request: nothing is sent twice.
+//!
+//! Some servers close behind every answer and say nothing of it (llama.cpp's does behind streams): a client that sends again at once
+//! crosses the close on its way. When `IN_A_ROW` connections were closed so, without one that served again between them, only those are
+//! used again that are still open when `SETTLED` has passed since their answer. One that serves again ends that.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use tokio::task::JoinSet;
@@ -32,11 +37,27 @@ use super::tally::{Aside, Failure};
 /// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
 const MOST_OPENING: usize = 64;
 
+/// So many connections that a server closed behind their answers make a habit.
+const IN_A_ROW: u32 = 3;
+/// A close that is seen this long behind an answer was the answer's, and not that of an idle connection: servers keep these for seconds.
+const BEHIND_ANSWER: Duration = Duration::from_secs(1);
+/// What a server with that habit has closed by then is closed.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// A connection without a request.
+struct Idle {
+    connection: Connection,
+    /// When its last answer was whole; none where it carried none.
+    since: Option<Instant>,
+}
+
 /// The connections of one run to one target.
 pub struct Pool {
     connector: Connector,
-    /// Connections without a request, the last used on top.
-    idle: RefCell<Vec<Connection>>,
+    /// Connections without a request, the last used at the back.
+    idle: RefCell<VecDeque<Idle>>,
+    /// Connections that the server closed behind their answer, since one served again.
+    closed: Cell<u32>,
     keeps: bool,
     /// The longest that opening one may take.
     limit: Nanos,
@@ -46,7 +67,7 @@ impl Pool {
     /// No connections yet, for a run like `spec`.
     pub fn new(spec: &RunSpec, connector: Connector) -> Pool {
         let keeps = spec.connections != Connections::PerRequest;
-        Pool { connector, idle: RefCell::default(), keeps, limit: spec.timeouts.connect }
+        Pool { connector, idle: RefCell::default(), closed: Cell::new(0), keeps, limit: spec.timeouts.connect }
     }
 
     /// Opens `count` connections, some at a time. With the first that cannot be opened it is left at those there are: that
@@ -61,7 +82,7 @@ impl Pool {
             }
             match opening.join_next().await {
                 None => return,
-                Some(Ok(Ok(Ok((connection, _))))) => self.idle.borrow_mut().push(connection),
+                Some(Ok(Ok(Ok((connection, _))))) => self.idle.borrow_mut().push_back(Idle { connection, since: None }),
                 Some(_) => left = 0,
             }
         }
@@ -70,23 +91,45 @@ impl Pool {
     /// The run's clock has started: from here on it stamps what the connections see, those too that were opened ahead.
     pub fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
-        self.idle.get_mut().iter().for_each(|connection| connection.stamps.begin(clock));
+        self.idle.get_mut().iter().for_each(|idle| idle.connection.stamps.begin(clock));
     }
 
     /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
     pub async fn kept(&self) -> Option<Connection> {
         loop {
-            let mut connection = self.idle.borrow_mut().pop()?;
+            let Idle { mut connection, since } = self.next()?;
             if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
                 return Some(connection);
             }
+            if since.is_some_and(|answered| answered.elapsed() < BEHIND_ANSWER) {
+                self.was_closed();
+            }
         }
+    }
+
+    fn next(&self) -> Option<Idle> {
+        let mut idle = self.idle.borrow_mut();
+        if self.closed.get() < IN_A_ROW {
+            return idle.pop_back();
+        }
+        let settled = |idle: &Idle| idle.since.is_none_or(|answered| answered.elapsed() >= SETTLED);
+        idle.front().is_some_and(settled).then(|| idle.pop_front())?
+    }
+
+    /// A connection that was used again was closed before anything of an answer came.
+    pub fn was_closed(&self) {
+        self.closed.set(self.closed.get().saturating_add(1));
+    }
+
+    /// A connection that was used again brought an answer.
+    pub fn served_again(&self) {
+        self.closed.set(0);
     }
 
     /// Takes a connection back that could carry another request.
     pub fn keep(&self, connection: Connection) {
         if self.keeps {
-            self.idle.borrow_mut().push(connection);
+            self.idle.borrow_mut().push_back(Idle { connection, since: Some(Instant::now()) });
         }
     }
 
