@@ -4,7 +4,7 @@
 //! (`graph`); the engine (`engine`) sends what `workload` prepares and writes rows (`rows`, kept by `store`); the
 //! `sweep` walks the graph; `analysis` turns rows into numbers, `export` and `report` show them; `cli` is the program.
 
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 pub use sweepline_analysis::analysis;
 pub use sweepline_core::{

@@ -29,7 +29,7 @@ pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
 
 /// Clopper and Pearson's 95 % interval of a share of which `worth` independent trials saw `share`: never below 0 or above 1, and 0 of
 /// some has an upper end. Korn and Graubard (1998) where the trials are what dependent ones are worth.
-pub fn share_interval(worth: f64, share: f64) -> [f64; 2] {
+pub(crate) fn share_interval(worth: f64, share: f64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let seen = worth * share;
     // Both probabilities go one way along the share, so bisection finds where they pass the tail.
@@ -53,7 +53,7 @@ fn distribution(n: u64, p: f64) -> Binomial {
 /// Ranks (from 1) of the order statistics that hold the quantile between them with 95 %, at most 2.5 % on either side:
 /// the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~ Binomial(n, p).
 /// `None` where n is too small for either.
-pub fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
+pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
     // Both conditions switch once along k, so bisection finds the switch.
     let low = first(0, n, |k| at_most(n, p, k) > TAIL);

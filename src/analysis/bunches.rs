@@ -17,7 +17,7 @@ const LEAST: f64 = 0.001;
 
 /// A stretch of requests in which more failed than elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Its first request, in the order given.
     pub from: usize,
     /// The first request behind it.
@@ -32,21 +32,21 @@ pub struct Stretch {
 
 impl Stretch {
     /// The failed share in it, and elsewhere.
-    pub fn shares(&self) -> [f64; 2] {
+    pub(crate) fn shares(&self) -> [f64; 2] {
         let inside = self.to - self.from;
         let outside = self.requests - inside;
         [self.failed as f64 / inside as f64, (self.of - self.failed) as f64 / outside.max(1) as f64]
     }
 
     /// Whether it is a bunch, and not another level that lasts.
-    pub fn is_bunch(&self) -> bool {
+    pub(crate) fn is_bunch(&self) -> bool {
         (self.to - self.from) as f64 <= BUNCH * self.requests as f64
     }
 }
 
 /// The stretch in which more failed than chance explains; none where failures may be spread evenly. `failed` has a value for each
 /// request in the order in which they ended.
-pub fn find(failed: &[bool]) -> Option<Stretch> {
+pub(crate) fn find(failed: &[bool]) -> Option<Stretch> {
     let (requests, of) = (failed.len(), failed.iter().filter(|failed| **failed).count());
     if of < FEWEST {
         return None;

@@ -40,7 +40,7 @@ pub struct ServerLine {
 }
 
 /// The lines of a log by number of request.
-pub type ServerLog = BTreeMap<u64, ServerLine>;
+pub(crate) type ServerLog = BTreeMap<u64, ServerLine>;
 
 /// A log that cannot be matched with rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::curve::TWO_LOADS;
 
 /// Hours of a month: a twelfth of 365 days.
-pub const HOURS_PER_MONTH: f64 = 730.0;
+pub(crate) const HOURS_PER_MONTH: f64 = 730.0;
 
 /// What is to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]

@@ -56,7 +56,7 @@ pub struct Change {
 
 impl Change {
     /// Whether it is more than chance.
-    pub fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.errors > self.limit
     }
 }

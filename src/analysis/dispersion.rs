@@ -13,7 +13,7 @@ use super::window;
 use crate::rows::{Facts, Measured};
 
 /// Batches whose shares are compared.
-pub const BATCHES: usize = 15;
+pub(crate) const BATCHES: usize = 15;
 /// What is not known of the dependence.
 const UNSURE: f64 = 2.0;
 
@@ -38,7 +38,7 @@ impl FailureCount {
     }
 
     /// Of requests in the order of their schedule, whether each failed.
-    pub fn of_series(failed: &[bool]) -> FailureCount {
+    pub(crate) fn of_series(failed: &[bool]) -> FailureCount {
         let n = failed.len() as f64;
         let count = failed.iter().filter(|failed| **failed).count() as u64;
         let share = count as f64 / n;

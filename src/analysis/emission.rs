@@ -19,11 +19,11 @@ const FEWEST_PARTS: usize = super::change::FEWEST;
 pub(super) struct Parts {
     from: u64,
     /// Length of a part in nanoseconds.
-    pub part_ns: f64,
+    pub(crate) part_ns: f64,
     /// How many there are.
     pub count: usize,
     /// Length of a typical request in nanoseconds: what one wave of slots in step contributes.
-    pub typical: f64,
+    pub(crate) typical: f64,
 }
 
 impl Parts {
@@ -44,14 +44,14 @@ pub(super) struct Emitted {
 
 impl Emitted {
     /// Nothing yet, of a run with these requests.
-    pub fn new(rows: &[Measured], facts: &Facts) -> Emitted {
+    pub(super) fn new(rows: &[Measured], facts: &Facts) -> Emitted {
         let parts = parts(rows, facts);
         let count = parts.as_ref().map_or(0, |parts| parts.count);
         Emitted { tokens: vec![0.0; count], parts }
     }
 
     /// Adds the tokens of one event.
-    pub fn add(&mut self, at: u64, tokens: f64) {
+    pub(super) fn add(&mut self, at: u64, tokens: f64) {
         if let Some(part) = self.parts.as_ref().ok().and_then(|parts| parts.at(at)) {
             self.tokens[part] += tokens;
         }
@@ -90,7 +90,7 @@ fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
 
 impl Emitted {
     /// The rates of a run; an error says why they cannot be compared.
-    pub fn series(&self, rows: &[Measured], facts: &Facts) -> Result<Series, String> {
+    pub(super) fn series(&self, rows: &[Measured], facts: &Facts) -> Result<Series, String> {
         let parts = self.parts.clone()?;
         Ok(match facts.open_loop {
             true => completed(rows, facts, parts),
@@ -127,12 +127,12 @@ pub(super) struct Series {
 
 impl Series {
     /// The ratio of both, from one part to another.
-    pub fn ratio(&self, from: usize, to: usize) -> f64 {
+    pub(super) fn ratio(&self, from: usize, to: usize) -> f64 {
         self.out[from..to].iter().sum::<f64>() / self.expected[from..to].iter().sum::<f64>()
     }
 
     /// How far each part is from the ratio of all, as a share of it.
-    pub fn residuals(&self) -> Vec<f64> {
+    pub(crate) fn residuals(&self) -> Vec<f64> {
         let (ratio, n) = (self.ratio(0, self.out.len()), self.out.len() as f64);
         let whole = ratio * self.expected.iter().sum::<f64>() / n;
         self.out.iter().zip(&self.expected).map(|(out, expected)| (out - ratio * expected) / whole).collect()

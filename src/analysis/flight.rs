@@ -31,7 +31,7 @@ impl Flight {
 
     /// What would be in flight had nobody stopped waiting: the client's timeouts keep a queue short that the server does not work off. None
     /// where few requests time out (5 % of those that were wanted in the window, or less): those few are `errors`.
-    pub fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
+    pub(crate) fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
         const FEW: f64 = 0.05;
         let gave_up = |row: &Measured| matches!(row.outcome, Outcome::Timeout | Outcome::Stalled);
         let inside = |(begin, _): &(f64, f64)| (self.from..self.to).contains(begin);

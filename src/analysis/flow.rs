@@ -20,7 +20,7 @@ pub struct Flow {
     /// Requests scheduled inside the window, per second; null of a closed loop, where what comes is what was done.
     pub arrived_rate: Option<f64>,
     /// Requests sent inside the window, per second.
-    pub achieved_rate: Option<f64>,
+    pub(crate) achieved_rate: Option<f64>,
     /// Time average of requests in flight.
     pub achieved_concurrency: Option<f64>,
 }

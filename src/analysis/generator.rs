@@ -51,7 +51,7 @@ impl<'a> Generator<'a> {
 
     /// CPU time of the process as a share of the cores it may use: of the window, or of the whole run where that is all
     /// that is known.
-    pub fn cpu_share(&self) -> Option<f64> {
+    pub(crate) fn cpu_share(&self) -> Option<f64> {
         let cores = f64::from(self.facts.client_cores);
         let whole_run = self.facts.client_cpu_ns.map(|cpu| cpu as f64 / self.facts.monotonic_ns as f64);
         let used = self.observed().map(|observed| observed.share(observed.process_cpu_ns)).or(whole_run);
@@ -92,7 +92,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Which half of saturation could not be looked at.
-    pub fn unchecked(&self) -> Option<String> {
+    pub(crate) fn unchecked(&self) -> Option<String> {
         match (self.cpu_share(), self.stalls()) {
             (Some(_), None) if self.observed().is_some() => {
                 Some("the window is too short to judge stalls: only the CPU was looked at".into())

@@ -29,7 +29,7 @@ pub struct GoodputMetrics {
     /// Good requests / all requests of the window.
     pub share: f64,
     /// Good requests of the window per second.
-    pub requests_per_s: f64,
+    pub(crate) requests_per_s: f64,
     /// What the requests that were not good say of their share.
     pub missing: Evidence,
 }
@@ -81,7 +81,7 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
 }
 
 /// Goodput of some requests of a run as if they were the run; `turns` are those of the whole run's queue.
-pub fn goodput_of_part(
+pub(crate) fn goodput_of_part(
     rows: &[Measured],
     facts: &Facts,
     thresholds: &Thresholds,

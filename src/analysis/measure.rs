@@ -45,7 +45,7 @@ pub struct RunMetrics {
     /// Time to open connections.
     pub connecting: Summary,
     /// Time spent waiting for the in-flight cap.
-    pub cap_wait: Summary,
+    pub(crate) cap_wait: Summary,
     /// Tokens per second that a user saw, first token included.
     pub user_throughput: Summary,
     /// Tokens per second of one stream after its first token.
@@ -54,7 +54,7 @@ pub struct RunMetrics {
     pub flow: Flow,
     /// What the requests of the window say of the share that fails: what the error share's interval rests on; none without requests.
     /// Two arms are held against each other by `failures_compared`.
-    pub error_evidence: Option<Evidence>,
+    pub(crate) error_evidence: Option<Evidence>,
     /// Whether the server kept up with what came; none of a closed loop, and where the window has no length.
     pub saturation: Option<saturation::Evidence>,
     /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
@@ -62,7 +62,7 @@ pub struct RunMetrics {
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
     /// Interval of the jitter ratio, from those of p99 and p50.
-    pub jitter_interval: Option<Interval>,
+    pub(crate) jitter_interval: Option<Interval>,
     /// The first request after a pause.
     pub idle_start: IdleStart,
     /// What the prefix cache gave back, and what was declared.
@@ -80,7 +80,12 @@ pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> R
 }
 
 /// Measures some requests of a run as if they were the run; `queue` is the whole run's.
-pub fn measure_part(rows: &[Measured], (events, gaps): (&Events, &Gaps), facts: &Facts, queue: Queue) -> RunMetrics {
+pub(crate) fn measure_part(
+    rows: &[Measured],
+    (events, gaps): (&Events, &Gaps),
+    facts: &Facts,
+    queue: Queue,
+) -> RunMetrics {
     let counts = Counts::of(rows, facts);
     let any = counts.completed > 0;
     let members = window::in_order(rows, facts);
@@ -135,7 +140,7 @@ pub(super) fn error_evidence<'a>(
 
 impl RunMetrics {
     /// The 95 % interval of the error share, of as many independent requests as those of the window are worth; none without requests.
-    pub fn error_share_interval(&self) -> Option<[f64; 2]> {
+    pub(crate) fn error_share_interval(&self) -> Option<[f64; 2]> {
         self.error_evidence
             .map(|Evidence { worth, .. }| worth.requests)
             .zip(self.counts.error_share())

@@ -10,7 +10,7 @@
 pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;
-pub mod bunches;
+pub(crate) mod bunches;
 pub mod calibration;
 pub mod capacity;
 pub mod change;

@@ -17,7 +17,7 @@ const LONG_NS: u64 = 250_000_000;
 const LEAST_NS: u64 = 100_000_000;
 
 /// What of a pause the generator knows, and what it makes of the run.
-pub fn judge(facts: &Facts) -> Result<Option<(State, String)>, String> {
+pub(super) fn judge(facts: &Facts) -> Result<Option<(State, String)>, String> {
     let window = facts.windows.measure_end_ns.saturating_sub(facts.windows.measure_start_ns);
     let pauses = match facts.pauses {
         Some(pauses) => pauses,

@@ -6,7 +6,7 @@ use super::window;
 
 /// How far the two counts differ, over the window's requests of which both are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Differ {
+pub(crate) struct Differ {
     /// Mean difference beyond the template's constant, either way / mean of our count.
     pub share: f64,
     /// Mean of our count, the constant with it.
@@ -20,7 +20,7 @@ pub struct Differ {
 impl Differ {
     /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
     /// history has is an estimate.
-    pub fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
+    pub(super) fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
         // Of a mix nobody looks then: the differences are of requests of all classes together.

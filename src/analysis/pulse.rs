@@ -7,7 +7,7 @@ use crate::rows::{Facts, Measured};
 use super::window;
 
 /// How many parts a run is seen in.
-pub const PARTS: usize = 60;
+pub(super) const PARTS: usize = 60;
 
 /// The load over a run from its start to the end of drain, in parts of equal length.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use crate::plan::Percentile;
 pub const ALL: [Percentile; 6] = Percentile::ALL;
 
 /// The share in thousandths: whole numbers keep `(n − 1) × p` exact.
-pub fn permille(percentile: Percentile) -> u64 {
+pub(crate) fn permille(percentile: Percentile) -> u64 {
     match percentile {
         Percentile::P50 => 500,
         Percentile::P75 => 750,

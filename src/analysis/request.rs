@@ -152,7 +152,7 @@ impl Request<'_> {
     }
 
     /// When the whole answer was there: the last token; not streaming, the end of the body.
-    pub fn answered_ns(&self) -> Option<u64> {
+    pub(crate) fn answered_ns(&self) -> Option<u64> {
         if self.stream { self.row.last_token_ns() } else { self.row.done_ns() }
     }
 
@@ -238,7 +238,7 @@ pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, t
 }
 
 /// The distribution of one metric over some requests, in the order of their schedule.
-pub fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> Summary {
+pub(crate) fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> Summary {
     let (sample, bound) = sample(requests, metric, turns);
     if !metric.entry().is_rate() {
         return Summary::of_sample(&sample, bound);

@@ -53,7 +53,7 @@ impl Reuse {
     }
 
     /// Why it is not known what prompts have in common.
-    pub fn why_unknown(facts: &Facts) -> &'static str {
+    pub(crate) fn why_unknown(facts: &Facts) -> &'static str {
         match facts.reuse_count {
             Some(ReuseCount::Sent) => {
                 "what prompts share is not known of all requests: they differ in more text than is compared (64 MiB of hashes)"
@@ -64,7 +64,7 @@ impl Reuse {
 
     /// How much more was cached than prompts have in common and the template explains, as a share of the prompt tokens; below
     /// zero where it was less. Null where one of them is not known.
-    pub fn excess(&self) -> Option<f64> {
+    pub(crate) fn excess(&self) -> Option<f64> {
         Some(self.cached? - self.declared? - self.template?)
     }
 }

@@ -41,7 +41,7 @@ const LARGE_STEPS: usize = 10;
 /// Arrivals below which nothing is said.
 pub const FEWEST: u64 = 50;
 /// Swings of what is in flight that show that it comes back.
-pub const SWINGS: u32 = 16;
+pub(crate) const SWINGS: u32 = 16;
 /// Student's t of 19 degrees of freedom, one-sided: at 5 %, what still counts as no growth; at 0.5 %, growth.
 const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
@@ -67,9 +67,9 @@ pub struct Evidence {
     /// Standard error of the growth.
     pub error: f64,
     /// The same by fewer and larger parts of the window.
-    pub error_large: f64,
+    pub(crate) error_large: f64,
     /// Growth that a profile of arrivals explains; 0 where the rate is steady.
-    pub explained: f64,
+    pub(crate) explained: f64,
 }
 
 impl Evidence {
@@ -99,7 +99,7 @@ impl Evidence {
     ///
     /// A rate that rises past what the server can do lets what is in flight grow faster and faster: that its increments differ is
     /// then no noise, so their variance is that of their differences from one to the next.
-    pub fn under_profile(flight: &Flight) -> Option<Evidence> {
+    pub(crate) fn under_profile(flight: &Flight) -> Option<Evidence> {
         /// What latency may rise by.
         const LATENCY: f64 = 1.5;
         let quarter = flight.seconds() / 4.0;
@@ -175,7 +175,7 @@ impl Evidence {
     }
 
     /// Requests per second by which what is in flight grew, and half its 95 % interval.
-    pub fn growth_rate(&self) -> (f64, f64) {
+    pub(crate) fn growth_rate(&self) -> (f64, f64) {
         let half = student::critical(0.05, STEPS as f64 - 1.0) * self.error;
         (self.growth / self.seconds, half / self.seconds)
     }

@@ -27,14 +27,14 @@ pub fn edges(n: usize, count: usize) -> Vec<usize> {
 }
 
 /// The indices of values, these rising.
-pub fn rising_order(values: &[f64]) -> Vec<u32> {
+pub(crate) fn rising_order(values: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]));
     order
 }
 
 /// The rank of each value as a share between 0 and 1, by their [`rising_order`]; equal values share the middle of their ranks.
-pub fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
+pub(crate) fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
     let n = values.len();
     let mut ranks = vec![0.0; n];
     let mut first = 0;

@@ -75,7 +75,7 @@ fn is_under_way(row: &Measured, facts: &Facts, at: u64) -> bool {
 
 /// In which cells of the window anything came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Signs {
+pub(crate) struct Signs {
     from: u64,
     to: u64,
     cell: u64,
@@ -84,7 +84,7 @@ pub struct Signs {
 
 impl Signs {
     /// Of a window in which nothing came yet.
-    pub fn new(facts: &Facts) -> Signs {
+    pub(crate) fn new(facts: &Facts) -> Signs {
         let (from, to) = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         let length = to.saturating_sub(from);
         let cell = CELL_NS.max(length.div_ceil(MOST_CELLS));
@@ -93,7 +93,7 @@ impl Signs {
     }
 
     /// Something came.
-    pub fn add(&mut self, at: u64) {
+    pub(crate) fn add(&mut self, at: u64) {
         if (self.from..self.to).contains(&at) {
             let cell = (at - self.from) / self.cell;
             self.bits[(cell / 64) as usize] |= 1 << (cell % 64);
@@ -101,7 +101,7 @@ impl Signs {
     }
 
     /// An answer that failed at the server's side came too.
-    pub fn add_end(&mut self, row: &Measured) {
+    pub(crate) fn add_end(&mut self, row: &Measured) {
         use Outcome::{CutAtDrain, Stalled, Timeout};
         if let Some(ended) = row.ended_ns().filter(|_| !matches!(row.outcome, CutAtDrain | Stalled | Timeout)) {
             self.add(ended);
@@ -132,7 +132,7 @@ impl Signs {
 
 /// A time in which nothing came although requests were under way, in nanoseconds since the run's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silence {
+pub(crate) struct Silence {
     /// Its begin.
     pub from: u64,
     /// Its end.
@@ -141,13 +141,13 @@ pub struct Silence {
 
 impl Silence {
     /// Length in nanoseconds.
-    pub fn nanos(&self) -> u64 {
+    pub(crate) fn nanos(&self) -> u64 {
         self.to - self.from
     }
 }
 
 /// The silences of a run, the longest first.
-pub fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
+pub(crate) fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
     // By end, the latest first; beside each the first that was sent of all that ended as late.
     let span = |row: &Measured| Some((row.ended_ns().unwrap_or(u64::MAX), row.sent_ns()?));
     let mut ended: Vec<(u64, u64)> = rows.iter().filter_map(span).collect();

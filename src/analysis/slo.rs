@@ -98,7 +98,7 @@ pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &S
 }
 
 /// Tests the limits of `slo` on latencies that each request has once: of TTFT, TPOT and E2E.
-pub fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<SloTest>; 3] {
+pub(crate) fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<SloTest>; 3] {
     let (ttft, e2e) = latencies(facts.open_loop);
     let names = if facts.open_loop { ["ttft_from_schedule", "e2e_from_schedule"] } else { ["ttft", "e2e"] };
     let members = window::in_order(rows, facts);

@@ -68,12 +68,12 @@ impl Interval {
     }
 
     /// The lower end as a number; none where it is open or lies among failures.
-    pub fn low_number(&self) -> Option<f64> {
+    pub(crate) fn low_number(&self) -> Option<f64> {
         self.low?.exact()
     }
 
     /// The upper end as a number; none where it is open or lies among failures.
-    pub fn high_number(&self) -> Option<f64> {
+    pub(crate) fn high_number(&self) -> Option<f64> {
         self.high?.exact()
     }
 }
@@ -188,7 +188,7 @@ impl Ordered<'_> {
     }
 
     /// The type 7 quantile at `permille` thousandths. There must be a value.
-    pub fn quantile(&self, permille: u64) -> Value {
+    pub(super) fn quantile(&self, permille: u64) -> Value {
         let scaled = (self.n() - 1) * permille;
         let (index, share) = (scaled / 1000, (scaled % 1000) as f64 / 1000.0);
         let below = self.statistic(index);
@@ -216,7 +216,7 @@ impl Ordered<'_> {
     }
 
     /// The percentile, with the interval that `interval` gives; `None` there means none.
-    pub fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
+    pub(super) fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
         let (n, need) = (self.n(), quantile::need(percentile));
         if n < need {
             return Estimate::NotEnough { n, need, of: Counted::Values };
@@ -225,7 +225,7 @@ impl Ordered<'_> {
     }
 
     /// The percentile of values that are worth so many independent ones, with its interval.
-    pub fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
+    pub(super) fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
         // A tail whose upper end nobody can tell says as little as one of few values.
         let is_open = interval.is_none_or(|interval| interval.high.is_none());
         let mark = quantile::unmarked_from(percentile) as f64;
@@ -271,12 +271,12 @@ pub struct Summary {
     /// The same of rates, whose failures lie below: the smallest observed.
     pub below: Option<f64>,
     /// Of gaps: what they are worth; none where every request has one value at most.
-    pub clusters: Option<Clustered>,
+    pub(crate) clusters: Option<Clustered>,
 }
 
 /// What gaps are worth, which come in clusters: those of a request are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clustered {
+pub(crate) struct Clustered {
     /// Requests that have gaps.
     pub requests: u64,
     /// For each percentile, in the order of [`quantile::ALL`], how many independent gaps would say as much: gaps / design effect.
@@ -296,7 +296,7 @@ impl Summary {
 
     /// Of the requests of a run, which depend on each other: intervals are those of what they are worth. `bound` is the largest
     /// bound known of a failure.
-    pub fn of_sample(sample: &Sample, bound: Option<f64>) -> Summary {
+    pub(crate) fn of_sample(sample: &Sample, bound: Option<f64>) -> Summary {
         let rising = sample.rising();
         let observed = rising.partition_point(|value| value.is_finite());
         let largest = rising[..observed].last().copied().into_iter().chain(bound).reduce(f64::max);
@@ -337,7 +337,7 @@ impl Summary {
     }
 
     /// p99 / p50; null where either is, lies among failures, or p50 is 0.
-    pub fn tail_ratio(&self) -> Option<f64> {
+    pub(crate) fn tail_ratio(&self) -> Option<f64> {
         let median = self.percentile(Percentile::P50).exact().filter(|median| *median > 0.0)?;
         Some(self.percentile(Percentile::P99).exact()? / median)
     }

@@ -75,7 +75,7 @@ struct Moved {
 
 impl Steadiness {
     /// Of a run with requests in its window that is not saturated.
-    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Steadiness {
+    pub(super) fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Steadiness {
         let mut unchecked = None;
         let found = rates(rows, &events.emitted, facts).map(|rate| {
             // Under another load another latency is right.
@@ -88,7 +88,7 @@ impl Steadiness {
     /// Of a run that is saturated. What waits makes latencies grow, and what comes is no measure of what is done; but a server that is
     /// never idle does as much at the end as at the begin, so a rate that falls is the server's own. One that rises may be a queue that
     /// was empty at first.
-    pub fn of_saturated(rows: &[Measured], facts: &Facts) -> Steadiness {
+    pub(crate) fn of_saturated(rows: &[Measured], facts: &Facts) -> Steadiness {
         if facts.window_qps.is_some() {
             return Steadiness { found: Err(SATURATED.to_owned()), stretch: None, unchecked: None };
         }
@@ -102,12 +102,12 @@ impl Steadiness {
     }
 
     /// Part of what could not be looked at, and why.
-    pub fn unchecked(&self) -> Option<&str> {
+    pub(crate) fn unchecked(&self) -> Option<&str> {
         self.unchecked.as_deref().filter(|_| self.found.is_ok())
     }
 
     /// Whether levels, or the share of failures, moved.
-    pub fn unsteady(&self, limits: Limits) -> Finding {
+    pub(super) fn unsteady(&self, limits: Limits) -> Finding {
         let failures = self.stretch.filter(|(stretch, _)| !stretch.is_bunch()).and_then(|(stretch, seconds)| {
             let [inside, outside] = stretch.shares();
             let state = exceeded(limits, Validity::UNSTEADY, |limit| inside - outside > limit)?;
@@ -126,12 +126,12 @@ impl Steadiness {
     }
 
     /// Whether the window began before the server was warm.
-    pub fn warming_up(&self, limits: Limits) -> Finding {
+    pub(super) fn warming_up(&self, limits: Limits) -> Finding {
         Ok(self.judge(limits, true).unwrap_or_default())
     }
 
     /// Whether failures came together.
-    pub fn errors_bunched(&self) -> Finding {
+    pub(super) fn errors_bunched(&self) -> Finding {
         let bunch = self.stretch.filter(|(stretch, _)| stretch.is_bunch());
         Ok(bunch.map(|(Stretch { from, to, failed, of, requests }, [begin, end])| {
             let (inside, outside) = (to - from, requests - (to - from));

@@ -7,7 +7,7 @@ use statrs::function::erf::erfc;
 use statrs::function::gamma::ln_gamma;
 
 /// P(|T| ≥ |t|) with `df` degrees of freedom: the two-sided p-value.
-pub fn two_sided(t: f64, df: f64) -> f64 {
+pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     if t.is_infinite() { 0.0 } else { beta_reg(df / 2.0, 0.5, df / (df + t * t)) }
 }
 
@@ -26,7 +26,7 @@ pub fn beyond(t: f64, df: f64, shift: f64) -> f64 {
 }
 
 /// The mean of `of` over S, the measured standard deviation as a multiple of the true one: S² = χ²/df.
-pub fn over_spread(df: f64, of: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn over_spread(df: f64, of: impl Fn(f64) -> f64) -> f64 {
     // Beyond 12 standard deviations of S there is less than 1e-16.
     let reach = 12.0 / (2.0 * df).sqrt();
     let (from, to) = ((1.0 - reach).max(0.0), 1.0 + reach);
@@ -56,7 +56,7 @@ fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The smallest number from 0 on for which `reached` holds; it must not switch back.
-pub fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
+pub(crate) fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while !reached(high) && high < 1e12 {
         (low, high) = (high, high * 2.0);

@@ -10,7 +10,7 @@ const MOST_OF_IT: f64 = 0.5;
 
 /// That contents came too late, in words, where requests of the window that were more than `allowed` ms late mostly waited for
 /// them.
-pub fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<String> {
+pub(super) fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<String> {
     let (mut late, mut waited) = (0.0, 0.0);
     for row in window::members(rows, facts) {
         let lateness = window::request(row, facts).observe(Metric::Lateness).value();

@@ -20,16 +20,16 @@ pub(super) struct Rule {
     /// Batches whose means are compared.
     pub batches: usize,
     /// What is not known of the dependence: the variance is multiplied by 1 + this / √turnovers.
-    pub unsure: f64,
+    pub(crate) unsure: f64,
     /// Swings of what is in flight from which on a window is long: its own dependence says what it is worth.
     pub long: u32,
     /// A shorter window is worth no more than so many independent requests for each swing.
-    pub per_swing: f64,
+    pub(crate) per_swing: f64,
 }
 
 impl Rule {
     /// For a share that is allowed above a level.
-    pub fn of(allowed: f64) -> Rule {
+    pub(super) fn of(allowed: f64) -> Rule {
         let (batches, unsure, long) = match allowed {
             share if is_middle(share) => (10, 6.0, 60),
             share if share > 0.075 => (15, 7.0, 40),
@@ -64,7 +64,7 @@ const MIDDLE_VALUES: u32 = 20;
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
 /// How many times the length of a run is still a sensible one.
-pub const MOST_TIMES: f64 = 100.0;
+pub(crate) const MOST_TIMES: f64 = 100.0;
 /// The chance of a wrong answer of a test.
 const WRONG: f64 = TEST / 2.0;
 
@@ -74,7 +74,7 @@ pub struct Turns {
     /// Swings of what is in flight; none of a closed loop, where what is in flight says nothing.
     pub swings: Option<u32>,
     /// Parts of the window over their integrated autocorrelation time; infinite of a closed loop.
-    pub turnovers: f64,
+    pub(crate) turnovers: f64,
 }
 
 impl Turns {
@@ -239,7 +239,7 @@ pub struct Worth {
     /// So many.
     pub requests: f64,
     /// Whether that is what the swings of the queue allow, and not what the latencies say.
-    pub is_bound: bool,
+    pub(crate) is_bound: bool,
 }
 
 /// What one run, or several, say of a limit.

@@ -29,7 +29,7 @@ use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
 
 /// A run that has been read.
-pub struct Answered {
+pub(crate) struct Answered {
     /// What names it: the plan's names where a plan is at hand.
     pub labels: RunLabels,
     /// Its metrics.
@@ -37,7 +37,7 @@ pub struct Answered {
     /// Its verdict under the plan's thresholds.
     pub verdict: Verdict,
     /// Its metrics under the plan.
-    pub plan_metrics: PlanMetrics,
+    pub(crate) plan_metrics: PlanMetrics,
     /// The plan's objective, limit by limit, tested on the run.
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
@@ -45,14 +45,14 @@ pub struct Answered {
     /// How long its requests were.
     pub tokens: MeanTokens,
     /// The load over it; none where nothing was sent.
-    pub pulse: Option<Pulse>,
+    pub(crate) pulse: Option<Pulse>,
     /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
     pub cost: Option<Answer>,
 }
 
 impl Answered {
     /// The run as curves take it.
-    pub fn on_curve<'a>(&'a self, sweep: &'a str) -> curve::Run<'a> {
+    pub(crate) fn on_curve<'a>(&'a self, sweep: &'a str) -> curve::Run<'a> {
         curve::Run {
             sweep,
             labels: &self.labels,
@@ -67,7 +67,7 @@ impl Answered {
     }
 
     /// Its lines in a table: the run's, and one for each class of a mix.
-    pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
         let of_class =
             self.classes.iter().map(move |one| Line { class: Some(&one.class), metrics: &one.metrics, ..line });
@@ -76,7 +76,7 @@ impl Answered {
 }
 
 /// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
-pub fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
+pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
     let (run, facts) = (store.read(record)?, &record.facts);
     let validity = plan.map_or_else(Validity::default, |plan| plan.validity);
     let slo = plan.and_then(|plan| plan.slo.as_ref());
@@ -114,7 +114,7 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
 }
 
 /// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here.
-pub fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
+pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
         let events = Events::of(&run, facts, &[])?;
@@ -125,7 +125,11 @@ pub fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
 
 /// The committed run that a plan's run stands for, under the plan's names; none where it is not committed. One that is not
 /// whole is an error.
-pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(RunRecord, Answered)>, StoreError> {
+pub(super) fn answer(
+    store: &Store,
+    run: &PlannedRun,
+    plan: &Plan,
+) -> Result<Option<(RunRecord, Answered)>, StoreError> {
     let Some(listed) = store.run(&run.id.short())? else { return Ok(None) };
     if let Some(error) = listed.unusable() {
         return Err(error);
@@ -144,7 +148,7 @@ pub fn answer(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<(Ru
 }
 
 /// A run's main figures in one line, for the progress of a sweep.
-pub fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
+pub(super) fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
     let listed = store.run(&id.short()).ok().flatten().filter(|listed| listed.unusable().is_none());
     let record = listed.and_then(|listed| listed.record);
     let Some(answered) = record.and_then(|record| read(store, &record, Some(plan)).ok()) else {
@@ -214,7 +218,7 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
 
 /// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing
 /// that it was made from has changed since. Runs that cannot be read are `left_out`.
-pub fn print_table(
+pub(crate) fn print_table(
     store: &Store,
     plan: &Plan,
     runs: &[&PlannedRun],
@@ -323,7 +327,7 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
 }
 
 /// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
-pub fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
+pub(crate) fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
     sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
     sorted

@@ -8,7 +8,7 @@ use crate::store::{How, LastTry, Moment, Tries};
 
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Tried {
+pub(super) struct Tried {
     /// How many of them the environment spoiled, from the last one on that began afresh.
     spoiled: u32,
     /// How often the run had been tried again when it was given up; null where it is not. A plan that now allows more retries
@@ -46,7 +46,7 @@ enum Ending {
 
 impl Tried {
     /// What `tries` say; none where there is no attempt.
-    pub fn of(tries: &Tries) -> Option<Tried> {
+    pub(super) fn of(tries: &Tries) -> Option<Tried> {
         let LastTry { number, started, ended, how, given_up: _ } = tries.last.clone()?;
         let (how, cause, detail) = match how {
             How::UnderWay(_) => (Ending::UnderWay, None, None),

@@ -73,7 +73,7 @@ struct Document<'a> {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline calibrate --format json")
 }
 
@@ -121,7 +121,7 @@ fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
 }
 
 /// Measures, prints and keeps a calibration.
-pub fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     refuse_endless(&args)?;
     args.changes.need(args.plan.as_deref())?;
     let timing = Timing { ttft: args.ttft, itl: args.itl };

@@ -9,7 +9,7 @@ use crate::plan::{self, Files, Format, Loaded, Options, PlanErrors};
 
 /// What a call changes in its plan.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Changes {
+pub(crate) struct Changes {
     /// Set a value of the plan for this call, like vars.measure=60s or sweeps.a.matrix.batch_size=[1,8]; may be given
     /// several times
     #[arg(long, value_name = "PATH=VALUE")]
@@ -21,12 +21,18 @@ pub struct Changes {
 
 impl Changes {
     /// Reads and checks a plan with them.
-    pub fn load(&self, plan: &Path) -> Result<Loaded, PlanErrors> {
+    pub(super) fn load(&self, plan: &Path) -> Result<Loaded, PlanErrors> {
         plan::load_with(plan, &self.options())
     }
 
     /// Reads and checks the text of a plan with them.
-    pub fn parse(&self, plan: &Path, text: &str, format: Format, files: &dyn Files) -> Result<Loaded, PlanErrors> {
+    pub(super) fn parse(
+        &self,
+        plan: &Path,
+        text: &str,
+        format: Format,
+        files: &dyn Files,
+    ) -> Result<Loaded, PlanErrors> {
         plan::parse_with(plan, text, format, &self.options(), files)
     }
 
@@ -35,22 +41,22 @@ impl Changes {
     }
 
     /// Whether a plan may use files outside of its folder.
-    pub fn allow_outside(&self) -> bool {
+    pub(crate) fn allow_outside(&self) -> bool {
         self.allow_outside
     }
 
     /// Whether they set a value.
-    pub fn set_something(&self) -> bool {
+    pub(crate) fn set_something(&self) -> bool {
         !self.set.is_empty()
     }
 
     /// They without the values that they set.
-    pub fn without_set(&self) -> Changes {
+    pub(crate) fn without_set(&self) -> Changes {
         Changes { set: Vec::new(), ..self.clone() }
     }
 
     /// Refuses them where there is no plan that they could change.
-    pub fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
+    pub(super) fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
         match plan {
             None if !self.set.is_empty() => Err(Failure::Usage("--set changes a plan: name one".to_owned())),
             None if self.allow_outside => Err(Failure::Usage("--allow-outside is for a plan: name one".to_owned())),
@@ -59,7 +65,7 @@ impl Changes {
     }
 
     /// They as one would type them again, each with a blank before it; `quoted` makes a text that a shell takes.
-    pub fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
+    pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
         set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()
     }

@@ -34,7 +34,7 @@ pub struct CheckArgs {
 }
 
 /// The text of `schemas/check.schema.json`.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     crate::cli::schema_text::text_of::<Report>("sweepline check --format json")
 }
 
@@ -42,7 +42,7 @@ pub fn schema_text() -> String {
 type Linted<'a> = (&'a Path, Vec<Lint>, Vec<DataNote>);
 
 /// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
-pub fn run(args: CheckArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut report = Report { diagnostics: Vec::new() };
     let mut linted: Vec<Linted> = Vec::new();
     let mut first: Option<Code> = None;

@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 
 /// Which class.
 #[derive(Debug, Clone, Default, Args)]
-pub struct OneClass {
+pub(crate) struct OneClass {
     /// Only the requests of this class of mixes, in the same runs: the name of one of their scenarios
     #[arg(long = "class", value_name = "NAME")]
     pub name: Option<String>,
@@ -16,7 +16,7 @@ pub struct OneClass {
 
 impl OneClass {
     /// Refuses a class that none of `classes`, those of all runs, is.
-    pub fn check<'a>(&self, classes: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    pub(super) fn check<'a>(&self, classes: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
         let Some(name) = &self.name else { return Ok(()) };
         let known: BTreeSet<&str> = classes.collect();
         if known.contains(name.as_str()) {

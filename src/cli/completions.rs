@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 }
 
 /// Prints the script of a shell for the program.
-pub fn run(args: CompletionsArgs, mut program: Command) -> Result<Exit, Failure> {
+pub(super) fn run(args: CompletionsArgs, mut program: Command) -> Result<Exit, Failure> {
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, name, &mut script);

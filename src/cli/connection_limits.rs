@@ -29,7 +29,11 @@ struct Need {
 
 /// What stands in the way of executing `runs` of the workspace with at most `jobs` of them side by side; empty where
 /// nothing does.
-pub fn obstacles<'a>(workspace: &Workspace, runs: impl Iterator<Item = &'a PlannedRun>, jobs: u16) -> Vec<String> {
+pub(crate) fn obstacles<'a>(
+    workspace: &Workspace,
+    runs: impl Iterator<Item = &'a PlannedRun>,
+    jobs: u16,
+) -> Vec<String> {
     let needs: Vec<Need> = runs.map(|run| need(workspace, run)).collect();
     let limits = Limits::read();
     [no_files(&needs, jobs, &limits), no_ports(&needs, jobs, &limits), no_ports_in_time(&needs, &limits)]

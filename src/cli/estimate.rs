@@ -16,24 +16,25 @@ use crate::workload::lengths::{Expected, expected};
 use super::workspace::Workspace;
 
 /// How requests are counted.
-pub const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
+pub(crate) const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
                                  profile as much as its rates come to, and times the turns where conversations arrive; \
                                  a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
                                  batch size, scaled to the length of the phases, and unknown until measured without one";
 /// How tokens are counted.
-pub const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
+pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
                                be shorter";
 /// How time is counted.
-pub const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
+pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
                              min_requests an open loop's window is the longer of for and the time in which so many are expected, at most \
                              at_most, and a closed loop's counts as long as for: the server decides whether it is \
                              prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
 /// How money is counted.
-pub const MONEY_RULE: &str = "price_per_hour of the endpoint times the time that its runs and their cooldowns take";
+pub(crate) const MONEY_RULE: &str =
+    "price_per_hour of the endpoint times the time that its runs and their cooldowns take";
 
 /// What a group of runs to do costs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Runs to do; a run that sweeps share counts in the first of them.
     pub runs: usize,
     /// Requests of the runs whose number of requests can be told.
@@ -57,7 +58,7 @@ pub struct Cost {
 }
 
 /// What the earlier results of a folder say of runs like theirs.
-pub struct Estimator<'a> {
+pub(crate) struct Estimator<'a> {
     workspace: &'a Workspace,
     /// The latest result by what people call the run, without its repeat.
     latest: HashMap<String, &'a RunRecord>,
@@ -65,7 +66,7 @@ pub struct Estimator<'a> {
 
 impl<'a> Estimator<'a> {
     /// Over the results of the workspace.
-    pub fn new(workspace: &'a Workspace) -> Estimator<'a> {
+    pub(super) fn new(workspace: &'a Workspace) -> Estimator<'a> {
         let mut latest: HashMap<String, &RunRecord> = HashMap::new();
         // What an open loop sends follows from its plan.
         let closed = workspace.disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
@@ -80,7 +81,7 @@ impl<'a> Estimator<'a> {
 
     /// What `runs` cost with at most `jobs` of them side by side. Each id counts once, and not at all if it is in `seen`,
     /// which learns it.
-    pub fn cost<'r>(
+    pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
         jobs: u16,
@@ -118,7 +119,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// How many requests a run will send up to the end of its window, and the result that says so.
-    pub fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
+    pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         let phases = &spec.phases;
         let full =
             phases.stabilize.0.saturating_add(window_ns(phases, &spec.load, spec.scenario.requests_per_arrival()));
@@ -137,23 +138,23 @@ impl<'a> Estimator<'a> {
 
 /// How long resources are busy.
 #[derive(Debug, Default)]
-pub struct Spans<'a> {
+pub(crate) struct Spans<'a> {
     on_resource: HashMap<&'a str, u64>,
 }
 
 impl<'a> Spans<'a> {
     /// Adds a run that keeps `resource` busy for `ns` nanoseconds.
-    pub fn add(&mut self, resource: &'a str, ns: u64) {
+    pub(super) fn add(&mut self, resource: &'a str, ns: u64) {
         *self.on_resource.entry(resource).or_default() += ns;
     }
 
     /// All one after another, in nanoseconds.
-    pub fn one_after_another(&self) -> u64 {
+    pub(super) fn one_after_another(&self) -> u64 {
         self.on_resource.values().sum()
     }
 
     /// With as many side by side as `jobs` and the resources allow, in nanoseconds.
-    pub fn side_by_side(&self, jobs: u16) -> u64 {
+    pub(super) fn side_by_side(&self, jobs: u16) -> u64 {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }

@@ -15,7 +15,7 @@ pub struct ExplainArgs {
 }
 
 /// Prints the page of a code, or the list of all codes.
-pub fn run(args: ExplainArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ExplainArgs) -> Result<Exit, Failure> {
     let Some(asked) = args.code else {
         output::print(&explain::list())?;
         return Ok(Exit::Done);

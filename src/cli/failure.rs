@@ -46,7 +46,7 @@ impl Exit {
     ];
 
     /// What it says, for the manual.
-    pub fn meaning(self) -> &'static str {
+    pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "Done; no run failed or is invalid.",
             Exit::Unexpected => "Something unexpected.",

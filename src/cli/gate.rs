@@ -24,7 +24,7 @@ use crate::sweep::event::planned_cell;
 
 /// What a gate found.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub(crate) struct Gate {
     /// What misses, a line each.
     pub missed: Vec<String>,
     /// What of the SLO too few requests decide, and what would, a line each.
@@ -32,11 +32,11 @@ pub struct Gate {
     /// Repeats that do not count, a line for each cell.
     pub excluded: Vec<String>,
     /// Why what the plan compares has no answer: nothing could be tested, or a margin is not shown to be kept.
-    pub untested: Option<String>,
+    pub(crate) untested: Option<String>,
 }
 
 /// Refuses a gate that nothing can miss.
-pub fn is_one(plan: &Plan) -> Result<(), Failure> {
+pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
     let compares = plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some());
     if plan.slo.is_some() || compares {
         return Ok(());
@@ -48,7 +48,7 @@ pub fn is_one(plan: &Plan) -> Result<(), Failure> {
 /// Holds the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and the plan's arms against
 /// their baselines. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
 /// up because the server does not meet its load misses.
-pub fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
+pub(super) fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
     let plan = workspace.plan();
     let mut gate = Gate::default();
     if plan.slo.is_some() {
@@ -185,7 +185,7 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
 
 impl Gate {
     /// What it says, for people.
-    pub fn told(&self) -> String {
+    pub(super) fn told(&self) -> String {
         let undecided = match self.undecided.len() {
             0 => String::new(),
             1 => "; 1 answer about the SLO is open".to_owned(),
@@ -204,7 +204,7 @@ impl Gate {
     }
 
     /// Whether something that was to be decided is not.
-    pub fn is_undecided(&self) -> bool {
+    pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }
 }

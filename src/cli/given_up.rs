@@ -14,7 +14,7 @@ use super::left_out::LeftOut;
 
 /// The runs of a results folder that were given up.
 #[derive(Debug, Default)]
-pub struct GivenUpRuns {
+pub(crate) struct GivenUpRuns {
     by_id: HashMap<String, GivenUpRun>,
     /// How often the plan has runs of an endpoint tried again.
     retries: HashMap<String, u32>,
@@ -22,7 +22,7 @@ pub struct GivenUpRuns {
 
 impl GivenUpRuns {
     /// Those of a results folder, seen from a plan; that its attempts cannot be read is named.
-    pub fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
+    pub(super) fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
         let runs = left_out.take(store.given_up()).unwrap_or_default();
         let endpoints = plan.into_iter().flat_map(|plan| &plan.endpoints);
         GivenUpRuns {
@@ -33,13 +33,13 @@ impl GivenUpRuns {
 
     /// The planned run, where `run` would leave it given up. Whether it has a result besides, of an earlier attempt, is asked
     /// before.
-    pub fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
+    pub(super) fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
         let retries = self.retries.get(&run.spec.endpoint.name).copied().unwrap_or_default();
         self.by_id.get(&run.id.to_string()).filter(|found| found.given_up.stands(retries))
     }
 
     /// All of them, sorted by id.
-    pub fn all(&self) -> Vec<&GivenUpRun> {
+    pub(super) fn all(&self) -> Vec<&GivenUpRun> {
         let mut all: Vec<&GivenUpRun> = self.by_id.values().collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
         all
@@ -47,7 +47,7 @@ impl GivenUpRuns {
 }
 
 /// What names a run that was given up, under the plan's names.
-pub fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
+pub(super) fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
     let names = &run.spec.labels;
     let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
     RunLabels { model, scenario, axes: names.axes.to_map(), ..found.labels() }
@@ -55,7 +55,7 @@ pub fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
 
 /// A run that was given up: it has no result, and no figure.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The full id of the run.
     run: String,
     /// The plan's sweep.
@@ -86,7 +86,7 @@ pub struct Entry {
 
 impl Entry {
     /// Of a run of a sweep.
-    pub fn of(sweep: &str, labels: &RunLabels, given_up: &GivenUp) -> Entry {
+    pub(super) fn of(sweep: &str, labels: &RunLabels, given_up: &GivenUp) -> Entry {
         Entry {
             run: labels.run_id.clone(),
             sweep: sweep.to_owned(),

@@ -37,12 +37,12 @@ enum Picture {
 }
 
 /// The schema of `graph --format json`, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Drawing>("sweepline graph --format json")
 }
 
 /// Draws all runs of the plan, done or not.
-pub fn run(args: GraphArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
     let loaded = args.changes.load(&args.plan)?;
     let expansion = expand(&loaded.plan)?;
     let graph = build(&expansion, &|_| true).map_err(|error| Failure::Usage(error.to_string()))?;

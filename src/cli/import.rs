@@ -51,7 +51,7 @@ enum Form {
 }
 
 /// Writes the plan, and on stderr what is not in it.
-pub fn run(args: ImportArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     let text = args.file.as_deref().map(text).transpose().map_err(Failure::Usage)?;
     let name = args.file.as_ref().map_or_else(|| "the command line".to_owned(), |file| shown(file));
     let read = |path: &str| beside(args.file.as_deref(), path);

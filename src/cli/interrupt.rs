@@ -8,7 +8,7 @@ use crate::cli::failure::{Exit, Failure};
 /// Turns true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second SIGINT or SIGTERM ends
 /// the program at once. A closing terminal sends more than one SIGHUP, so that none of them does; where the program was
 /// started to outlive its terminal (`nohup`), it is ignored.
-pub fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
+pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -11,7 +11,7 @@ const REUSE_SECS: f64 = 1.0;
 
 /// What this machine allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub(super) struct Limits {
     /// Most open files of this process; none where there is no limit.
     pub files: Option<u64>,
     /// Files open now.
@@ -19,14 +19,14 @@ pub struct Limits {
     /// Local ports that connections to one address may have; none where that is not known.
     pub ports: Option<u64>,
     /// Seconds for which a closed connection to another machine keeps its port.
-    pub held_remote_secs: f64,
+    pub(crate) held_remote_secs: f64,
     /// And one to this machine.
-    pub held_local_secs: f64,
+    pub(crate) held_local_secs: f64,
 }
 
 impl Limits {
     /// As they are for a process that has raised what it may raise.
-    pub fn read() -> Limits {
+    pub(super) fn read() -> Limits {
         let reuse: u64 = number("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or(0);
         let stamps = number("/proc/sys/net/ipv4/tcp_timestamps").unwrap_or(0) > 0;
         // 1: for all connections, 2: within this machine; it needs TCP's own timestamps.
@@ -50,7 +50,7 @@ fn highest() -> Option<u64> {
 }
 
 /// Each connection is a file, and the usual soft limit of 1 024 is far below what the hard limit allows.
-pub fn raise_file_limit() {
+pub(super) fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Where this is not allowed the limit stays as it was; connections beyond it fail and say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: highest(), maximum });

@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 
 /// Every lint of a plan. What an earlier `calibrate` of this host showed is in the results folder.
-pub fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
+pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     // A folder of calibrations that cannot be read says nothing of the plan.
     let known = known(&Store::open(&folder.results), &client_environment()).unwrap_or(Known::Nothing);
     let calibrated = match &known {
@@ -23,7 +23,7 @@ pub fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
 }
 
 /// `3 lints: sweepline check PLAN`; none where there is nothing to say.
-pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
+pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
     let found = of(loaded, folder).len();
     let lints = if found == 1 { "lint" } else { "lints" };
     (found > 0)
@@ -31,7 +31,7 @@ pub fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String>
 }
 
 /// One lint in the form in which `check` tells programs what it found.
-pub fn finding(lint: &Lint, plan: &Path) -> Finding {
+pub(crate) fn finding(lint: &Lint, plan: &Path) -> Finding {
     let place = lint.place.as_ref();
     let file = place.map_or(plan, |place| &place.file).display().to_string();
     Finding {

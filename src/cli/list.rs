@@ -125,12 +125,12 @@ struct Attempt<'a> {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline list --format json")
 }
 
 /// Lists the results folder.
-pub fn run(args: ListArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     warn_of_no_inventory(&store);

@@ -22,7 +22,7 @@ pub struct ManArgs {
 }
 
 /// Prints a page, or writes them all.
-pub fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
+pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
     let pages = pages(program).map_err(|error| Failure::Unexpected(error.into()))?;
     match &args.output {
         Some(folder) => write(folder, &pages).map_err(Failure::Unexpected)?,

@@ -7,7 +7,7 @@ use super::workspace::Workspace;
 
 /// Says that results were measured before the plan asked for their texts, and what to type to get them; none where none lacks
 /// them. Their numbers hold, so they are not measured again by themselves.
-pub fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {
+pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {
     let cached = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Cached);
     let runs =
         workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| cached(decision)).map(|(run, _)| run);

@@ -62,7 +62,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli::colour::{Colour, When};
 
-pub use failure::{Exit, Failure};
+pub(crate) use failure::{Exit, Failure};
 
 /// Declarative, resumable sweeps of LLM-serving benchmarks
 #[derive(Debug, Parser)]

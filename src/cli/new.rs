@@ -72,7 +72,7 @@ enum EngineName {
 }
 
 /// Writes the plan.
-pub fn run(args: NewArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: NewArgs) -> Result<Exit, Failure> {
     let described = match &args.url {
         Some(url) => Some(ask(&args, url)?),
         None => None,

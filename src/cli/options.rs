@@ -9,7 +9,7 @@ use crate::report::progress::Talk;
 
 /// Where results lie.
 #[derive(Debug, Clone, Args)]
-pub struct Folder {
+pub(crate) struct Folder {
     /// Folder of results
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
@@ -17,7 +17,7 @@ pub struct Folder {
 
 impl Folder {
     /// Refuses a folder that is not there: nothing can be said of its runs.
-    pub fn must_exist(&self) -> Result<(), Failure> {
+    pub(crate) fn must_exist(&self) -> Result<(), Failure> {
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
@@ -29,14 +29,14 @@ impl Folder {
     }
 
     /// It as one types it, with a blank before it; nothing where it is the default.
-    pub fn typed(&self) -> String {
+    pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
 }
 
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Loudness {
+pub(crate) struct Loudness {
     /// Say more: probes, ids, reasons
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
@@ -57,7 +57,7 @@ impl Loudness {
 
 /// Text for people, or JSON for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TextOrJson {
+pub(crate) enum TextOrJson {
     /// For people.
     Text,
     /// For programs.

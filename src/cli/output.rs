@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 use crate::units::text::{is_unseen, page};
 
 /// Prints a text for people, with a line end if it has none.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&page(text))
 }
 
@@ -23,7 +23,7 @@ fn write(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints a value as indented JSON, with the characters that a terminal obeys or hides written as escapes: the same value.
-pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Unexpected(error.into()))?;
     write(&escaped(&text))
 }

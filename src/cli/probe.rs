@@ -42,7 +42,7 @@ struct Document<'a> {
 
 /// What came of asking one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ProbedEndpoint {
+pub(crate) struct ProbedEndpoint {
     /// Its name.
     pub endpoint: String,
     /// Whether it can be measured.
@@ -61,18 +61,18 @@ pub struct ProbedEndpoint {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline probe --format json")
 }
 
 impl ProbedEndpoint {
     /// Whether it answers and generates.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.state == Readiness::Ready
     }
 
     /// Whether its runs would be executed.
-    pub fn can_be_measured(&self) -> bool {
+    pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
 }
@@ -92,7 +92,7 @@ enum Readiness {
 }
 
 /// Asks every server of the plan for its models and for one short generation.
-pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     let plan = args.changes.load(&args.plan)?.plan;
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
@@ -103,7 +103,7 @@ pub fn run(args: ProbeArgs) -> Result<Exit, Failure> {
 }
 
 /// How a command ends that needs the servers: a plan that must be edited comes before a server that is away.
-pub fn exit(asked: &[ProbedEndpoint]) -> Exit {
+pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     if asked.iter().any(|asked| asked.is_final) {
         Exit::Usage
     } else if are_ready(asked) {
@@ -114,12 +114,12 @@ pub fn exit(asked: &[ProbedEndpoint]) -> Exit {
 }
 
 /// Whether none of them is missing.
-pub fn are_ready(asked: &[ProbedEndpoint]) -> bool {
+pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }
 
 /// One line for each endpoint.
-pub fn text(asked: &[ProbedEndpoint]) -> String {
+pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |ProbedEndpoint { endpoint, state, host: _, server, models, reason, is_final: _ }: &ProbedEndpoint| {
         let said = match state {
             Readiness::Ready => {
@@ -137,7 +137,7 @@ pub fn text(asked: &[ProbedEndpoint]) -> String {
 }
 
 /// Asks every endpoint that the plan's runs use.
-pub fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<ProbedEndpoint> {
+pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<ProbedEndpoint> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let asked = |(name, endpoint): (&String, &Endpoint)| {
         let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);

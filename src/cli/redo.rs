@@ -6,7 +6,7 @@ use crate::sweep::resume::Wishes;
 
 /// What is executed again.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Again {
+pub(super) struct Again {
     /// Execute the selected runs although their results are there; the old ones move to superseded/
     #[arg(long)]
     pub force: bool,
@@ -26,7 +26,7 @@ enum Redo {
 
 impl Again {
     /// As the decision about a run takes it.
-    pub fn wishes(&self) -> Wishes {
+    pub(crate) fn wishes(&self) -> Wishes {
         let redo = |kind| self.redo.contains(&kind);
         Wishes { force: self.force, redo_invalid: redo(Redo::Invalid), redo_given_up: redo(Redo::GivenUp) }
     }

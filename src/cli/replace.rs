@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 
 /// Leave to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub struct Overwrite {
+pub(crate) struct Overwrite {
     /// Overwrite the output file, whoever wrote it
     #[arg(long)]
     force: bool,
@@ -19,7 +19,7 @@ pub struct Overwrite {
 impl Overwrite {
     /// Refuses to overwrite the file at `path` unless it is empty, `is_ours`, or may be overwritten. `ours` names what the command
     /// writes: "an export". What is no regular file, like a pipe, holds nothing that could be lost.
-    pub fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
+    pub(super) fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
         let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
         if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {
             return Ok(());
@@ -30,14 +30,14 @@ impl Overwrite {
 }
 
 /// Whether the text of a file, of which the first bytes are read, begins like this.
-pub fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
+pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_ok() && is_so(&String::from_utf8_lossy(&head))
 }
 
 /// Whether a file is a JSON object whose first key is this one.
-pub fn begins_with_key(path: &Path, key: &str) -> bool {
+pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     let has_key = |text: &str| {
         let text = text.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
         text.strip_prefix('"').and_then(|text| text.strip_prefix(key)).is_some_and(|text| text.starts_with('"'))
@@ -46,7 +46,7 @@ pub fn begins_with_key(path: &Path, key: &str) -> bool {
 }
 
 /// Why a file, or stdout, could not be written: a path that cannot be is the caller's mistake.
-pub fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
     let text = format!("cannot write {what}: {error}");
     match (path, error.kind()) {
@@ -58,7 +58,10 @@ pub fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
 
 /// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
 /// replaced, not the link; what is no regular file, like a pipe, is written to.
-pub fn replace(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>) -> std::io::Result<()> {
+pub(super) fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| where_it_leads(path));
     let before = std::fs::metadata(path).ok();
     if before.as_ref().is_some_and(|found| !found.is_file()) {

@@ -22,7 +22,7 @@ use crate::units::text::quoted;
 
 /// The arguments of every command that answers from a plan's results.
 #[derive(Debug, Args)]
-pub struct ResultsArgs {
+pub(crate) struct ResultsArgs {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -32,7 +32,7 @@ pub struct ResultsArgs {
     selection: Selection,
     /// Count invalid runs too
     #[arg(long)]
-    pub include_invalid: bool,
+    pub(crate) include_invalid: bool,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     pub format: TextOrJson,
@@ -41,7 +41,7 @@ pub struct ResultsArgs {
 }
 
 /// One run of the plan that has a result.
-pub struct RunResult {
+pub(crate) struct RunResult {
     /// The plan's sweep.
     pub sweep: String,
     /// What was committed.
@@ -51,7 +51,7 @@ pub struct RunResult {
 }
 
 /// One run of the plan that was given up.
-pub struct Abandoned {
+pub(crate) struct Abandoned {
     /// How many runs with results stand before it in the plan.
     at: usize,
     sweep: String,
@@ -62,7 +62,7 @@ pub struct Abandoned {
 }
 
 /// The runs of a plan that have results.
-pub struct Readings {
+pub(crate) struct Readings {
     /// The plan.
     pub plan: Plan,
     /// Its runs with results, in its order. A run of two sweeps is there twice.
@@ -81,7 +81,7 @@ pub struct Readings {
 
 impl ResultsArgs {
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
-    pub fn read(&self) -> Result<Readings, Failure> {
+    pub(super) fn read(&self) -> Result<Readings, Failure> {
         let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
         let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         let wanted: Vec<_> =
@@ -133,7 +133,7 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
 }
 
 /// That a plan has no result in a folder, what makes them, and where there are others, what tells why they are not its.
-pub fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
+pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
     let why = if others {
@@ -147,18 +147,18 @@ pub fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
 
 impl Readings {
     /// Its runs with results, as curves take them.
-    pub fn measured(&self) -> Vec<Run<'_>> {
+    pub(super) fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
     }
 
     /// Its runs as points of curves.
-    pub fn points(&self) -> Vec<Point<'_>> {
+    pub(super) fn points(&self) -> Vec<Point<'_>> {
         self.in_order(|reading| Some(point(reading)), |_| true)
     }
 
     /// Its runs that have the class, each with the figures of the class's requests alone. Goodput and money are of whole runs, and
     /// unknown here; verdict and objective stay those of the run.
-    pub fn points_of(&self, class: &str) -> Vec<Point<'_>> {
+    pub(crate) fn points_of(&self, class: &str) -> Vec<Point<'_>> {
         static UNKNOWN: PlanMetrics = PlanMetrics {
             given: true,
             goodput: None,
@@ -197,13 +197,13 @@ impl Readings {
     }
 
     /// The classes of its runs.
-    pub fn classes(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn classes(&self) -> impl Iterator<Item = &str> {
         let measured = self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str());
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
     /// Its runs that were given up, for programs.
-    pub fn given_up_entries(&self) -> Vec<Entry> {
+    pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
 
@@ -216,7 +216,7 @@ impl Readings {
     }
 
     /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
-    pub fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
+    pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
         if self.missing > 0 {

@@ -70,7 +70,7 @@ pub struct RunArgs {
 }
 
 /// Executes a plan.
-pub fn run(args: RunArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;

@@ -86,7 +86,7 @@ impl What {
 }
 
 /// Prints a schema.
-pub fn run(args: SchemaArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: SchemaArgs) -> Result<Exit, Failure> {
     output::print(&args.what.text())?;
     Ok(Exit::Done)
 }

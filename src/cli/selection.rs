@@ -17,7 +17,7 @@ use crate::units::Decimal;
 
 /// Which runs.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep, repeat
     /// (from 0) and id
     #[arg(long, value_name = "EXPR")]
@@ -32,13 +32,13 @@ const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 
 impl Selection {
     /// Whether nothing is left out.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
 
     /// For each run, in order, whether it is selected. That none is, is a mistake: of the call, or of what it takes the plan
     /// for.
-    pub fn pick(&self, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
+    pub(super) fn pick(&self, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
         let of = Of::plan(plan, runs);
         let every = |holds: bool| vec![holds; runs.len()];
         let only = self.only.as_ref().map_or_else(
@@ -62,7 +62,7 @@ impl Selection {
     }
 
     /// It as one would type it again, each with a blank before it; `quoted` makes a text that a shell takes.
-    pub fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
+    pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let flags = [("--only", &self.only), ("--skip", &self.skip)];
         let typed = flags.into_iter().filter_map(|(flag, text)| Some(format!(" {flag} {}", quoted(text.as_ref()?))));
         typed.collect()
@@ -73,7 +73,7 @@ impl Selection {
 const MOST_VALUES: usize = 12;
 
 /// For each run of the plan, whether the expression `text`, a word of the command line of its own, holds for it.
-pub fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
+pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
     Filter::new(format!("\"{text}\""), text, &Of::plan(plan, runs))?.matching_some()
 }
 
@@ -200,7 +200,7 @@ fn has_single_equals(text: &str) -> bool {
 
 /// The results for which the expression holds, over what a record knows of its cell: no sweep, and the values of further
 /// axes as their text says them.
-pub fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
+pub(crate) fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
     let axes = own.into_iter().chain(further).collect();

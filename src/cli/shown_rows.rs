@@ -6,7 +6,7 @@ use crate::sweep::calibrate::Loaded;
 
 /// What a table of results holds.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// The id of the first run.
     pub first: Option<String>,
     /// The id of the first run that is invalid, or suspect where none is.

@@ -20,7 +20,7 @@ use crate::store::{RUN_JSON, Store};
 
 /// A table as it was printed, with what else `run` says of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Remembered {
+pub(crate) struct Remembered {
     /// What it was made from, as SHA-256.
     key: String,
     /// The version of the analysis that made it.
@@ -32,14 +32,14 @@ pub struct Remembered {
 }
 
 /// Where a table is kept, and what it would have to be made from to be believed.
-pub struct Memory {
+pub(super) struct Memory {
     file: PathBuf,
     key: String,
 }
 
 impl Memory {
     /// Of the table of `runs`, in this order, with or without colour. None where the program cannot be looked at.
-    pub fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
+    pub(super) fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
         let mut hasher = Sha256::new();
         let mut put = |part: &str| {
             hasher.update(part.len().to_le_bytes());
@@ -64,7 +64,7 @@ impl Memory {
     }
 
     /// The table, if it was made from just this and is whole.
-    pub fn recall(&self) -> Option<Remembered> {
+    pub(crate) fn recall(&self) -> Option<Remembered> {
         // What is no file is neither read nor waited for.
         let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
         let (digest, body) = text.split_once('\n')?;
@@ -74,7 +74,7 @@ impl Memory {
     }
 
     /// Keeps a table. Best effort: a folder that cannot be written has no faster way, and no wrong one.
-    pub fn keep(&self, text: &str, shown: &Shown) {
+    pub(super) fn keep(&self, text: &str, shown: &Shown) {
         let remembered =
             Remembered { key: self.key.clone(), analysis: ANALYSIS, text: text.to_owned(), shown: shown.clone() };
         let Ok(body) = serde_json::to_string(&remembered) else { return };

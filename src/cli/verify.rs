@@ -76,7 +76,7 @@ struct OneDeleted<'a> {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline verify --format json")
 }
 
@@ -122,7 +122,7 @@ fn not_covered(verified: &Verified) -> usize {
 }
 
 /// Reads every file, says what is wrong, and exits 5 where anything is.
-pub fn run(args: VerifyArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     if let Some(id) = &args.forget {
         let forgotten = Store::lock(&args.folder.results)?.forget(id)?;

@@ -89,12 +89,12 @@ struct ExplainedRun {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline why --format json")
 }
 
 /// Says why a run is done, skipped or done again.
-pub fn run(args: WhyArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let by_id = !args.run.is_empty() && args.run.bytes().all(|byte| byte.is_ascii_hexdigit());
     let told = match &args.plan {

@@ -13,7 +13,7 @@ use crate::store::{RunRecord, Store};
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
-pub struct Workspace {
+pub(crate) struct Workspace {
     /// The plan and where its values were written.
     pub loaded: Loaded,
     /// Its runs.
@@ -23,12 +23,12 @@ pub struct Workspace {
     /// What lies in it.
     pub disk: OnDisk,
     /// Whether plans may use files outside of their folder.
-    pub allow_outside: bool,
+    pub(crate) allow_outside: bool,
 }
 
 impl Workspace {
     /// Reads the plan with what the call changes in it, expands it and lists the results folder.
-    pub fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
+    pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
         let expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
@@ -38,18 +38,18 @@ impl Workspace {
     }
 
     /// Lists the results folder anew.
-    pub fn look_again(&mut self) -> Result<(), Failure> {
+    pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         self.disk = on_disk(&self.store, &self.expansion)?;
         Ok(())
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         &self.loaded.plan
     }
 
     /// What is to be done with one run.
-    pub fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
+    pub(crate) fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
         decide(run, &self.disk, (wishes, retries), &is_invalid)
@@ -57,7 +57,7 @@ impl Workspace {
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.
-pub fn warn_of_no_inventory(store: &Store) {
+pub(crate) fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
         stderr::complain(&format!("warning: {}", plain(&error.to_string())));
     }

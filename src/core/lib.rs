@@ -1,7 +1,7 @@
 //! What a sweep is made of: from plans and runs to the load engine, its rows and the store. The modules lie beside this folder; a crate
 //! of their own so that an edit in `analysis`, `report` or `cli` does not compile them again.
 
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 #[path = "../dataset/mod.rs"]
 pub mod dataset;

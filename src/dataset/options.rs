@@ -9,7 +9,7 @@ use super::filter::Filter;
 use super::mapping::Mapping;
 
 /// Bytes of the longest entry that is read, unless told otherwise: a line, an element of an array, or a row.
-pub const MOST_ENTRY_BYTES: usize = 10_000_000;
+pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -55,11 +55,6 @@ impl Format {
             Format::Azure => "azure",
             Format::Columns => "columns",
         }
-    }
-
-    /// Whether its entries are requests with times.
-    pub fn is_trace(self) -> bool {
-        matches!(self, Format::Mooncake | Format::BurstGpt | Format::Azure)
     }
 }
 

@@ -81,13 +81,13 @@ pub struct Record {
 }
 
 /// Tokens of a block that a hash id names, as in the Mooncake trace.
-pub const BLOCK_TOKENS: u32 = 512;
+pub(crate) const BLOCK_TOKENS: u32 = 512;
 
 /// Characters that are counted as one token where no tokenizer is asked: an estimate, for English text.
-pub const CHARS_PER_TOKEN: usize = 4;
+pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
 /// Estimated tokens of a text: its characters / 4, rounded up.
-pub fn estimated_tokens(text: &str) -> u32 {
+pub(crate) fn estimated_tokens(text: &str) -> u32 {
     u32::try_from(text.chars().count().div_ceil(CHARS_PER_TOKEN)).unwrap_or(u32::MAX)
 }
 
@@ -128,7 +128,7 @@ impl Record {
     }
 
     /// Tokens of the first request's answer: declared, or else estimated from its characters; `None` without an answer.
-    pub fn answer_tokens(&self) -> Option<u32> {
+    pub(crate) fn answer_tokens(&self) -> Option<u32> {
         self.output_tokens.or_else(|| Some(estimated_tokens(self.exchanges().next()?.answer?)))
     }
 }

@@ -61,7 +61,7 @@ impl Reason {
 
     /// Whether an entry with it breaks the format, and so ends the reading unless bad entries are to be skipped. The
     /// others are what public files have in plenty, or what a filter asks for: they are always counted and left out.
-    pub fn is_bad(self) -> bool {
+    pub(crate) fn is_bad(self) -> bool {
         !matches!(self, Reason::NoPrompt | Reason::NoAnswer | Reason::Length | Reason::Language | Reason::Turns)
     }
 }

@@ -17,36 +17,36 @@ use super::observe::Observer;
 use super::timer::Timer;
 
 /// Time between two ticks of the canary that has a thread to itself, in nanoseconds.
-pub const TICK_NS: u64 = 10_000_000;
+pub(crate) const TICK_NS: u64 = 10_000_000;
 /// Time between two ticks in an I/O thread's loop, in nanoseconds: that thread's time is dearer, and a wake-up for nothing
 /// else costs it up to 50 µs.
 const LOOP_TICK_NS: u64 = 20_000_000;
 
 /// The ticks of one canary, in nanoseconds since the run's start.
 #[derive(Debug)]
-pub struct Ticks {
+pub(crate) struct Ticks {
     every: u64,
     next: u64,
 }
 
 impl Ticks {
     /// Ticks `every` so many nanoseconds from `now` on.
-    pub fn new(every: u64, now: u64) -> Ticks {
+    pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }
 
     /// When the next one is due.
-    pub fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Leaves out those that were due before `now`: whoever takes them was busy with other things.
-    pub fn skip_to(&mut self, now: u64) {
+    pub(crate) fn skip_to(&mut self, now: u64) {
         self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
     /// How late each tick is that was due at `now` or before, in nanoseconds.
-    pub fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
+    pub(crate) fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || {
             let late = now.checked_sub(self.next)?;
             self.next += self.every;
@@ -56,20 +56,20 @@ impl Ticks {
 }
 
 /// Asks the kernel to wake the calling thread as exactly as it can, not together with others up to 50 µs later.
-pub fn be_exact() {
+pub(crate) fn be_exact() {
     // Where it is refused, wakes are 50 µs late, which is still far below what is looked for.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 /// Sleeps until the run's clock reads `at`.
-pub fn sleep_until(clock: Clock, at: u64) {
+pub(crate) fn sleep_until(clock: Clock, at: u64) {
     let at = clock.origin() + at;
     let time = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as i64 };
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
 /// The calling thread sends and reads from here on; its loop is watched for as long as its runtime is polled.
-pub fn attend(observer: &Observer, clock: Clock, name: &str) {
+pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
     let member = observer.enlist(name);
     let watching = watch_loop(observer.clone(), clock);
     tokio::task::spawn_local(async move {

@@ -11,7 +11,7 @@ use super::outage::{Checked, Depth};
 pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
 
 /// Checks under way.
-pub struct Checks {
+pub(crate) struct Checks {
     check: Check,
     answer: UnboundedSender<Checked>,
     answers: UnboundedReceiver<Checked>,
@@ -21,13 +21,13 @@ pub struct Checks {
 
 impl Checks {
     /// None under way yet.
-    pub fn new(check: Check) -> Checks {
+    pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }
     }
 
     /// Begins one. A panic in it, or a system that starts no more threads, is no sign of an outage.
-    pub fn begin(&self, depth: Depth) {
+    pub(crate) fn begin(&self, depth: Depth) {
         let (check, answer) = (Arc::clone(&self.check), Answer(Some(self.answer.clone())));
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check(depth)));
         // Where no thread was started the answer was dropped, which tells.
@@ -35,12 +35,12 @@ impl Checks {
     }
 
     /// The next answer, where there is one already.
-    pub fn take(&mut self) -> Option<Checked> {
+    pub(crate) fn take(&mut self) -> Option<Checked> {
         self.came.take().or_else(|| self.answers.try_recv().ok())
     }
 
     /// Whether there is one; wakes the task when one comes.
-    pub fn is_answered(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn is_answered(&mut self, cx: &mut Context<'_>) -> bool {
         if self.came.is_none()
             && let Poll::Ready(answer) = self.answers.poll_recv(cx)
         {

@@ -44,7 +44,7 @@ const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
 /// What all requests of a run share, whichever thread performs them.
-pub struct Common {
+pub(crate) struct Common {
     /// The run's clock.
     pub clock: Clock,
     /// How they and their answers are written.
@@ -66,7 +66,7 @@ pub struct Common {
 }
 
 /// What performs the requests of one thread.
-pub struct Client {
+pub(crate) struct Client {
     /// What it shares with the others.
     pub common: Arc<Common>,
     /// Its connections.
@@ -82,14 +82,14 @@ impl std::ops::Deref for Client {
 
 /// The end of a run, told to every request at once, also to one that has not begun to listen.
 #[derive(Debug, Default)]
-pub struct Cut {
+pub(crate) struct Cut {
     over: AtomicBool,
     notify: Notify,
 }
 
 impl Cut {
     /// Ends every request under way.
-    pub fn now(&self) {
+    pub(crate) fn now(&self) {
         self.over.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
@@ -113,7 +113,7 @@ impl Cut {
 }
 
 /// One request to perform.
-pub struct Order {
+pub(crate) struct Order {
     /// Its start.
     pub start: Start,
     /// Its body, encoded.
@@ -123,7 +123,7 @@ pub struct Order {
 }
 
 /// A request that has ended.
-pub struct Ended {
+pub(crate) struct Ended {
     /// The start it came from.
     pub start: Start,
     /// What the writer takes.
@@ -131,14 +131,14 @@ pub struct Ended {
     /// What it was answered.
     pub answer: Reply,
     /// When the place it held became free.
-    pub freed: u64,
+    pub(crate) freed: u64,
     /// What its row does not say of its failure.
     pub aside: Option<Aside>,
 }
 
 impl Client {
     /// Performs one request.
-    pub async fn perform(&self, order: Order) -> Ended {
+    pub(crate) async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
             // Large: it is made in its place and not moved.

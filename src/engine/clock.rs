@@ -14,13 +14,13 @@ pub fn monotonic() -> u64 {
 }
 
 /// Nanoseconds on the wall clock, which may be set at any time.
-pub fn wall() -> i64 {
+pub(crate) fn wall() -> i64 {
     read(ClockId::Realtime)
 }
 
 /// The clock of one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub(crate) struct Clock {
     start: ClockSample,
 }
 
@@ -70,7 +70,7 @@ impl ClockSample {
 
 /// How far each clock moved since the run's start, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Passed {
+pub(crate) struct Passed {
     /// On the monotonic clock.
     pub monotonic: u64,
     /// On the wall clock.
@@ -83,27 +83,27 @@ pub struct Passed {
 
 impl Clock {
     /// A clock that reads 0 now.
-    pub fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock { start: ClockSample::now() }
     }
 
     /// Nanoseconds since the start.
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         monotonic().saturating_sub(self.start.monotonic)
     }
 
     /// The start, on the machine's monotonic clock.
-    pub fn origin(&self) -> u64 {
+    pub(crate) fn origin(&self) -> u64 {
         self.start.monotonic
     }
 
     /// CPU time of this process since it began, in nanoseconds.
-    pub fn cpu(&self) -> u64 {
+    pub(crate) fn cpu(&self) -> u64 {
         read(ClockId::ProcessCPUTime) as u64
     }
 
     /// How far each clock moved since the start.
-    pub fn passed(&self) -> Passed {
+    pub(crate) fn passed(&self) -> Passed {
         let now = ClockSample::now();
         Passed {
             monotonic: now.monotonic - self.start.monotonic,

@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// What bytes pass through.
-pub enum Socket {
+pub(crate) enum Socket {
     /// TCP.
     Plain(Stamped),
     /// TLS over it.
@@ -34,7 +34,7 @@ pub enum Socket {
 }
 
 /// One connection.
-pub struct Connection {
+pub(crate) struct Connection {
     socket: Socket,
     /// Bytes that came with a head, or a part of one, and are not taken yet.
     unread: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Connection {
 }
 
 /// A request on its way.
-pub struct Outgoing {
+pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
     /// Why the rest will never go: told only when no answer comes either.
@@ -54,19 +54,19 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// A request of which nothing was written yet.
-    pub fn new(bytes: Vec<u8>) -> Outgoing {
+    pub(crate) fn new(bytes: Vec<u8>) -> Outgoing {
         Outgoing { bytes, written: 0, error: None }
     }
 
     /// Whether all of it was written.
-    pub fn is_sent(&self) -> bool {
+    pub(crate) fn is_sent(&self) -> bool {
         self.written == self.bytes.len()
     }
 }
 
 /// What a read of the body came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// More is to come.
     More,
     /// The body is whole; whether the connection may carry another request as far as it is concerned: nothing lies behind
@@ -79,12 +79,12 @@ pub enum Progress {
 
 impl Connection {
     /// A connection over which nothing has passed.
-    pub fn new(socket: Socket, stamps: Rc<Stamps>) -> Connection {
+    pub(crate) fn new(socket: Socket, stamps: Rc<Stamps>) -> Connection {
         Connection { socket, unread: Vec::new(), stamps, timer: None }
     }
 
     /// Whether another request can be sent on it now: nothing came since its last answer, not even its end.
-    pub fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
         if let Socket::Plain(stream) = &self.socket {
             return self.unread.is_empty() && stream.is_silent();
         }
@@ -97,7 +97,7 @@ impl Connection {
     /// succeeds is stamped as the send.
     ///
     /// A server may answer before it has read everything: the answer counts. Fails with `Reset` or `Malformed`.
-    pub fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+    pub(crate) fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         self.write(request, cx);
         if request.written == 0
             && let Some(error) = request.error.take()
@@ -127,7 +127,7 @@ impl Connection {
 
     /// Reads once and hands the data in it to `on_data`, whose failure ends it. A request that is not wholly written goes on
     /// being written.
-    pub fn poll_body(
+    pub(crate) fn poll_body(
         &mut self,
         request: &mut Outgoing,
         body: &mut Body,

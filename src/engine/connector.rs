@@ -16,18 +16,18 @@ use super::target::Target;
 
 /// What opening a connection cost, in nanoseconds; none for a step that was not needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Opening {
+pub(crate) struct Opening {
     /// Name lookup.
-    pub dns: Option<u64>,
+    pub(crate) dns: Option<u64>,
     /// TCP handshake.
     pub connect: Option<u64>,
     /// TLS handshake.
-    pub tls: Option<u64>,
+    pub(crate) tls: Option<u64>,
 }
 
 /// Opens connections to one target.
 #[derive(Clone)]
-pub struct Connector {
+pub(crate) struct Connector {
     target: Arc<Target>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     clock: Clock,
@@ -35,7 +35,7 @@ pub struct Connector {
 
 impl Connector {
     /// A connector to `target`. Errors when the host is no valid name for TLS or the system's certificates cannot be read.
-    pub fn new(target: Arc<Target>, clock: Clock) -> io::Result<Connector> {
+    pub(crate) fn new(target: Arc<Target>, clock: Clock) -> io::Result<Connector> {
         let tls = match target.tls {
             true => {
                 let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
@@ -47,17 +47,17 @@ impl Connector {
     }
 
     /// The run's clock has started.
-    pub fn begin(&mut self, clock: Clock) {
+    pub(crate) fn begin(&mut self, clock: Clock) {
         self.clock = clock;
     }
 
     /// Host and port of the target.
-    pub fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.target.authority
     }
 
     /// Opens a connection. Not bounded in time: the caller does that.
-    pub async fn open(&self) -> io::Result<(Connection, Opening)> {
+    pub(crate) async fn open(&self) -> io::Result<(Connection, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;
         let begin = self.clock.now();

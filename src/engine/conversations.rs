@@ -22,7 +22,7 @@ use super::threads;
 use super::waits::Waits;
 
 /// All conversations of a class, or of a run that is no mix.
-pub struct Conversations {
+pub(crate) struct Conversations {
     lane: Lane,
     /// Those begun with real histories.
     started: u64,
@@ -34,7 +34,7 @@ pub struct Conversations {
 }
 
 /// What must be given back when a turn has ended.
-pub struct Turn {
+pub(crate) struct Turn {
     number: u64,
     /// The turn that comes after it.
     next: u32,
@@ -73,7 +73,7 @@ struct Waiting {
 
 impl Conversations {
     /// The conversations of `lane`, none begun.
-    pub fn start(lane: Lane, observer: &Observer) -> std::io::Result<Conversations> {
+    pub(crate) fn start(lane: Lane, observer: &Observer) -> std::io::Result<Conversations> {
         let script = match lane.generator.talk().history {
             History::Scripted => Some(Script::start(&lane, observer)?),
             History::Real => None,
@@ -83,7 +83,7 @@ impl Conversations {
     }
 
     /// What the request that starts with `start` carries. None when the thread that makes scripts is gone.
-    pub async fn next(&mut self, start: &Start, clock: Clock, waits: &mut Waits) -> Option<(Content, Turn)> {
+    pub(crate) async fn next(&mut self, start: &Start, clock: Clock, waits: &mut Waits) -> Option<(Content, Turn)> {
         let pending = match start.slot {
             Some(slot) => self.by_slot.remove(&slot),
             None => self.ready(start.released),
@@ -115,7 +115,7 @@ impl Conversations {
 
     /// A turn has ended at `at`, with an answer or without. Says how long its user thinks before the next turn, in
     /// nanoseconds; none where the conversation is over: after its last turn, and where there is no answer to go on from.
-    pub fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
+    pub(crate) fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
             (Pending::Real(mut conversation), Some(answer)) => {

@@ -39,7 +39,7 @@ pub fn demand(spec: &RunSpec) -> Demand {
 }
 
 /// Connections that are opened before the run's clock starts.
-pub fn ahead(spec: &RunSpec) -> u32 {
+pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     match (spec.connections, &spec.load) {
         (Connections::Cold | Connections::PerRequest, _) => 0,
         (Connections::Warm, Load::Closed { batch_size }) => *batch_size,

@@ -23,12 +23,12 @@ use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
 /// A runtime for measured requests, for the calling thread.
-pub fn runtime() -> io::Result<LocalRuntime> {
+pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// What performs requests.
-pub enum Hands {
+pub(crate) enum Hands {
     /// The executor's own thread.
     Here(Rc<Workers>),
     /// Threads beside it.
@@ -37,7 +37,7 @@ pub enum Hands {
 
 impl Hands {
     /// Starts performing `order`; its end is told to `ended`.
-    pub fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
+    pub(crate) fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
             Hands::Threads(threads) => threads.perform(order, ticket, ended),
@@ -46,20 +46,20 @@ impl Hands {
 }
 
 /// I/O threads at work.
-pub struct Threads {
+pub(crate) struct Threads {
     threads: Vec<Thread>,
     /// The thread that hands requests to them.
     _executor: Membership,
 }
 
 /// One of them.
-pub struct Thread {
+pub(crate) struct Thread {
     orders: Option<UnboundedSender<Handed>>,
     handle: Option<JoinHandle<()>>,
 }
 
 /// Hands whose connections are open, before the run's clock starts.
-pub enum Opened {
+pub(crate) enum Opened {
     /// The executor's own thread.
     Here(Pool),
     /// Threads beside it, each waiting for the run to begin.
@@ -68,7 +68,7 @@ pub enum Opened {
 
 impl Opened {
     /// Opens what `spec` wants to find open, spread over as many threads as it asks for.
-    pub async fn open(spec: &Arc<RunSpec>, connector: Connector) -> io::Result<Opened> {
+    pub(crate) async fn open(spec: &Arc<RunSpec>, connector: Connector) -> io::Result<Opened> {
         let (threads, ahead) = (spec.engine.threads, demand::ahead(spec));
         if threads <= 1 {
             let pool = Pool::new(spec, connector);
@@ -95,7 +95,7 @@ impl Opened {
     }
 
     /// The run begins.
-    pub fn begin(self, common: &Arc<Common>) -> Hands {
+    pub(crate) fn begin(self, common: &Arc<Common>) -> Hands {
         match self {
             Opened::Here(mut pool) => {
                 pool.begin(common.clock);

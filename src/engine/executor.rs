@@ -46,7 +46,7 @@ const LEADS_PER_WAIT: u64 = 10;
 const HELD_BACK_NS: u64 = 200_000_000;
 
 /// The state of a run under way.
-pub struct Executor {
+pub(crate) struct Executor {
     common: Arc<Common>,
     hands: Hands,
     /// Whether every wait ends by looking at the clock, however short it is.
@@ -67,7 +67,7 @@ pub struct Executor {
 
 /// What the executor counts for the facts of the run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Requests wanted.
     pub scheduled: u64,
     /// Of these in the window.
@@ -84,7 +84,7 @@ pub struct Counts {
 }
 
 /// A run that has come to its end.
-pub struct Done {
+pub(crate) struct Done {
     /// What was counted.
     pub counts: Counts,
     /// The borders of the phases as they were.
@@ -92,29 +92,29 @@ pub struct Done {
     /// When the run ended, in nanoseconds since its start.
     pub end: u64,
     /// The recorder, with everything handed to it.
-    pub recorder: Recorder,
+    pub(crate) recorder: Recorder,
 }
 
 /// What a run consists of.
-pub struct Parts {
+pub(crate) struct Parts {
     /// What its requests share.
     pub common: Arc<Common>,
     /// Who performs them.
     pub hands: Hands,
     /// When each starts.
-    pub pacer: Pacer,
+    pub(crate) pacer: Pacer,
     /// Whether every wait ends by looking at the clock, however short it is.
     pub spins: bool,
     /// Its phases.
     pub phases: PhaseClock,
     /// What is sent.
-    pub feed: Feed,
+    pub(crate) feed: Feed,
     /// Where rows go.
-    pub recorder: Recorder,
+    pub(crate) recorder: Recorder,
     /// Looks for an outage; none where everything is to be measured.
     pub outage: Option<Outage>,
     /// Asks the endpoint whether it is there.
-    pub checks: Checks,
+    pub(crate) checks: Checks,
 }
 
 /// What the executor waits for.
@@ -126,7 +126,7 @@ enum Event {
 
 impl Executor {
     /// A run that has not started.
-    pub fn new(parts: Parts) -> Executor {
+    pub(crate) fn new(parts: Parts) -> Executor {
         let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks } = parts;
         let (tell_ended, ended) = unbounded_channel();
         let counts = Counts::default();
@@ -148,7 +148,7 @@ impl Executor {
     }
 
     /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
-    pub async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
+    pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
         let error = match self.go(stop).await {
             Ok(end) => {
                 let Executor { counts, phases, recorder, .. } = self;

@@ -17,10 +17,10 @@ use super::tally::Reply;
 use super::waits::Waits;
 
 /// What must be given back when the request has ended.
-pub struct Ticket(Option<(usize, Turn)>);
+pub(crate) struct Ticket(Option<(usize, Turn)>);
 
 /// The contents of one run, in the order in which requests start.
-pub struct Feed {
+pub(crate) struct Feed {
     lanes: Vec<Lane>,
     /// The conversations of each lane that has some.
     talks: Vec<Option<Conversations>>,
@@ -33,7 +33,7 @@ pub struct Feed {
 
 impl Feed {
     /// Starts making the contents of `spec`, of exact lengths where somebody counts tokens.
-    pub fn start(
+    pub(crate) fn start(
         spec: &RunSpec,
         nonce_key: NonceKey,
         counting: Option<&Counting>,
@@ -57,7 +57,7 @@ impl Feed {
 
     /// The class of the next request and how long it was to be, what stands before the user's first message included, as far
     /// as that is known without the answers before it: for a request that nobody makes any more.
-    pub fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
+    pub(crate) fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];
         let Lengths { prompt_tokens, output_tokens } = generator.lengths(number, 0);
@@ -65,7 +65,7 @@ impl Feed {
     }
 
     /// Tokens of the shortest prompt that can be made, where shorter ones are asked for too: those have as many.
-    pub fn shortest_prompt(&self) -> Option<u32> {
+    pub(crate) fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
             (generator.prompt_range().min < shortest).then_some(shortest + generator.least_lead())
@@ -75,7 +75,7 @@ impl Feed {
 
     /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
     /// them is gone.
-    pub async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
+    pub(crate) async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         let (lane, _) = self.lineup.step();
         match (&mut self.talks[lane], &mut self.ahead) {
             (Some(talks), _) => {
@@ -88,13 +88,13 @@ impl Feed {
     }
 
     /// How long contents were waited for since `instant`: a request released then was late for that long because of them.
-    pub fn waited_since(&self, instant: u64) -> u64 {
+    pub(crate) fn waited_since(&self, instant: u64) -> u64 {
         self.waits.since(instant)
     }
 
     /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
     /// before its next turn, in nanoseconds.
-    pub fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
+    pub(crate) fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
         let (lane, turn) = ticket.0?;
         self.talks[lane].as_mut()?.give_back(turn, answer, at)
     }

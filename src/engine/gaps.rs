@@ -4,7 +4,7 @@
 /// Nanoseconds between successive events, each as a LEB128 number (seven bits a byte, the lowest first): one byte for
 /// events that came together, four for gaps of up to 268 ms.
 #[derive(Debug, Default)]
-pub struct Gaps {
+pub(crate) struct Gaps {
     bytes: Vec<u8>,
     len: usize,
     /// Bytes to make room for with the first of them.
@@ -13,14 +13,14 @@ pub struct Gaps {
 
 impl Gaps {
     /// No gaps, with room for about `expected` of them.
-    pub fn with_room(expected: usize) -> Gaps {
+    pub(crate) fn with_room(expected: usize) -> Gaps {
         /// Longer answers grow as they come: most of ten thousand at once may never get that far.
         const MOST: usize = 1024;
         Gaps { bytes: Vec::new(), len: 0, room: (expected * 2).min(MOST) }
     }
 
     /// Adds one.
-    pub fn push(&mut self, mut gap: u64) {
+    pub(crate) fn push(&mut self, mut gap: u64) {
         if self.bytes.is_empty() {
             self.bytes.reserve(self.room);
         }
@@ -33,12 +33,12 @@ impl Gaps {
     }
 
     /// Bytes that they take.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
     /// All of them, in nanoseconds.
-    pub fn to_vec(&self) -> Vec<u64> {
+    pub(crate) fn to_vec(&self) -> Vec<u64> {
         let mut gaps = Vec::with_capacity(self.len);
         let (mut gap, mut shift) = (0, 0);
         for byte in &self.bytes {

@@ -17,25 +17,25 @@ const BUCKETS: usize = (64 - DIGITS as usize + 1) * PER_OCTAVE;
 
 /// Durations in nanoseconds. Any thread may add.
 #[derive(Debug)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     counts: Box<[AtomicU64]>,
     largest: AtomicU64,
 }
 
 impl Histogram {
     /// An empty one.
-    pub fn new() -> Histogram {
+    pub(crate) fn new() -> Histogram {
         Histogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), largest: AtomicU64::new(0) }
     }
 
     /// Counts one value.
-    pub fn add(&self, nanos: u64) {
+    pub(crate) fn add(&self, nanos: u64) {
         self.counts[bucket(nanos)].fetch_add(1, Relaxed);
         self.largest.fetch_max(nanos, Relaxed);
     }
 
     /// What was counted since the last time.
-    pub fn take(&self) -> Counted {
+    pub(crate) fn take(&self) -> Counted {
         let counts = self.counts.iter().map(|count| count.swap(0, Relaxed)).collect();
         Counted { counts, largest: self.largest.swap(0, Relaxed) }
     }
@@ -43,14 +43,14 @@ impl Histogram {
 
 /// The counts of a histogram at one moment.
 #[derive(Debug, Clone)]
-pub struct Counted {
+pub(crate) struct Counted {
     counts: Vec<u64>,
     largest: u64,
 }
 
 impl Counted {
     /// Its percentiles (nearest rank); none where nothing was counted.
-    pub fn spread(&self) -> Option<Spread> {
+    pub(crate) fn spread(&self) -> Option<Spread> {
         let count: u64 = self.counts.iter().sum();
         (count > 0).then(|| Spread {
             count,
@@ -70,7 +70,7 @@ impl Counted {
     }
 
     /// How many values lay in each octave that has any: the power of two that they lie below, and their number.
-    pub fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
+    pub(crate) fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
         let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
         self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)
     }

@@ -28,7 +28,7 @@ const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
+pub(crate) struct Read {
     /// When its bytes came, in nanoseconds since the run's start.
     pub at: u64,
     /// How long the kernel held them for us, in nanoseconds; none where only we stamped them.
@@ -37,7 +37,7 @@ pub struct Read {
 
 /// What the socket saw, shared with the request that uses the connection. Nanoseconds since the run's start.
 #[derive(Debug)]
-pub struct Stamps {
+pub(crate) struct Stamps {
     clock: Cell<Clock>,
     last_read: Cell<u64>,
     /// How long the kernel held the last read's bytes for us; none where it gave no stamp.
@@ -51,7 +51,7 @@ pub struct Stamps {
 
 impl Stamps {
     /// Stamps by `clock`.
-    pub fn new(clock: Clock) -> Rc<Stamps> {
+    pub(crate) fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
             clock: Cell::new(clock),
             last_read: Cell::new(0),
@@ -64,40 +64,40 @@ impl Stamps {
     }
 
     /// The run's clock has started: what a connection saw when it was opened ahead is no part of the run.
-    pub fn begin(&self, clock: Clock) {
+    pub(crate) fn begin(&self, clock: Clock) {
         self.clock.set(clock);
         self.last_read.set(0);
     }
 
     /// From here on the next write carries a request.
-    pub fn arm(&self) {
+    pub(crate) fn arm(&self) {
         self.sent.set(None);
         self.by_kernel.set(true);
         self.armed.set(true);
     }
 
     /// The next read asks the socket itself, whatever the runtime believes about it.
-    pub fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         self.doubted.set(true);
     }
 
     /// When the request left, if it did.
-    pub fn sent(&self) -> Option<u64> {
+    pub(crate) fn sent(&self) -> Option<u64> {
         self.sent.get()
     }
 
     /// When bytes last came, or the end of the connection.
-    pub fn last_read(&self) -> u64 {
+    pub(crate) fn last_read(&self) -> u64 {
         self.last_read.get()
     }
 
     /// The last read.
-    pub fn last(&self) -> Read {
+    pub(crate) fn last(&self) -> Read {
         Read { at: self.last_read.get(), delay: self.delay.get() }
     }
 
     /// Whether the kernel stamped all bytes that came since the request left.
-    pub fn by_kernel(&self) -> bool {
+    pub(crate) fn by_kernel(&self) -> bool {
         self.by_kernel.get()
     }
 
@@ -128,7 +128,7 @@ impl Stamps {
 
 /// A TCP connection that stamps.
 #[derive(Debug)]
-pub struct Stamped {
+pub(crate) struct Stamped {
     stream: TcpStream,
     stamps: Rc<Stamps>,
     /// Bytes that may be read before a pause.
@@ -137,18 +137,19 @@ pub struct Stamped {
 
 impl Stamped {
     /// Stamps what passes `stream`.
-    pub fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
+    pub(crate) fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
     /// Whether nothing can be read now, not even the end: asked of the socket itself.
-    pub fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         matches!(recv(self.stream.as_raw_fd(), &mut [0], flags), Err(Errno::EAGAIN))
     }
 
     /// Reads without waiting.
+    #[expect(unsafe_code, reason = "the buffer of a read is not initialised before it is read into")]
     fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
         // SAFETY: nothing is read from the room, and no byte of it becomes uninitialised.
         let room = unsafe { buf.unfilled_mut() };

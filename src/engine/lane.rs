@@ -18,7 +18,7 @@ use crate::workload::{
 use super::error::EngineError;
 
 /// What one request carries.
-pub struct Content {
+pub(crate) struct Content {
     /// Its class, in a mix.
     pub class: Option<Arc<str>>,
     /// The encoded body.
@@ -28,11 +28,11 @@ pub struct Content {
     /// Of these, the leading ones that the server has seen in the same conversation.
     pub seen_tokens: u32,
     /// What other requests may begin with too, if anything: how much of it the server has seen of them shows when it is sent.
-    pub trail: Option<Arc<Trail>>,
+    pub(crate) trail: Option<Arc<Trail>>,
     /// Output tokens asked for.
     pub requested_tokens: u32,
     /// The number of its class in the run, from 0.
-    pub lane: usize,
+    pub(crate) lane: usize,
     /// Vectors or scores asked for, where the answer is made of these.
     pub values: usize,
     /// Number of the conversation.
@@ -84,13 +84,13 @@ impl Lane {
     }
 
     /// Request `number` of the class, which is no turn of a conversation.
-    pub fn request(&self, number: u64) -> Content {
+    pub(crate) fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
         Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }
     }
 
     /// The next turn of a conversation; none after its last.
-    pub fn turn(&self, conversation: &mut Conversation) -> Option<Content> {
+    pub(crate) fn turn(&self, conversation: &mut Conversation) -> Option<Content> {
         let trail = match conversation.whole_trail(self.salt) {
             Some(whole) => Some(whole),
             None => self.trail(conversation.prompt()?),

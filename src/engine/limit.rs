@@ -18,10 +18,10 @@ use super::tally::Failure;
 const LINGER: Duration = Duration::from_millis(100);
 
 /// A timer that one request after another uses: to move it is cheaper than to make one.
-pub type Timer = Pin<Box<Sleep>>;
+pub(crate) type Timer = Pin<Box<Sleep>>;
 
 /// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
-pub struct Limit {
+pub(crate) struct Limit {
     clock: Clock,
     timeouts: Timeouts,
     begin: u64,
@@ -32,7 +32,7 @@ pub struct Limit {
 
 impl Limit {
     /// The limits of a request that begins now, on the timer of an earlier one where there is one.
-    pub fn new(clock: Clock, timeouts: Timeouts, timer: Option<Timer>) -> Limit {
+    pub(crate) fn new(clock: Clock, timeouts: Timeouts, timer: Option<Timer>) -> Limit {
         let begin = clock.now();
         let first = Duration::from_nanos(timeouts.request.0.min(timeouts.stall.0));
         let sleep = match timer {
@@ -46,19 +46,19 @@ impl Limit {
     }
 
     /// The timer, for the next request.
-    pub fn into_timer(self) -> Timer {
+    pub(crate) fn into_timer(self) -> Timer {
         self.sleep
     }
 
     /// From here on only the end of the body is waited for.
-    pub fn linger(&mut self) {
+    pub(crate) fn linger(&mut self) {
         if !std::mem::replace(&mut self.lingers, true) {
             self.sleep.as_mut().reset(Instant::now() + LINGER);
         }
     }
 
     /// Polls `step` until it is ready or a limit is reached.
-    pub async fn bound<T>(
+    pub(crate) async fn bound<T>(
         &mut self,
         stamps: &Stamps,
         mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,

@@ -13,7 +13,7 @@ use super::threads::{Thread, Used};
 
 /// What the threads of a run tell, and what is told to whoever looks. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Observer(Arc<ObserverState>);
+pub(crate) struct Observer(Arc<ObserverState>);
 
 #[derive(Debug)]
 struct ObserverState {
@@ -29,7 +29,7 @@ struct ObserverState {
 
 /// A thread of the run and what it had used when the run became its work.
 #[derive(Debug)]
-pub struct Enlisted {
+pub(crate) struct Enlisted {
     /// What it called itself.
     pub name: String,
     /// What it had used before.
@@ -40,7 +40,7 @@ pub struct Enlisted {
 
 impl Enlisted {
     /// What it has used until now, or until it left; none where it ended without leaving.
-    pub fn used(&self) -> Option<Used> {
+    pub(crate) fn used(&self) -> Option<Used> {
         let left = || self.left.get().copied();
         // It may leave and end between the first two.
         left().or_else(|| self.thread.used()).or_else(left)
@@ -51,11 +51,11 @@ impl Enlisted {
 /// ended: on a busy machine the one that looks may come later.
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
-pub struct Membership(Arc<Enlisted>);
+pub(crate) struct Membership(Arc<Enlisted>);
 
 impl Membership {
     /// How long its thread has waited for a core until now, where the kernel counts that.
-    pub fn waited(&self) -> Option<u64> {
+    pub(crate) fn waited(&self) -> Option<u64> {
         self.0.thread.used()?.wait_ns
     }
 }
@@ -71,9 +71,9 @@ impl Drop for Membership {
 
 /// Durations, twice: since somebody last looked, and of the measure window.
 #[derive(Debug)]
-pub struct Gauge {
+pub(crate) struct Gauge {
     /// Since the last look.
-    pub recent: Histogram,
+    pub(crate) recent: Histogram,
     /// Of the window.
     pub window: Histogram,
 }
@@ -84,7 +84,7 @@ impl Gauge {
     }
 
     /// Counts a duration in nanoseconds.
-    pub fn add(&self, nanos: u64, in_window: bool) {
+    pub(crate) fn add(&self, nanos: u64, in_window: bool) {
         self.recent.add(nanos);
         if in_window {
             self.window.add(nanos);
@@ -94,7 +94,7 @@ impl Gauge {
 
 /// Batches on their way to the writer.
 #[derive(Debug, Default)]
-pub struct Backlog {
+pub(crate) struct Backlog {
     waiting: AtomicU64,
     most: AtomicU64,
     limit: AtomicU64,
@@ -102,41 +102,41 @@ pub struct Backlog {
 
 impl Backlog {
     /// A batch is handed over now; the engine may have to wait until there is room for it. Gives how many wait with it.
-    pub fn put(&self) -> u64 {
+    pub(crate) fn put(&self) -> u64 {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
         waiting
     }
 
     /// So many may wait.
-    pub fn allow(&self, limit: usize) {
+    pub(crate) fn allow(&self, limit: usize) {
         self.limit.store(limit as u64, Relaxed);
     }
 
     /// How many may wait.
-    pub fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }
 
     /// The writer took a batch.
-    pub fn took(&self) {
+    pub(crate) fn took(&self) {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
     /// Batches waiting now.
-    pub fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
     }
 
     /// Most batches that waited since the last look.
-    pub fn take_most(&self) -> u64 {
+    pub(crate) fn take_most(&self) -> u64 {
         self.most.swap(self.waiting(), Relaxed)
     }
 }
 
 impl Observer {
     /// Nothing has been told yet of the run that `progress` tells of.
-    pub fn new(progress: Arc<Progress>) -> Observer {
+    pub(crate) fn new(progress: Arc<Progress>) -> Observer {
         Observer(Arc::new(ObserverState {
             progress,
             threads: Mutex::default(),
@@ -151,7 +151,7 @@ impl Observer {
 
     /// The calling thread works for the run while it holds what is given. I/O threads are `io`, or `io-1`, `io-2`, … where
     /// there are several.
-    pub fn enlist(&self, name: impl Into<String>) -> Membership {
+    pub(crate) fn enlist(&self, name: impl Into<String>) -> Membership {
         let thread = Thread::current();
         let before = thread.used().unwrap_or_default();
         let enlisted = Arc::new(Enlisted { name: name.into(), before, thread, left: OnceLock::new() });
@@ -160,7 +160,7 @@ impl Observer {
     }
 
     /// A request has ended. Neither locks nor allocates.
-    pub fn ended(&self, row: &RequestRow) {
+    pub(crate) fn ended(&self, row: &RequestRow) {
         let in_window = row.phase == Phase::Measure;
         if let Some(late) = lateness(row) {
             self.0.lateness.add(late, in_window);
@@ -171,58 +171,58 @@ impl Observer {
     }
 
     /// The run's live counters.
-    pub fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &Progress {
         &self.0.progress
     }
 
     /// Whether an instant lies in the window, as far as is known.
-    pub fn is_measured(&self, at: u64) -> bool {
+    pub(crate) fn is_measured(&self, at: u64) -> bool {
         self.0.progress.is_measured(at)
     }
 
     /// The phase that the run is in.
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.0.progress.phase()
     }
 
     /// The threads of the run so far, in the order in which they enlisted.
-    pub fn threads(&self) -> MutexGuard<'_, Vec<Arc<Enlisted>>> {
+    pub(crate) fn threads(&self) -> MutexGuard<'_, Vec<Arc<Enlisted>>> {
         // A thread that panicked while it enlisted left the list whole.
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lateness of requests.
-    pub fn lateness(&self) -> &Gauge {
+    pub(crate) fn lateness(&self) -> &Gauge {
         &self.0.lateness
     }
 
     /// Read delays of requests.
-    pub fn read_delay(&self) -> &Gauge {
+    pub(crate) fn read_delay(&self) -> &Gauge {
         &self.0.read_delay
     }
 
     /// How late the canary of its own thread was woken.
-    pub fn wakes(&self) -> &Gauge {
+    pub(crate) fn wakes(&self) -> &Gauge {
         &self.0.wakes
     }
 
     /// How late the canaries in the I/O threads got their turn.
-    pub fn turns(&self) -> &Gauge {
+    pub(crate) fn turns(&self) -> &Gauge {
         &self.0.turns
     }
 
     /// Batches on their way to the writer.
-    pub fn backlog(&self) -> &Backlog {
+    pub(crate) fn backlog(&self) -> &Backlog {
         &self.0.backlog
     }
 
     /// Nothing comes any longer.
-    pub fn set_over(&self) {
+    pub(crate) fn set_over(&self) {
         self.0.over.store(true, Relaxed);
     }
 
     /// Whether nothing comes any longer.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.over.load(Relaxed)
     }
 }

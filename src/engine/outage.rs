@@ -60,7 +60,7 @@ pub enum Checked {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Nothing: the run goes on.
     GoOn,
     /// Ask the endpoint whether it is there, and tell what was found.
@@ -71,7 +71,7 @@ pub enum Step {
 
 /// The run as it stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Now {
+pub(crate) struct Now {
     /// Nanoseconds since the run's start.
     pub at: u64,
     /// Signs of life so far: good heads and reads of their answers.
@@ -84,7 +84,7 @@ pub struct Now {
 
 /// A request that has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     /// Its number.
     pub request: u64,
     /// How it ended.
@@ -99,7 +99,7 @@ pub struct Seen<'a> {
 
 /// Watches one run.
 #[derive(Debug)]
-pub struct Outage {
+pub(crate) struct Outage {
     url: String,
     patience: u64,
     streams: bool,
@@ -169,7 +169,7 @@ enum About {
 
 impl Outage {
     /// Nothing has happened yet in a run against `url`, which streams or does not.
-    pub fn new(url: String, streams: bool, patience: Nanos) -> Outage {
+    pub(crate) fn new(url: String, streams: bool, patience: Nanos) -> Outage {
         Outage {
             url,
             patience: patience.0,
@@ -188,12 +188,12 @@ impl Outage {
     }
 
     /// How often the executor is to look at least, in nanoseconds.
-    pub fn every(&self) -> u64 {
+    pub(crate) fn every(&self) -> u64 {
         (self.patience / 10).clamp(1_000_000, 250_000_000)
     }
 
     /// A request has ended, and is no longer among those under way; `next_request` is the number that none has had yet.
-    pub fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
+    pub(crate) fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
         self.next_request = next_request;
         self.silence.goes_on = matches!(
             (seen.outcome, seen.aside),
@@ -231,7 +231,7 @@ impl Outage {
     }
 
     /// Time has passed.
-    pub fn look(&mut self, now: Now) -> Step {
+    pub(crate) fn look(&mut self, now: Now) -> Step {
         self.hear(now);
         if let Some(inquiry) = &mut self.inquiry {
             return match inquiry.next.take_if(|next| *next <= now.at) {
@@ -254,19 +254,19 @@ impl Outage {
     }
 
     /// The run is at its end, and what was under way in `now` is cut: is the endpoint to be asked all the same?
-    pub fn at_the_end(&mut self, now: Now) -> Step {
+    pub(crate) fn at_the_end(&mut self, now: Now) -> Step {
         self.cut = Some((now.at, now.in_flight));
         self.next_row = 0;
         self.look(now)
     }
 
     /// Whether the answer to a check is waited for, or another is to be asked.
-    pub fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         self.inquiry.is_some()
     }
 
     /// A check was answered.
-    pub fn answered(&mut self, now: Now, checked: Checked) -> Step {
+    pub(crate) fn answered(&mut self, now: Now, checked: Checked) -> Step {
         self.hear(now);
         let Some(mut inquiry) = self.inquiry.take() else { return Step::GoOn };
         inquiry.answered += 1;
@@ -354,12 +354,12 @@ impl Outage {
     }
 
     /// Whether so many have failed in a row that the server may be away: nothing good has come since the first of them.
-    pub fn suspects_a_row(&self) -> bool {
+    pub(crate) fn suspects_a_row(&self) -> bool {
         self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
 
     /// What a check is to find out.
-    pub fn depth(&self) -> Depth {
+    pub(crate) fn depth(&self) -> Depth {
         let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
         // A full server is at work on what it took, and turns a generation away like everything else.
         let is_idle = self.row.as_ref().is_some_and(|row| row.older == 0);
@@ -461,7 +461,7 @@ impl Row {
 }
 
 /// The end of a process that sweepline started.
-pub fn server_died() -> Spoiled {
+pub(crate) fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }
 }

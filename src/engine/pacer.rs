@@ -9,7 +9,7 @@ use super::start::{Start, Unstarted};
 
 /// A load pattern at work.
 #[derive(Debug)]
-pub enum Pacer {
+pub(crate) enum Pacer {
     /// Slots, each busy with one request after another.
     Closed(Closed),
     /// Arrivals, whatever the server does.
@@ -20,7 +20,7 @@ pub enum Pacer {
 
 /// Slots that join evenly over fill and then redispatch at once, or when their users have thought.
 #[derive(Debug)]
-pub struct Closed {
+pub(crate) struct Closed {
     slots: u32,
     fill: u64,
     joined: u32,
@@ -31,7 +31,7 @@ pub struct Closed {
 
 /// Arrivals by schedule, with or without an in-flight cap.
 #[derive(Debug)]
-pub struct Open {
+pub(crate) struct Open {
     /// What has not arrived yet.
     arriving: Schedule,
     /// What has arrived and waits for the cap: the same schedule, lagging behind, so that a long queue costs no memory.
@@ -44,12 +44,12 @@ pub struct Open {
 
 impl Pacer {
     /// A closed loop of `slots` that join evenly over `fill` nanoseconds.
-    pub fn closed(slots: u32, fill: u64) -> Pacer {
+    pub(crate) fn closed(slots: u32, fill: u64) -> Pacer {
         Pacer::Closed(Closed { slots, fill, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
     /// An open loop.
-    pub fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
+    pub(crate) fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
         Pacer::Open(Box::new(Open {
             waiting: schedule.clone(),
             arriving: schedule,
@@ -61,12 +61,12 @@ impl Pacer {
     }
 
     /// An open loop of conversations.
-    pub fn sessions(schedule: Schedule, cap: Option<u32>) -> Pacer {
+    pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>) -> Pacer {
         Pacer::Sessions(Box::new(Sessions::new(schedule, cap)))
     }
 
     /// The next instant at which the clock alone makes a request start (or start to wait); none when that is over.
-    pub fn next_due(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => closed.next_due(),
             Pacer::Open(open) => open.arriving.peek(),
@@ -75,7 +75,7 @@ impl Pacer {
     }
 
     /// Takes one start that is due by the clock at `now`. Call until it gives none.
-    pub fn take_due(&mut self, now: u64) -> Option<Start> {
+    pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         match self {
             Pacer::Closed(closed) => closed.take_due(now),
             Pacer::Open(open) => {
@@ -93,13 +93,13 @@ impl Pacer {
     }
 
     /// Whether the server's speed decides when requests start.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         matches!(self, Pacer::Closed(_))
     }
 
     /// A request ended at `at` and freed what it held; `think` says for how many nanoseconds the user of its conversation
     /// thinks before the next turn, and is none where there is no next turn. Gives the start that this lets through.
-    pub fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
+    pub(crate) fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
         const SLOT: &str = "requests of slots and of conversations that arrive have a slot";
         match self {
             Pacer::Closed(closed) => closed.ended(at, slot.expect(SLOT), think.unwrap_or(0)),
@@ -113,7 +113,7 @@ impl Pacer {
 
     /// Takes one request that was wanted before `end` and never started: the rest of the queue first, then what nobody
     /// took in time.
-    pub fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
+    pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let open = match self {
             Pacer::Closed(closed) => return closed.take_unstarted(end),
             Pacer::Sessions(sessions) => return sessions.take_unstarted(end),
@@ -130,7 +130,7 @@ impl Pacer {
     }
 
     /// Whether no request will be wanted any more, nor waits to be started.
-    pub fn is_at_its_end(&self) -> bool {
+    pub(crate) fn is_at_its_end(&self) -> bool {
         match self {
             Pacer::Closed(_) => false,
             Pacer::Open(open) => open.waiting.peek().is_none(),
@@ -139,7 +139,7 @@ impl Pacer {
     }
 
     /// Requests that wait for the cap.
-    pub fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         match self {
             Pacer::Closed(_) => 0,
             Pacer::Sessions(sessions) => sessions.waiting(),
@@ -148,7 +148,7 @@ impl Pacer {
     }
 
     /// The scheduled instant of the request that has waited longest for the cap.
-    pub fn oldest_waiting(&self) -> Option<u64> {
+    pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         match self {
             Pacer::Open(open) if open.arrived > open.started => open.waiting.peek(),
             Pacer::Sessions(sessions) => sessions.oldest_waiting(),

@@ -10,14 +10,14 @@ use crate::expand::{RunSpec, Shaping};
 use super::target::Target;
 
 /// Everything of a request but its number and its body, as it goes over the wire. It holds the key: nothing prints it.
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// Of each class, up to the request's number, the last part of its `x-request-id`; of a run that is no mix there is one.
     before: Vec<Vec<u8>>,
 }
 
 impl Pattern {
     /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
-    pub fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
+    pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
         let before = classes.chain(of_run).map(|shaping| head(spec, shaping, target, id_prefix)).collect();
@@ -25,7 +25,7 @@ impl Pattern {
     }
 
     /// The bytes of request `number` of a class with its body.
-    pub fn request(&self, class: usize, number: u64, body: &Bytes) -> Vec<u8> {
+    pub(crate) fn request(&self, class: usize, number: u64, body: &Bytes) -> Vec<u8> {
         /// Room for the number and for the field of the length.
         const REST: usize = 80;
         let before = &self.before[class];

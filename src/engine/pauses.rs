@@ -15,7 +15,7 @@ const MOST: usize = 4096;
 
 /// The pauses of a run so far.
 #[derive(Debug, Default)]
-pub struct Book {
+pub(crate) struct Book {
     stopped: Vec<Span>,
     starved: Vec<Span>,
 }
@@ -34,7 +34,7 @@ struct Span {
 impl Book {
     /// The canary slept from `from`, when it was to be woken, to `to`, and of that waited so long for a core, where that is
     /// known.
-    pub fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
+    pub(crate) fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
         let paused = to.saturating_sub(from);
         // A thread that is stopped waits for no core. One of which nobody knows may have waited.
         let starved = waited.is_some_and(|waited| waited >= paused / 2);
@@ -50,7 +50,7 @@ impl Book {
     }
 
     /// What of them concerns the measurement.
-    pub fn within(&self, windows: &Windows) -> Pauses {
+    pub(crate) fn within(&self, windows: &Windows) -> Pauses {
         let sum = |spans: &[Span]| {
             let short: u64 = spans.iter().filter(|s| s.is_short() && s.concerns(windows)).map(|span| span.count).sum();
             let counts = |span: &&Span| short >= AGAIN || !span.is_short();

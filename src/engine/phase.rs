@@ -6,7 +6,7 @@ use crate::rows::{Phase, Windows};
 
 /// The borders of the phases, in nanoseconds since the run's start.
 #[derive(Debug, Clone)]
-pub struct PhaseClock {
+pub(crate) struct PhaseClock {
     stabilize: u64,
     measure: u64,
     /// End of the window as far as it is known: the earliest it can be.
@@ -21,7 +21,7 @@ pub struct PhaseClock {
 
 impl PhaseClock {
     /// The clock of a run with these phases.
-    pub fn new(phases: &Phases) -> PhaseClock {
+    pub(crate) fn new(phases: &Phases) -> PhaseClock {
         let stabilize = phases.fill.0;
         let measure = stabilize + phases.stabilize.0;
         let end = measure + phases.measure.duration.0;
@@ -40,7 +40,7 @@ impl PhaseClock {
 
     /// The phase of a request scheduled at `at`, counted when it lies in the window. Requests are told in the order of
     /// their scheduled instants, as far as the load pattern knows it.
-    pub fn enter(&mut self, at: u64) -> Phase {
+    pub(crate) fn enter(&mut self, at: u64) -> Phase {
         let phase = self.phase(at);
         if phase == Phase::Measure {
             self.in_window += 1;
@@ -53,12 +53,12 @@ impl PhaseClock {
     }
 
     /// No further request will be wanted: a window that waits for more would wait in vain.
-    pub fn no_more(&mut self) {
+    pub(crate) fn no_more(&mut self) {
         self.min_requests = self.min_requests.min(self.in_window);
     }
 
     /// The phase that `at` lies in.
-    pub fn phase(&self, at: u64) -> Phase {
+    pub(crate) fn phase(&self, at: u64) -> Phase {
         match at {
             _ if at < self.stabilize => Phase::Fill,
             _ if at < self.measure => Phase::Stabilize,
@@ -68,17 +68,17 @@ impl PhaseClock {
     }
 
     /// The end of the window as things stand: the latest possible while it holds too few requests.
-    pub fn measure_end(&self) -> u64 {
+    pub(crate) fn measure_end(&self) -> u64 {
         if self.in_window < self.min_requests { self.latest_end } else { self.end }
     }
 
     /// Where the window begins and ends as things stand.
-    pub fn window(&self) -> (u64, u64) {
+    pub(crate) fn window(&self) -> (u64, u64) {
         (self.measure, self.measure_end())
     }
 
     /// The instant after which nothing is waited for any longer.
-    pub fn deadline(&self) -> u64 {
+    pub(crate) fn deadline(&self) -> u64 {
         match self.mode {
             DrainMode::Keep => self.measure_end() + self.drain,
             DrainMode::Stop => self.measure_end(),
@@ -86,12 +86,12 @@ impl PhaseClock {
     }
 
     /// The next border after `now`, if any.
-    pub fn next_border(&self, now: u64) -> Option<u64> {
+    pub(crate) fn next_border(&self, now: u64) -> Option<u64> {
         [self.stabilize, self.measure, self.measure_end(), self.deadline()].into_iter().find(|border| *border > now)
     }
 
     /// The borders as they were, for a run that ended at `end`.
-    pub fn windows(&self, end: u64) -> Windows {
+    pub(crate) fn windows(&self, end: u64) -> Windows {
         Windows {
             stabilize_ns: self.stabilize,
             measure_start_ns: self.measure,

@@ -52,7 +52,7 @@ struct Idle {
 }
 
 /// The connections of one run to one target.
-pub struct Pool {
+pub(crate) struct Pool {
     connector: Connector,
     /// Connections without a request, the last used at the back.
     idle: RefCell<VecDeque<Idle>>,
@@ -65,14 +65,14 @@ pub struct Pool {
 
 impl Pool {
     /// No connections yet, for a run like `spec`.
-    pub fn new(spec: &RunSpec, connector: Connector) -> Pool {
+    pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Pool {
         let keeps = spec.connections != Connections::PerRequest;
         Pool { connector, idle: RefCell::default(), closed: Cell::new(0), keeps, limit: spec.timeouts.connect }
     }
 
     /// Opens `count` connections, some at a time. With the first that cannot be opened it is left at those there are: that
     /// is no request's failure, and the requests that find none will try and tell.
-    pub async fn open_ahead(&self, count: u32) {
+    pub(crate) async fn open_ahead(&self, count: u32) {
         let (mut opening, mut left) = (JoinSet::new(), count);
         loop {
             while left > 0 && opening.len() < MOST_OPENING {
@@ -89,13 +89,13 @@ impl Pool {
     }
 
     /// The run's clock has started: from here on it stamps what the connections see, those too that were opened ahead.
-    pub fn begin(&mut self, clock: Clock) {
+    pub(crate) fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
         self.idle.get_mut().iter().for_each(|idle| idle.connection.stamps.begin(clock));
     }
 
     /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
-    pub async fn kept(&self) -> Option<Connection> {
+    pub(crate) async fn kept(&self) -> Option<Connection> {
         loop {
             let Idle { mut connection, since } = self.next()?;
             if poll_fn(|cx| Poll::Ready(connection.is_reusable(cx))).await {
@@ -117,24 +117,24 @@ impl Pool {
     }
 
     /// A connection that was used again was closed before anything of an answer came.
-    pub fn was_closed(&self) {
+    pub(crate) fn was_closed(&self) {
         self.closed.set(self.closed.get().saturating_add(1));
     }
 
     /// A connection that was used again brought an answer.
-    pub fn served_again(&self) {
+    pub(crate) fn served_again(&self) {
         self.closed.set(0);
     }
 
     /// Takes a connection back that could carry another request.
-    pub fn keep(&self, connection: Connection) {
+    pub(crate) fn keep(&self, connection: Connection) {
         if self.keeps {
             self.idle.borrow_mut().push_back(Idle { connection, since: Some(Instant::now()) });
         }
     }
 
     /// A new connection, and what it cost.
-    pub async fn open(&self) -> Result<(Connection, Opening), Failure> {
+    pub(crate) async fn open(&self) -> Result<(Connection, Opening), Failure> {
         // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         let (reason, aside) = match opened {

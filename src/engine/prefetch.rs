@@ -16,7 +16,7 @@ const MOST_IN_BATCH: usize = 16;
 const BATCHES: usize = 64;
 
 /// Things in their order, made ahead.
-pub struct Ahead<T> {
+pub(crate) struct Ahead<T> {
     /// What is at hand.
     batch: std::vec::IntoIter<T>,
     /// What comes next.
@@ -26,7 +26,7 @@ pub struct Ahead<T> {
 impl<T: Send + 'static> Ahead<T> {
     /// Starts making `things`, of which there is no end; `bytes` says how large the first one is, and the others are taken to
     /// be like it.
-    pub fn start(
+    pub(crate) fn start(
         mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,
         observer: Observer,
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Ahead<T> {
     }
 
     /// The next thing; what was waited for it by `clock` is added to `waits`. None when the thread that makes them is gone.
-    pub async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
+    pub(crate) async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
         loop {
             if let Some(thing) = self.batch.next() {
                 return Some(thing);

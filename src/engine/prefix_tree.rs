@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use crate::workload::Trail;
 
 /// Bytes that a run's tree may take: prompts with some hundred megabytes of text that differs.
-pub const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MOST_BYTES: usize = 64 << 20;
 /// In builds with debug assertions: another bound, for tests.
 const BOUND_VARIABLE: &str = "SWEEPLINE_PREFIX_TREE_BYTES";
 
@@ -44,7 +44,7 @@ struct Pages<T> {
 
 /// The beginnings of all prompts that were sent.
 #[derive(Debug)]
-pub struct PrefixTree {
+pub(crate) struct PrefixTree {
     chunks: Pages<u32>,
     nodes: Pages<Node>,
     /// The node behind a node whose edge begins with a chunk.
@@ -91,7 +91,7 @@ impl<T: Copy> Pages<T> {
 
 impl PrefixTree {
     /// A tree for one run.
-    pub fn new() -> PrefixTree {
+    pub(crate) fn new() -> PrefixTree {
         static BOUND: LazyLock<usize> = LazyLock::new(|| {
             let other = std::env::var(BOUND_VARIABLE).ok().filter(|_| cfg!(debug_assertions));
             other.and_then(|bytes| bytes.parse().ok()).unwrap_or(MOST_BYTES)
@@ -108,7 +108,7 @@ impl PrefixTree {
 
     /// Tokens that a prompt begins with as an earlier one does, and keeps the prompt; none where what was not kept may have
     /// had more of them.
-    pub fn send(&mut self, trail: &Trail) -> Option<u32> {
+    pub(crate) fn send(&mut self, trail: &Trail) -> Option<u32> {
         let was_full = self.is_full;
         let known = self.take(trail.chunks());
         let is_certain = !was_full || known == trail.chunks().len();

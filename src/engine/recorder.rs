@@ -46,7 +46,7 @@ struct Batch {
 }
 
 /// The engine's end of the channel.
-pub struct Recorder {
+pub(crate) struct Recorder {
     batch: Batch,
     batch_bytes: usize,
     sender: Option<SyncSender<Batch>>,
@@ -59,7 +59,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the writer thread; `texts` is where words go, if they are kept.
-    pub fn start(
+    pub(crate) fn start(
         sink: Box<dyn Sink>,
         texts: Option<Texts>,
         observer: Observer,
@@ -94,20 +94,20 @@ impl Recorder {
     }
 
     /// Whether requests are to keep what they say and are answered.
-    pub fn keeps_texts(&self) -> bool {
+    pub(crate) fn keeps_texts(&self) -> bool {
         self.keeps_texts
     }
 
     /// Takes what request `request`, which starts now, begins with. Requests are compared by the writer's thread, in the order
     /// of these calls. False once the writer has given up.
-    pub fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
+    pub(crate) fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
         self.batch_bytes += trail.size();
         self.batch.sent.push((request, trail));
         self.batch_bytes < BATCH_BYTES || self.flush()
     }
 
     /// Takes one entry. False once the writer has given up: `finish` says why.
-    pub fn push(&mut self, entry: Entry) -> bool {
+    pub(crate) fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
         let entry = entry.unbox();
         self.batch_bytes += entry.size();
@@ -131,7 +131,7 @@ impl Recorder {
     }
 
     /// Hands over what is left and waits until it is written. Returns how many requests have kept texts, where they do.
-    pub fn finish(mut self) -> Result<Option<u64>, SinkError> {
+    pub(crate) fn finish(mut self) -> Result<Option<u64>, SinkError> {
         self.flush();
         self.sender = None;
         self.wake();

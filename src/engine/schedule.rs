@@ -15,7 +15,7 @@ use super::unit_gaps::UnitGaps;
 
 /// The arrivals of an open loop, in order, as nanoseconds since the run's start. A copy goes on from where the original is.
 #[derive(Debug, Clone)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     source: Source,
     next: Option<u64>,
 }
@@ -36,7 +36,7 @@ enum Source {
 
 impl Schedule {
     /// The schedule of a process under a course of its rate. It ends only where the rate has sunk to 0 for good.
-    pub fn drawn(process: Process, course: Course, seed: [u8; 32]) -> Schedule {
+    pub(crate) fn drawn(process: Process, course: Course, seed: [u8; 32]) -> Schedule {
         Schedule::new(Source::Drawn {
             gaps: Box::new(UnitGaps::new(process, seed)),
             course: Arc::new(course),
@@ -45,7 +45,7 @@ impl Schedule {
     }
 
     /// The schedule of a trace. It ends with the trace.
-    pub fn given(trace: Trace) -> Schedule {
+    pub(crate) fn given(trace: Trace) -> Schedule {
         Schedule::new(Source::Given(trace))
     }
 
@@ -56,12 +56,12 @@ impl Schedule {
     }
 
     /// The next arrival, without taking it; none when there are no more.
-    pub fn peek(&self) -> Option<u64> {
+    pub(crate) fn peek(&self) -> Option<u64> {
         self.next
     }
 
     /// Takes the next arrival.
-    pub fn take(&mut self) -> Option<u64> {
+    pub(crate) fn take(&mut self) -> Option<u64> {
         let at = self.next;
         self.advance();
         at

@@ -10,7 +10,7 @@ use super::start::{Start, Unstarted};
 /// Conversations that arrive by schedule and go on by themselves, with or without an in-flight cap. What is held in memory
 /// is the conversations under way.
 #[derive(Debug)]
-pub struct Sessions {
+pub(crate) struct Sessions {
     /// What has not arrived yet.
     arriving: Schedule,
     /// What has arrived and not begun: the same schedule, lagging behind, so that a long queue costs no memory.
@@ -29,7 +29,7 @@ pub struct Sessions {
 
 impl Sessions {
     /// Conversations that begin by `schedule`.
-    pub fn new(schedule: Schedule, cap: Option<u32>) -> Sessions {
+    pub(crate) fn new(schedule: Schedule, cap: Option<u32>) -> Sessions {
         Sessions {
             waiting: schedule.clone(),
             arriving: schedule,
@@ -44,21 +44,21 @@ impl Sessions {
     }
 
     /// The next instant at which the clock alone makes a request start, or start to wait.
-    pub fn next_due(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);
         waiting.into_iter().chain(thinking).chain(self.arriving.peek()).min()
     }
 
     /// Takes one start that is due by the clock at `now`.
-    pub fn take_due(&mut self, now: u64) -> Option<Start> {
+    pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         self.notice(now);
         self.release(None)
     }
 
     /// A turn of conversation `slot` ended at `at`; its next one comes after `think` nanoseconds, if there is one. Gives
     /// the start that this lets through.
-    pub fn ended(&mut self, at: u64, slot: u32, think: Option<u64>) -> Option<Start> {
+    pub(crate) fn ended(&mut self, at: u64, slot: u32, think: Option<u64>) -> Option<Start> {
         self.in_flight -= 1;
         self.thinking.extend(think.map(|think| Reverse((at.saturating_add(think), slot))));
         self.notice(at);
@@ -66,7 +66,7 @@ impl Sessions {
     }
 
     /// Takes one request that was wanted before `end` and never started.
-    pub fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
+    pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         self.notice(end.saturating_sub(1));
         let (scheduled, _) = self.take_oldest()?;
         self.requests += 1;
@@ -74,18 +74,18 @@ impl Sessions {
     }
 
     /// Whether no request will be wanted any more, nor waits to be started.
-    pub fn is_at_its_end(&self) -> bool {
+    pub(crate) fn is_at_its_end(&self) -> bool {
         let no_turns = self.in_flight == 0 && self.thinking.is_empty() && self.turns.is_empty();
         no_turns && self.waiting.peek().is_none()
     }
 
     /// Requests that are wanted and not started.
-    pub fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.arrived - self.begun + self.turns.len() as u64
     }
 
     /// The scheduled instant of the one of them that has waited longest.
-    pub fn oldest_waiting(&self) -> Option<u64> {
+    pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         let session = self.waiting.peek().filter(|_| self.begun < self.arrived);
         let turn = self.turns.front().map(|(due, _)| *due);
         session.into_iter().chain(turn).min()

@@ -7,15 +7,15 @@
 use memchr::memchr2;
 
 /// The largest event that is taken, in bytes.
-pub const MAX_EVENT: usize = 16 << 20;
+pub(crate) const MAX_EVENT: usize = 16 << 20;
 
 /// An event was larger than `MAX_EVENT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge;
+pub(crate) struct TooLarge;
 
 /// One event, borrowed from the parser.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub(crate) struct Event<'a> {
     /// The `event` field; empty for none.
     pub name: &'a [u8],
     /// The `data` lines, joined by line feeds.
@@ -24,7 +24,7 @@ pub struct Event<'a> {
 
 /// The parser of one stream.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub(crate) struct Parser {
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
     /// Data lines of the event so far, joined.
@@ -40,13 +40,13 @@ pub struct Parser {
 
 impl Parser {
     /// A parser at the start of a stream.
-    pub fn new() -> Parser {
+    pub(crate) fn new() -> Parser {
         Parser::default()
     }
 
     /// The next event out of `bytes`, which it leaves with what comes after it. None: all bytes are taken, and the
     /// beginning of an event is kept for those that follow.
-    pub fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
+    pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
         self.release();
         if let Some((data, rest)) = self.whole(bytes) {
             *bytes = rest;
@@ -73,7 +73,7 @@ impl Parser {
     }
 
     /// The stream has ended: the event that no blank line closed, if there is one.
-    pub fn finish(&mut self) -> Result<Option<Event<'_>>, TooLarge> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Event<'_>>, TooLarge> {
         self.release();
         if !self.line.is_empty() {
             self.end_line(&[])?;

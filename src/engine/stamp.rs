@@ -17,14 +17,14 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::clock::{monotonic, wall};
 
 /// Asks the kernel to stamp what comes in on `socket`. Where it cannot, reads carry no stamp.
-pub fn enable(socket: &impl std::os::fd::AsFd) {
+pub(crate) fn enable(socket: &impl std::os::fd::AsFd) {
     // Not every kind of socket and platform has it: then the reader's own clock is what there is.
     let _ = setsockopt(socket, sockopt::ReceiveTimestampns, &true);
 }
 
 /// Has the kernel stamp from now on, for as long as the process lives: it begins a moment after the first socket asks for
 /// it, and stops when the last one is gone.
-pub fn keep_enabled() {
+pub(crate) fn keep_enabled() {
     static ASKING: OnceLock<Option<UdpSocket>> = OnceLock::new();
     ASKING.get_or_init(|| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
@@ -38,7 +38,8 @@ type Control = [u64; 8];
 
 /// Reads without waiting into `into`; gives the bytes read and the kernel's stamp in nanoseconds of the wall clock.
 /// No bytes: the other side has closed.
-pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
+#[expect(unsafe_code, reason = "no safe call reads into memory that is not initialised and gives the control message")]
+pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control: Control = [0; 8];
     // SAFETY: a msghdr of zeroes is a valid one: no address, no buffers.
@@ -54,6 +55,7 @@ pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Resu
     Ok((read, stamp(&message)))
 }
 
+#[expect(unsafe_code, reason = "control messages are walked by the macros of the C library")]
 fn stamp(message: &libc::msghdr) -> Option<i64> {
     // SAFETY: the kernel has filled in the header, its control buffer is alive, and msg_controllen says how much of it holds
     // messages; CMSG_FIRSTHDR gives null where there is none.
@@ -79,7 +81,7 @@ const TRIES: usize = 8;
 
 /// Both clocks read together.
 #[derive(Debug, Clone, Copy)]
-pub struct Now {
+pub(crate) struct Now {
     /// Nanoseconds on the monotonic clock.
     pub monotonic: u64,
     /// Nanoseconds on the wall clock at that moment.
@@ -89,7 +91,7 @@ pub struct Now {
 impl Now {
     /// Reads both. A thread that loses its processor between the two readings reads them again: the pause would else pass
     /// for a distance.
-    pub fn read() -> Now {
+    pub(crate) fn read() -> Now {
         let (monotonic, wall) = (monotonic(), wall());
         let offset = wall - monotonic as i64;
         let offset = match (offset - OFFSET.get()).abs() <= MOST_DRIFT {
@@ -117,7 +119,7 @@ impl Now {
 ///
 /// `earliest` is an instant that the bytes cannot have come before: a stamp from before it or from the future tells that
 /// the wall clock was set meanwhile.
-pub fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
+pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
     /// The kernel's stamp and our clocks are read by different processors.
     const SKEW: u64 = 50_000;
     let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
@@ -174,7 +176,10 @@ mod tests {
             writer.write_all(b"hello").unwrap();
             let mut wait = [nix::libc::pollfd { fd: reader.as_raw_fd(), events: nix::libc::POLLIN, revents: 0 }];
             // SAFETY: one descriptor, alive.
-            unsafe { nix::libc::poll(wait.as_mut_ptr(), 1, -1) };
+            #[expect(unsafe_code, reason = "a test that waits for one descriptor")]
+            unsafe {
+                nix::libc::poll(wait.as_mut_ptr(), 1, -1)
+            };
             let (read, stamp) = receive(reader.as_fd(), &mut room).unwrap();
             assert_eq!(read, 5);
             stamp.map(|stamp| (before, stamp, Now::read().wall))

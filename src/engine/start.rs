@@ -2,7 +2,7 @@
 
 /// The start of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Start {
+pub(crate) struct Start {
     /// Its number, from 0.
     pub request: u64,
     /// When the load pattern wanted it, in nanoseconds since the run's start.
@@ -15,11 +15,11 @@ pub struct Start {
 
 /// A request that was wanted and never started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unstarted {
+pub(crate) struct Unstarted {
     /// Its number.
     pub request: u64,
     /// When the load pattern wanted it.
     pub scheduled: u64,
     /// Whether the in-flight cap held it back; otherwise the generator failed to send it.
-    pub held_by_cap: bool,
+    pub(crate) held_by_cap: bool,
 }

@@ -20,7 +20,7 @@ const MOST_ROOM: usize = 1024;
 
 /// Why a request did not end well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// The outcome of its row.
     pub outcome: Outcome,
     /// What went wrong, in words.
@@ -31,7 +31,7 @@ pub struct Failure {
 
 /// What is known of a failure besides its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside {
+pub(crate) enum Aside {
     /// The server asks to be left alone for so long.
     RetryAfter(Nanos),
     /// This machine's own limits allow no connection.
@@ -42,12 +42,12 @@ pub enum Aside {
 
 impl Failure {
     /// A failure with its words.
-    pub fn new(outcome: Outcome, text: impl Into<String>) -> Failure {
+    pub(crate) fn new(outcome: Outcome, text: impl Into<String>) -> Failure {
         Failure { outcome, text: text.into(), aside: None }
     }
 
     /// The same with what a row does not say.
-    pub fn with(self, aside: Option<Aside>) -> Failure {
+    pub(crate) fn with(self, aside: Option<Aside>) -> Failure {
         Failure { aside, ..self }
     }
 }
@@ -63,7 +63,7 @@ impl From<Wrong> for Failure {
 
 /// What a request was answered, for the conversation that goes on from it.
 #[derive(Debug, Default)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// The answer's content, without its reasoning.
     pub content: String,
     /// Tokens of that, as the server counted them.
@@ -72,7 +72,7 @@ pub struct Reply {
 
 /// What the body of a request asks.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asks {
+pub(crate) struct Asks {
     /// Its bytes.
     pub bytes: usize,
     /// Which class of the run it is of, from 0.
@@ -88,7 +88,7 @@ fn says_done(data: &[u8]) -> bool {
 
 /// One request under way. Boxed, for it passes through many hands.
 #[derive(Debug)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Its row so far.
     pub row: RequestRow,
     gaps: Gaps,
@@ -112,17 +112,17 @@ pub struct Tally {
 
 /// A request that is over. Boxed, for it passes through many hands.
 #[derive(Debug)]
-pub struct Entry(Box<Tally>);
+pub(crate) struct Entry(Box<Tally>);
 
 impl Entry {
     /// Its row.
-    pub fn row(&self) -> &RequestRow {
+    pub(crate) fn row(&self) -> &RequestRow {
         &self.0.row
     }
 
     /// For the writer's thread. The box stays with the thread that made it: an allocator is slow where one thread frees
     /// what another has allocated.
-    pub fn unbox(self) -> Unwritten {
+    pub(crate) fn unbox(self) -> Unwritten {
         let Tally { row, gaps, digest, words, .. } = *self.0;
         Unwritten { row, gaps, digest, words }
     }
@@ -130,7 +130,7 @@ impl Entry {
 
 /// A request that is over and not yet written.
 #[derive(Debug)]
-pub struct Unwritten {
+pub(crate) struct Unwritten {
     row: RequestRow,
     gaps: Gaps,
     digest: Option<[u8; 8]>,
@@ -139,12 +139,12 @@ pub struct Unwritten {
 
 impl Unwritten {
     /// Bytes that its gaps and its texts take.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
     /// As it is written, and its texts where they are kept.
-    pub fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
+    pub(crate) fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
         let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
         (Record { row, gaps_ns: gaps.to_vec() }, words)
@@ -153,7 +153,7 @@ impl Unwritten {
 
 impl Tally {
     /// Nothing has come yet.
-    pub fn new(row: RequestRow, protocol: &'static dyn Protocol) -> Box<Tally> {
+    pub(crate) fn new(row: RequestRow, protocol: &'static dyn Protocol) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
         Box::new(Tally {
             row,
@@ -172,22 +172,22 @@ impl Tally {
     }
 
     /// What the request asks, whose answer has not begun.
-    pub fn asks(&mut self, asked: Asks) {
+    pub(crate) fn asks(&mut self, asked: Asks) {
         self.asked = asked;
     }
 
     /// Which class of the run the request is of, from 0.
-    pub fn class(&self) -> usize {
+    pub(crate) fn class(&self) -> usize {
         self.asked.class
     }
 
     /// Keeps what the request says, which is `body`, and what it is answered.
-    pub fn keep_texts(&mut self, body: Bytes) {
+    pub(crate) fn keep_texts(&mut self, body: Bytes) {
         self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
     /// Takes one event of the stream, which came with `read`. True when it carried text.
-    pub fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
+    pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);
         }
@@ -245,7 +245,7 @@ impl Tally {
     }
 
     /// Takes a whole answer that was not streamed.
-    pub fn whole(&mut self, data: &[u8], at: u64) -> Result<(), Failure> {
+    pub(crate) fn whole(&mut self, data: &[u8], at: u64) -> Result<(), Failure> {
         let part = self.protocol.whole(data)?;
         self.note(&part);
         self.content.push_str(&part.content);
@@ -294,17 +294,17 @@ impl Tally {
     }
 
     /// Who stamped what came in.
-    pub fn stamped(&mut self, by_kernel: bool) {
+    pub(crate) fn stamped(&mut self, by_kernel: bool) {
         self.row.stamp = if by_kernel { Stamp::Kernel } else { Stamp::User };
     }
 
     /// Whether `[DONE]` came.
-    pub fn is_marked_done(&self) -> bool {
+    pub(crate) fn is_marked_done(&self) -> bool {
         self.marked_done
     }
 
     /// The stream's body ended cleanly at `at`: says whether the answer is whole.
-    pub fn ended(&mut self, at: u64) -> Result<(), Failure> {
+    pub(crate) fn ended(&mut self, at: u64) -> Result<(), Failure> {
         self.freed = Some(at);
         let whole = self.marked_done || self.row.finish_reason.is_some() || self.usage.is_some();
         if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none()) {
@@ -319,12 +319,12 @@ impl Tally {
     }
 
     /// When the last byte of the body came, if it did.
-    pub fn freed(&self) -> Option<u64> {
+    pub(crate) fn freed(&self) -> Option<u64> {
         self.freed
     }
 
     /// The entry of a request that ended like this, and its answer.
-    pub fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
+    pub(crate) fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
             Err(failure) => {

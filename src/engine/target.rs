@@ -42,7 +42,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Whether TLS is spoken.
-    pub tls: bool,
+    pub(crate) tls: bool,
     /// Host name or address, without brackets.
     pub host: String,
     /// TCP port.
@@ -112,7 +112,7 @@ impl Target {
     }
 
     /// Whether there is a secret to be kept.
-    pub fn has_secrets(&self) -> bool {
+    pub(crate) fn has_secrets(&self) -> bool {
         self.api_key.is_some() || !self.secrets.is_empty()
     }
 

@@ -12,7 +12,7 @@ const MAX_EVENT: usize = 4096;
 
 /// The bytes around the text of the last event that was parsed in full.
 #[derive(Debug, Default)]
-pub struct Template {
+pub(crate) struct Template {
     /// The bytes before the text, then those after it.
     around: Vec<u8>,
     /// Where the bytes after the text begin in `around`; none before the first event.
@@ -23,7 +23,7 @@ pub struct Template {
 impl Template {
     /// Learns from an event whose full parse found the one non-empty text `text`, borrowed from `data`, and nothing else
     /// that is recorded.
-    pub fn learn(&mut self, data: &[u8], text: &str, channel: Channel) {
+    pub(crate) fn learn(&mut self, data: &[u8], text: &str, channel: Channel) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
         let end = start + text.len();
         // A text that had to be decoded is not a piece of the event.
@@ -38,7 +38,7 @@ impl Template {
     }
 
     /// The text of an event of the learned shape, and where it belongs. None: parse it in full.
-    pub fn read<'a>(&self, data: &'a [u8]) -> Option<(&'a str, Channel)> {
+    pub(crate) fn read<'a>(&self, data: &'a [u8]) -> Option<(&'a str, Channel)> {
         let (before, after) = self.around.split_at(self.split?);
         let middle = data.strip_prefix(before)?.strip_suffix(after)?;
         let needs_parsing = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < b' ';

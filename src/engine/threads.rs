@@ -9,14 +9,14 @@ use nix::time::{ClockId, clock_gettime};
 
 /// One thread of this process.
 #[derive(Debug)]
-pub struct Thread {
+pub(crate) struct Thread {
     clock: ClockId,
     schedstat: Option<File>,
 }
 
 /// What one thread has used since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Used {
+pub(crate) struct Used {
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
     /// Time that it could have run and had no core, in nanoseconds. A wait counts when it is over.
@@ -27,7 +27,8 @@ pub struct Used {
 /// the scheduler gives (Linux 6.12 and later, sched_setattr(2)) and in return gets a core soon after it wakes, where
 /// another thread would hold it for milliseconds. It gets no larger share of a core by that, and needs no privilege. For
 /// open loops, which have instants to keep: it costs switches, a tenth of the CPU where a closed loop saturates the server.
-pub fn ask_for_short_slices() {
+#[expect(unsafe_code, reason = "no safe call sets the slice of a thread")]
+pub(crate) fn ask_for_short_slices() {
     /// `struct sched_attr`, of which the slice of an ordinary thread is `runtime`.
     #[derive(Default)]
     #[repr(C)]
@@ -58,7 +59,7 @@ pub fn ask_for_short_slices() {
 
 /// The calling thread gives way to those that send and read: where cores are few it would hold one for milliseconds while
 /// a request is due.
-pub fn step_back() {
+pub(crate) fn step_back() {
     /// A third of the others' share when all want a core: enough to keep up with them.
     const NICE: i32 = 5;
     // Always allowed; without it the run is only a little less punctual.
@@ -67,7 +68,7 @@ pub fn step_back() {
 
 impl Thread {
     /// The calling thread.
-    pub fn current() -> Thread {
+    pub(crate) fn current() -> Thread {
         // How Linux numbers the CPU clock of a thread, which glibc's pthread_getcpuclockid computes too: the complement of
         // the thread's id above three bits that say "of a thread, as the scheduler counts".
         const SCHEDULED_OF_THREAD: i32 = 0b110;
@@ -77,7 +78,7 @@ impl Thread {
     }
 
     /// What it has used until now; none once it has ended.
-    pub fn used(&self) -> Option<Used> {
+    pub(crate) fn used(&self) -> Option<Used> {
         let time = clock_gettime(self.clock).ok()?;
         let cpu_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
         // Time on a core, time waiting for one, and how often it was given one.
@@ -88,7 +89,7 @@ impl Thread {
 
 /// The kernel's accounts that every process may read.
 #[derive(Debug)]
-pub struct Kernel {
+pub(crate) struct Kernel {
     stat: Option<File>,
     statm: Option<File>,
     tick_ns: u64,
@@ -97,7 +98,7 @@ pub struct Kernel {
 
 /// CPU time of the whole machine since it started, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Machine {
+pub(crate) struct Machine {
     /// Used by any process or the kernel itself.
     pub busy_ns: u64,
     /// Given to others by the hypervisor.
@@ -106,7 +107,7 @@ pub struct Machine {
 
 impl Kernel {
     /// Opens what there is.
-    pub fn open() -> Kernel {
+    pub(crate) fn open() -> Kernel {
         Kernel {
             stat: File::open("/proc/stat").ok(),
             statm: File::open("/proc/self/statm").ok(),
@@ -116,7 +117,7 @@ impl Kernel {
     }
 
     /// The machine's CPU time, where the kernel tells.
-    pub fn machine(&self) -> Option<Machine> {
+    pub(crate) fn machine(&self) -> Option<Machine> {
         numbers(self.stat.as_ref()?, |fields| {
             // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user already.
             let mut ticks = [0; 8];
@@ -128,13 +129,13 @@ impl Kernel {
     }
 
     /// Memory of this process in bytes, where the kernel tells.
-    pub fn resident_bytes(&self) -> Option<u64> {
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
         numbers(self.statm.as_ref()?, |fields| fields.nth(1)).map(|pages| pages * self.page)
     }
 }
 
 /// Cores of the machine that are switched on, whoever may use them.
-pub fn machine_cores() -> u32 {
+pub(crate) fn machine_cores() -> u32 {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -144,7 +145,7 @@ pub fn machine_cores() -> u32 {
 }
 
 /// Cores that this process may use.
-pub fn usable_cores() -> u32 {
+pub(crate) fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 

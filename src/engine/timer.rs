@@ -12,23 +12,24 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// One timer on the monotonic clock.
-pub struct Timer {
+pub(crate) struct Timer {
     fd: AsyncFd<OwnedFd>,
     armed: Option<u64>,
 }
 
 impl Timer {
     /// A timer that is not set. Errors when the process may open no further file descriptor.
-    pub fn new() -> io::Result<Timer> {
+    pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: the descriptor is owned by the AsyncFd from here on, which deregisters it before it is closed; nothing
         // else closes or replaces it.
+        #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)?;
         Ok(Timer { fd, armed: None })
     }
 
     /// Ready once the monotonic clock reads `at` nanoseconds; never where `at` is none.
-    pub fn poll_until(&mut self, at: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_until(&mut self, at: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(at) = at else { return Poll::Pending };
         if self.armed != Some(at) {
             let zero = Timespec { tv_sec: 0, tv_nsec: 0 };

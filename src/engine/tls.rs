@@ -12,7 +12,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_rustls::TlsConnector;
 
 /// A connector that speaks HTTP/1.1. Errors when the system's certificates cannot be read.
-pub fn connector(insecure: bool) -> io::Result<TlsConnector> {
+pub(crate) fn connector(insecure: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
         .with_safe_default_protocol_versions()

@@ -20,7 +20,7 @@ const WRITE_AT: usize = 4 << 20;
 
 /// What one request said and was answered.
 #[derive(Debug, Default)]
-pub struct RequestTexts {
+pub(crate) struct RequestTexts {
     body: Bytes,
     calls: Vec<Call>,
     answer: String,
@@ -38,18 +38,18 @@ struct Call {
 
 impl RequestTexts {
     /// Of the request with this body, which nobody has answered.
-    pub fn new(body: Bytes) -> RequestTexts {
+    pub(crate) fn new(body: Bytes) -> RequestTexts {
         RequestTexts { body, ..RequestTexts::default() }
     }
 
     /// Bytes that they take.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         self.body.len() + self.answer.len() + self.reasoning.len() + calls
     }
 
     /// Takes the tool calls of a part of the answer, if it has some.
-    pub fn take_calls(&mut self, protocol: &dyn Protocol, data: &[u8]) {
+    pub(crate) fn take_calls(&mut self, protocol: &dyn Protocol, data: &[u8]) {
         let Ok(part) = serde_json::from_slice::<Value>(data) else { return };
         for CallPiece { index, name, arguments } in protocol.calls(&part) {
             let known = match index {
@@ -66,7 +66,7 @@ impl RequestTexts {
     }
 
     /// The answer is over, with this text.
-    pub fn answered(&mut self, answer: &str, reasoning: String) {
+    pub(crate) fn answered(&mut self, answer: &str, reasoning: String) {
         answer.clone_into(&mut self.answer);
         self.reasoning = reasoning;
     }
@@ -105,7 +105,7 @@ fn cut(mut text: String) -> String {
 }
 
 /// Texts on their way into the file.
-pub struct Texts {
+pub(crate) struct Texts {
     sink: Box<dyn TextSink>,
     target: Arc<Target>,
     rows: Vec<TextRow>,
@@ -114,12 +114,12 @@ pub struct Texts {
 
 impl Texts {
     /// None yet, for `sink`; the secret of `target` stays out of them.
-    pub fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
+    pub(crate) fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
         Texts { sink, target, rows: Vec::new(), bytes: 0 }
     }
 
     /// Takes the words of a request with its row.
-    pub fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
+    pub(crate) fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
         self.rows.push(words.into_row(row, &self.target));
         if self.bytes >= WRITE_AT { self.write() } else { Ok(()) }
@@ -133,7 +133,7 @@ impl Texts {
     }
 
     /// Writes what is left; returns how many there were in all.
-    pub fn finish(mut self) -> Result<u64, SinkError> {
+    pub(crate) fn finish(mut self) -> Result<u64, SinkError> {
         self.write()?;
         self.sink.finish()
     }

@@ -12,7 +12,7 @@ use crate::plan::Process;
 
 /// An endless stream of gaps; a copy goes on from where the original is.
 #[derive(Debug, Clone)]
-pub struct UnitGaps {
+pub(crate) struct UnitGaps {
     rng: ChaCha8Rng,
     law: Law,
 }
@@ -27,7 +27,7 @@ enum Law {
 
 impl UnitGaps {
     /// The gaps of `process` for this seed.
-    pub fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
+    pub(crate) fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
         let law = match process {
             // A trace draws nothing: its instants are given.
             Process::Constant | Process::Trace => Law::Equal,
@@ -38,7 +38,7 @@ impl UnitGaps {
     }
 
     /// The next gap.
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         match self.law {
             Law::Equal => 1.0,
             Law::Exponential => -(1.0 - self.uniform()).ln(),

@@ -8,11 +8,11 @@ const KEPT: usize = 64;
 /// The latest stretches of waiting, oldest first, in nanoseconds since the run's start. They do not overlap: one request is
 /// started at a time.
 #[derive(Debug, Default)]
-pub struct Waits(VecDeque<(u64, u64)>);
+pub(crate) struct Waits(VecDeque<(u64, u64)>);
 
 impl Waits {
     /// There was waiting from `from` to `to`.
-    pub fn add(&mut self, from: u64, to: u64) {
+    pub(crate) fn add(&mut self, from: u64, to: u64) {
         if from >= to {
             return;
         }
@@ -23,7 +23,7 @@ impl Waits {
     }
 
     /// How long it was in all since `instant`.
-    pub fn since(&self, instant: u64) -> u64 {
+    pub(crate) fn since(&self, instant: u64) -> u64 {
         let later = self.0.iter().rev().take_while(|(_, to)| *to > instant);
         later.map(|(from, to)| to - from.max(&instant)).sum()
     }

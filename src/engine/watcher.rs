@@ -22,7 +22,7 @@ const BATCH: usize = 1024;
 
 /// What was seen of a run.
 #[derive(Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// How many samples the time series have.
     pub samples: Result<u64, SinkError>,
     /// The measure window; none where it was too short to be seen.
@@ -32,21 +32,21 @@ pub struct Seen {
 }
 
 /// The thread that looks. It ends with this guard.
-pub struct Watch {
+pub(crate) struct Watch {
     observer: Observer,
     thread: Option<JoinHandle<Seen>>,
 }
 
 impl Watch {
     /// Starts looking.
-    pub fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
+    pub(crate) fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
         let watcher = Watcher::new(observer.clone(), clock, samples);
         let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
         Ok(Watch { observer, thread: Some(thread) })
     }
 
     /// Looks a last time and gives what was seen.
-    pub fn finish(mut self) -> Seen {
+    pub(crate) fn finish(mut self) -> Seen {
         self.end().unwrap_or_else(|| Seen {
             samples: Err("the thread that looks panicked".into()),
             window: None,

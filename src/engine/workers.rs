@@ -12,13 +12,13 @@ use super::client::{Client, Ended, Order};
 use super::feed::Ticket;
 
 /// What comes back of a request.
-pub type Completed = (Ended, Ticket);
+pub(crate) type Completed = (Ended, Ticket);
 
 /// One request to perform, and whom to tell of its end.
-pub type Handed = (Order, Ticket, UnboundedSender<Completed>);
+pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
 /// As many tasks as were ever busy at once.
-pub struct Workers {
+pub(crate) struct Workers {
     client: Client,
     idle: RefCell<Vec<Rc<Worker>>>,
 }
@@ -32,12 +32,12 @@ struct Worker {
 
 impl Workers {
     /// No tasks yet.
-    pub fn new(client: Client) -> Rc<Workers> {
+    pub(crate) fn new(client: Client) -> Rc<Workers> {
         Rc::new(Workers { client, idle: RefCell::default() })
     }
 
     /// Has a task perform a request. To be called within the runtime.
-    pub fn perform(self: &Rc<Self>, handed: Handed) {
+    pub(crate) fn perform(self: &Rc<Self>, handed: Handed) {
         let idle = self.idle.borrow_mut().pop();
         let worker = idle.unwrap_or_else(|| {
             let worker = Rc::new(Worker::default());

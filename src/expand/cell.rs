@@ -21,7 +21,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub fn new(axis: &Arc<str>, value: &Scalar, place: Vec<Step>) -> Entry {
+    pub(crate) fn new(axis: &Arc<str>, value: &Scalar, place: Vec<Step>) -> Entry {
         Entry { axis: Arc::clone(axis), text: value.to_string().into(), value: value.clone(), place }
     }
 }

@@ -26,10 +26,11 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub use canonical::{Canonical, canonical};
+pub use canonical::canonical;
 pub use cell::Cell;
 pub use course::Course;
-pub use error::{ExpandError, Mistake};
+pub use error::ExpandError;
+pub(crate) use error::Mistake;
 pub use explicit::explicit;
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;

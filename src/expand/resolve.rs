@@ -34,7 +34,7 @@ pub(super) const AT_MOST: u64 = 5;
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
 /// Makes runs of a plan's cells; what cells have in common is made once.
-pub struct Resolver<'p> {
+pub(crate) struct Resolver<'p> {
     plan: &'p Plan,
     endpoints: HashMap<Arc<str>, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
@@ -45,7 +45,7 @@ pub struct Resolver<'p> {
 
 impl<'p> Resolver<'p> {
     /// A resolver over `plan`.
-    pub fn new(plan: &'p Plan) -> Resolver<'p> {
+    pub(crate) fn new(plan: &'p Plan) -> Resolver<'p> {
         Resolver {
             plan,
             endpoints: HashMap::new(),
@@ -56,7 +56,7 @@ impl<'p> Resolver<'p> {
     }
 
     /// The run of `cell` in `sweep`, for repeat `repeat`.
-    pub fn run(&mut self, sweep: &Sweep, cell: &Cell, repeat: u32) -> Result<RunSpec, Mistake> {
+    pub(crate) fn run(&mut self, sweep: &Sweep, cell: &Cell, repeat: u32) -> Result<RunSpec, Mistake> {
         let plan = self.plan;
         let endpoint = self.endpoint(cell)?;
         let (model_name, model) = self.model(cell, endpoint.engine)?;

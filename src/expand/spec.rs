@@ -14,7 +14,8 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos, Seed};
 
-pub use super::labels::{AxisLabels, Labels};
+pub(crate) use super::labels::AxisLabels;
+pub use super::labels::Labels;
 
 /// One run. Everything but `labels`, `engine`, `record` and `errors` is part of its identity. What many runs of a plan have in common is
 /// shared.
@@ -81,7 +82,7 @@ mod recorded_nonce {
 
     use crate::plan::NonceMode;
 
-    pub fn serialize<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
         match nonce {
             NonceMode::On => serializer.serialize_bool(true),
             NonceMode::Off => serializer.serialize_bool(false),
@@ -89,7 +90,7 @@ mod recorded_nonce {
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonceMode, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonceMode, D::Error> {
         NonceMode::deserialize(deserializer)
     }
 }
@@ -100,11 +101,13 @@ mod shared {
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
         T::serialize(value, serializer)
     }
 
-    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<T>, D::Error> {
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
         T::deserialize(deserializer).map(Arc::new)
     }
 }
@@ -133,7 +136,7 @@ pub struct Recording {
 
 impl Recording {
     /// Whether it keeps nothing.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         *self == Recording::default()
     }
 }

@@ -9,7 +9,7 @@ use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part}
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 16] = [
+pub(crate) const BRIEF: [&str; 16] = [
     "endpoint",
     "model",
     "scenario",
@@ -29,7 +29,7 @@ pub const BRIEF: [&str; 16] = [
 ];
 
 /// What the requests of a row have in common.
-pub trait Part {
+pub(crate) trait Part {
     /// The columns that say it.
     fn columns() -> Vec<Column>;
     /// Their cells.
@@ -59,7 +59,7 @@ impl Part for Bucket {
 
 /// A turn of a conversation, from 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn(pub u32);
+pub(crate) struct Turn(pub u32);
 
 impl Part for Turn {
     fn columns() -> Vec<Column> {
@@ -72,13 +72,13 @@ impl Part for Turn {
 }
 
 /// A run: the plan's sweep that it is of (none without a plan), and its labels.
-pub type Named = (Option<String>, RunLabels);
+pub(crate) type Named = (Option<String>, RunLabels);
 
 /// A run and its parts, measured.
-pub type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
+pub(crate) type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
-pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
+pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
     others.push(analysis_column());
     others.extend(metric::columns(Scope::Rows).iter().map(of_part));
@@ -90,7 +90,7 @@ pub fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
 
 /// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
-pub fn sheet<'a, P: Part>(
+pub(crate) fn sheet<'a, P: Part>(
     axes: &[String],
     plan: Option<&'a str>,
     runs: impl Iterator<Item = PartsOfRun<P>> + 'a,

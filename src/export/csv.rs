@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::{Cell, Format, Sheet};
 
 /// Comma-separated values (RFC 4180).
-pub struct Csv;
+pub(crate) struct Csv;
 
 impl Format for Csv {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {

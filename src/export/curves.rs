@@ -8,7 +8,7 @@ use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 15] = [
+pub(crate) const BRIEF: [&str; 15] = [
     "sweep",
     "endpoint",
     "model",
@@ -130,7 +130,7 @@ fn meaning(reading: &Ordinate) -> String {
 }
 
 /// All loads of all curves. `axes` are the further axes of any of the runs (`runs::axes`).
-pub fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
+pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
     let fronts = on_fronts(curves);
     let mut rows = Vec::new();
     for (curve, on) in curves.iter().zip(fronts) {

@@ -22,7 +22,7 @@ pub fn columns() -> Vec<Column> {
 }
 
 /// All token events of runs, in the order given; requests without one have no row.
-pub fn sheet<'a, R>(runs: impl Iterator<Item = (Named, R)> + 'a) -> Sheet<'a>
+pub(crate) fn sheet<'a, R>(runs: impl Iterator<Item = (Named, R)> + 'a) -> Sheet<'a>
 where
     R: Iterator<Item = EventRow> + 'a,
 {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Cell, Format, Sheet};
 
 /// An array of objects.
-pub struct Json;
+pub(crate) struct Json;
 
 impl Format for Json {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::plan::Percentile;
 use super::{Cell, Column, Format, Kind, Sheet};
 
 /// A table that reads well as text too.
-pub struct Markdown;
+pub(crate) struct Markdown;
 
 impl Format for Markdown {
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
 
-pub mod breakdown;
+pub(crate) mod breakdown;
 mod csv;
 pub mod curves;
 pub mod events;
@@ -10,23 +10,26 @@ mod parquet;
 mod recognize;
 pub mod requests;
 pub mod runs;
-pub mod runs_parquet;
+pub(crate) mod runs_parquet;
 pub mod schema;
 mod sheet;
 mod wide;
 mod xlsx;
 
-pub use csv::Csv;
-pub use json::Json;
-pub use markdown::{Markdown, marked};
+pub(crate) use csv::Csv;
+pub(crate) use json::Json;
+pub(crate) use markdown::Markdown;
+pub use markdown::marked;
 pub use parquet::Parquet;
-pub use recognize::is_export;
-pub use sheet::{Cell, Column, Format, Kind, Sheet, Text, fits, matching};
-pub use wide::{NoPivot, wide};
-pub use xlsx::Workbook;
+pub(crate) use recognize::is_export;
+pub use sheet::{Cell, Format, Text, fits};
+pub(crate) use sheet::{Column, Kind, Sheet, matching};
+pub(crate) use wide::NoPivot;
+pub use wide::wide;
+pub(crate) use xlsx::Workbook;
 
 /// Version of the columns: raised when one is renamed, removed or moved. One that is added does not raise it.
-pub const COLUMNS_VERSION: u32 = 1;
+pub(crate) const COLUMNS_VERSION: u32 = 1;
 
 /// What marks a Parquet file or a workbook as an export; its value is the version of the columns.
 const MARK: &str = "sweepline.columns";

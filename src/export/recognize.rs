@@ -33,7 +33,7 @@ const OF_PIVOT: [&str; 2] = ["metric", "unit"];
 /// are the names of the plan's axes.
 ///
 /// Fails where the file cannot be read.
-pub fn is_export(path: &Path, columns: &[Column]) -> io::Result<bool> {
+pub(crate) fn is_export(path: &Path, columns: &[Column]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut head)?;

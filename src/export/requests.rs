@@ -80,7 +80,7 @@ fn of_metric(metric: Metric) -> Column {
 
 /// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
 /// each row as it is asked for, so that only a few are in memory.
-pub fn sheet<'a, R>(
+pub(crate) fn sheet<'a, R>(
     axes: &[String],
     plan: Option<&'a str>,
     runs: impl Iterator<Item = (Named, Facts, R)> + 'a,

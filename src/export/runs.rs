@@ -25,7 +25,7 @@ pub struct RunRow {
     /// Its metrics.
     pub metrics: RunMetrics,
     /// Its metrics under the plan.
-    pub plan_metrics: PlanMetrics,
+    pub(crate) plan_metrics: PlanMetrics,
     /// The plan's limits on latencies, tested on it; of classes none.
     pub slo: Vec<SloTest>,
     /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
@@ -36,7 +36,7 @@ pub struct RunRow {
 
 /// A run that was given up: it has names and a reason, and no number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GivenUpRow {
+pub(crate) struct GivenUpRow {
     /// Name of the plan; none without a plan.
     pub plan: Option<String>,
     /// Name of the sweep; none without a plan.
@@ -50,7 +50,7 @@ pub struct GivenUpRow {
 }
 
 /// Columns that a person reads: what Markdown shows.
-pub const BRIEF: [&str; 16] = [
+pub(crate) const BRIEF: [&str; 16] = [
     "sweep",
     "class",
     "endpoint",
@@ -128,7 +128,7 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
 }
 
 /// All runs, in the order given, and behind them those that were given up.
-pub fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow], axes: &[String]) -> Sheet<'a> {
+pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow], axes: &[String]) -> Sheet<'a> {
     let Sheet { columns, rows } = sheet(runs, axes, false);
     let (width, axes) = (columns.len(), axes.to_vec());
     let row = move |run: &GivenUpRow| {
@@ -148,7 +148,7 @@ pub fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow], axes: &
 }
 
 /// All runs, in the order given, or all their classes. `axes` are the further axes of any of the runs (`axes`).
-pub fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'a> {
+pub(crate) fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Plan);
     let (columns, axes) = (columns(axes, by_class), axes.to_vec());
     let row = move |run: &RunRow| {
@@ -248,7 +248,7 @@ pub(super) mod tests {
     use crate::plan::Validity;
 
     /// A closed and an open run, the second with an axis of its own.
-    pub fn runs() -> Vec<RunRow> {
+    pub(crate) fn runs() -> Vec<RunRow> {
         let make = |run: Run, axis: Option<&str>| {
             let (records, facts) = run.make();
             RunRow {

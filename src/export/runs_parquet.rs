@@ -20,7 +20,7 @@ use super::parquet::marks;
 
 /// One committed run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StoredRun {
+pub(crate) struct StoredRun {
     /// What the run's rows carry.
     pub labels: RunLabels,
     /// When the run started, as in `run.json`.
@@ -30,7 +30,7 @@ pub struct StoredRun {
 }
 
 /// The bytes of `runs.parquet`, whatever order the runs come in.
-pub fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
+pub(crate) fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     runs.sort_by(|a, b| (&a.labels.run_id, a.labels.attempt).cmp(&(&b.labels.run_id, b.labels.attempt)));
     let batch = batch(&runs)?;
     let properties = WriterProperties::builder()

@@ -78,7 +78,7 @@ pub struct Column {
     /// When it is null; empty where never.
     pub null: String,
     /// Whether its numbers name what was asked for, and are shown as they were written.
-    pub is_label: bool,
+    pub(crate) is_label: bool,
 }
 
 impl Column {
@@ -120,7 +120,8 @@ pub struct Sheet<'a> {
 
 impl<'a> Sheet<'a> {
     /// The same table with only the columns of these names, in this order; names it does not have are left out.
-    pub fn select(self, names: &[&str]) -> Self {
+    #[cfg(test)]
+    pub(crate) fn select(self, names: &[&str]) -> Self {
         let at = |name: &&str| self.columns.iter().position(|column| column.name == *name);
         let kept = names.iter().filter_map(at).collect();
         self.keep(kept)
@@ -137,7 +138,7 @@ impl<'a> Sheet<'a> {
 
 /// The places of the columns that `patterns` name, in the order of the patterns, each once; a `*` in a pattern stands for
 /// any characters. The error is the first pattern that none of the names fits.
-pub fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
+pub(crate) fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
     let mut places: Vec<usize> = Vec::new();
     for pattern in patterns {
         let fits = |(place, name): (usize, &&str)| fits(pattern, name).then_some(place);
@@ -237,7 +238,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A table with every kind of cell and every text that some format must take care of.
-    pub fn awkward() -> Sheet<'static> {
+    pub(crate) fn awkward() -> Sheet<'static> {
         let texts = ["plain", "=1+1", "-5 °C", "a|b", "say \"hi\",\nand go", "@cmd", "+1", "\tx", ""];
         let cells = [Cell::Null, Cell::Bool(true), Cell::Int(-3), Cell::Float(0.1 + 0.2), Cell::Float(-1.5)];
         let mut numbers = cells.into_iter().cycle();
@@ -248,7 +249,7 @@ pub(super) mod tests {
         }
     }
 
-    pub fn written(format: &dyn Format, sheet: Sheet<'_>) -> String {
+    pub(crate) fn written(format: &dyn Format, sheet: Sheet<'_>) -> String {
         let mut out = Vec::new();
         format.write(sheet, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -22,7 +22,7 @@ const MOST_CHARACTERS: usize = 32_767;
 const EPOCH: f64 = 25_569.0;
 
 /// A workbook under way.
-pub struct Workbook {
+pub(crate) struct Workbook {
     book: rust_xlsxwriter::Workbook,
     header: Look,
     /// The columns of the tables so far.
@@ -38,13 +38,13 @@ impl Default for Workbook {
 
 impl Workbook {
     /// An empty one.
-    pub fn new() -> Workbook {
+    pub(crate) fn new() -> Workbook {
         let header = Look::new().set_bold().set_text_wrap().set_align(FormatAlign::Top);
         Workbook { book: rust_xlsxwriter::Workbook::new(), header, defined: Vec::new(), most_rows: MOST_ROWS }
     }
 
     /// Adds a table as the sheet `name`.
-    pub fn add(&mut self, name: &str, table: Sheet<'_>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, name: &str, table: Sheet<'_>) -> io::Result<()> {
         let Sheet { columns, rows } = table;
         let mut rows = rows.peekable();
         let mut number = 1;
@@ -83,7 +83,7 @@ impl Workbook {
     }
 
     /// Ends the workbook: the definitions of all columns, and what `about` says of the whole. The first sheet is open.
-    pub fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
+    pub(crate) fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
         let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
         let columns = vec![
             text("sheet", ""),

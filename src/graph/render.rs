@@ -11,7 +11,7 @@ use crate::expand::{Expansion, PlannedRun};
 use super::{Graph, Node};
 
 /// A sweep with more runs than this is drawn as one node that says how many it stands for.
-pub const DRAWN_RUNS: usize = 200;
+pub(crate) const DRAWN_RUNS: usize = 200;
 
 /// What is drawn: nodes in execution order, edges as positions among them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -7,9 +7,9 @@ pub(super) struct Address {
     /// The address, without a slash at its end.
     pub url: String,
     /// Whether it carried a user, a password or a query, which is not in `url`.
-    pub had_secret: bool,
+    pub(crate) had_secret: bool,
     /// Whether it differs from what was written, but for a slash.
-    pub is_changed: bool,
+    pub(crate) is_changed: bool,
 }
 
 /// Reads `http://host:port/path` or `host:port`; the error says why it is no address, without repeating it.

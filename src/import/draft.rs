@@ -6,7 +6,7 @@ use super::text::name_of;
 
 /// What was said elsewhere and is not in the plan, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// What was said.
     pub what: String,
     /// Why it is not there, and what the plan does instead.
@@ -14,7 +14,7 @@ pub struct Listed {
     /// The lines that say it, from 1; none where there are no lines.
     pub lines: Vec<usize>,
     /// Whether something gets lost: a counterpart is missing. Else sweepline does it anyway, or in another way.
-    pub is_missing: bool,
+    pub(crate) is_missing: bool,
 }
 
 impl Listed {
@@ -42,7 +42,7 @@ pub(super) struct Field {
 
 impl Field {
     /// A value and where it came from.
-    pub fn new(key: &str, value: impl Into<String>, origin: impl Into<String>) -> Field {
+    pub(super) fn new(key: &str, value: impl Into<String>, origin: impl Into<String>) -> Field {
         Field { key: key.to_owned(), value: value.into(), origin: origin.into() }
     }
 }
@@ -69,7 +69,7 @@ pub(super) struct Entries {
 
 impl Entries {
     /// The name of the entry with this content; a new one is called by `hint`, or like it.
-    pub fn add(&mut self, hint: &str, notes: Vec<String>, fields: Vec<Field>) -> String {
+    pub(super) fn add(&mut self, hint: &str, notes: Vec<String>, fields: Vec<Field>) -> String {
         let content: String = fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect();
         let number = *self.known.entry(content).or_insert(self.all.len());
         if number == self.all.len() {
@@ -128,7 +128,7 @@ pub(super) struct Draft {
     /// `scenarios`.
     pub scenarios: Entries,
     /// `phases`, `slo`, `goodput`.
-    pub sections: Vec<Section>,
+    pub(crate) sections: Vec<Section>,
     /// `sweeps`.
     pub sweeps: Vec<Sweep>,
     /// What is not in it.
@@ -137,7 +137,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Changes every text that says where something came from or why it is not there.
-    pub fn change_comments(&mut self, change: impl Fn(&str) -> String) {
+    pub(crate) fn change_comments(&mut self, change: impl Fn(&str) -> String) {
         let Draft { head, endpoints, models, scenarios, sections, sweeps, listed } = self;
         for one in listed {
             (one.what, one.why) = (change(&one.what), change(&one.why));

@@ -34,7 +34,7 @@ pub struct FreshServer {
     /// Which API is called.
     pub api: Api,
     /// The environment variable that holds its key.
-    pub api_key_env: Option<String>,
+    pub(crate) api_key_env: Option<String>,
     /// Its version, as it says.
     pub version: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The most text that is read of one file.
-pub const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// In what form something is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

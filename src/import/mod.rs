@@ -24,10 +24,12 @@ use serde_json::Value;
 
 use crate::plan::{self, Format as PlanFormat};
 
-pub use draft::Listed;
-pub use error::ImportError;
-pub use fresh::{Fresh, FreshLoad, FreshServer, fresh};
-pub use input::{Format, MOST_BYTES, Wishes};
+pub(crate) use draft::Listed;
+pub(crate) use error::ImportError;
+pub use fresh::fresh;
+pub(crate) use fresh::{Fresh, FreshLoad, FreshServer};
+pub use input::Format;
+pub(crate) use input::{MOST_BYTES, Wishes};
 
 use bench::{Around, Job, Program};
 use draft::{Draft, Field};

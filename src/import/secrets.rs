@@ -98,7 +98,7 @@ pub(super) struct Secrets(RefCell<Vec<String>>);
 
 impl Secrets {
     /// Takes a value that must not be repeated.
-    pub fn add(&self, value: &str) {
+    pub(super) fn add(&self, value: &str) {
         self.add_parts(value, SHORTEST);
     }
 
@@ -124,14 +124,14 @@ impl Secrets {
     }
 
     /// Takes what stands under the name of a secret, unless it only says where one is.
-    pub fn add_named(&self, name: &str, value: &str) {
+    pub(crate) fn add_named(&self, name: &str, value: &str) {
         if names_secret(name) && !is_reference(name, value) && !is_no_key(value) {
             self.add(value);
         }
     }
 
     /// Takes the values of headers: every header may be one.
-    pub fn add_headers(&self, words: &[String]) {
+    pub(crate) fn add_headers(&self, words: &[String]) {
         for (name, value) in headers(words) {
             let is_named = name.is_empty() || names_secret(&name);
             self.add_parts(&value, if is_named { SHORTEST } else { SHORTEST_UNNAMED });
@@ -139,7 +139,7 @@ impl Secrets {
     }
 
     /// Takes what a text holds: user, password and query of addresses, `Authorization: …`, `Bearer …`.
-    pub fn add_text(&self, text: &str) {
+    pub(crate) fn add_text(&self, text: &str) {
         self.add_address(text);
         let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ','])).collect();
         for (number, word) in words.iter().enumerate() {
@@ -180,7 +180,7 @@ impl Secrets {
     }
 
     /// Takes every value of a JSON text or tree that may be a secret.
-    pub fn add_json(&self, value: &Value) {
+    pub(crate) fn add_json(&self, value: &Value) {
         match value {
             Value::Array(values) => values.iter().for_each(|value| self.add_json(value)),
             Value::Object(object) => object.iter().for_each(|(name, value)| self.add_json_named(name, value)),
@@ -213,12 +213,12 @@ impl Secrets {
     }
 
     /// A text without them, and without what looks like a key of a well-known service.
-    pub fn hide(&self, text: &str) -> String {
+    pub(crate) fn hide(&self, text: &str) -> String {
         self.without(text, SHORTEST)
     }
 
     /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
-    pub fn hide_in_plan(&self, plan: &str) -> String {
+    pub(crate) fn hide_in_plan(&self, plan: &str) -> String {
         let clean = self.without(plan, SHORTEST_UNNAMED);
         // A value that begins with a secret: unquoted, its mask would read as an alias of YAML.
         let mut lines = String::with_capacity(clean.len());
@@ -255,7 +255,7 @@ impl Secrets {
     }
 
     /// A named value as it may be shown.
-    pub fn shown(&self, name: &str, value: &str) -> String {
+    pub(super) fn shown(&self, name: &str, value: &str) -> String {
         let is_hidden = (names_secret(name) || names_headers(name)) && !value.is_empty();
         if is_hidden { HIDDEN.to_owned() } else { self.hide(value) }
     }

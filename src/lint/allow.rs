@@ -28,7 +28,7 @@ impl Entry<'_> {
 }
 
 /// What is left of `found`, and a note for every allowance that was not needed.
-pub fn apply(
+pub(super) fn apply(
     plan: &Plan,
     found: Vec<(LintCode, Severity, Finding)>,
     calibrated: Option<&Calibrated>,

@@ -11,7 +11,7 @@ pub struct Held {
     /// How the generator was built.
     pub engine: LoadEngine,
     /// Whether each request opened a connection.
-    pub opens_connections: bool,
+    pub(crate) opens_connections: bool,
 }
 
 /// What the last calibration that applies to this host showed.

@@ -14,10 +14,10 @@ use super::view::{Rung, SweepView};
 const TOKEN_SECS: f64 = 0.02;
 
 /// The words for it.
-pub const ASSUMPTION: &str = "assuming 20ms per output token";
+pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 
 /// Requests that a sweep's slowest runs have.
-pub struct Expect {
+pub(super) struct Expect {
     /// How long a request takes, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
     /// Requests that are served at once, at most; a mock says it.
@@ -32,7 +32,7 @@ pub struct Expect {
 
 impl Expect {
     /// For the slowest cells of a sweep.
-    pub fn of(sweep: &SweepView) -> Expect {
+    pub(super) fn of(sweep: &SweepView) -> Expect {
         let (_, output) =
             sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
         let (_, prompt) = sweep.tokens("prompt_tokens", |scenario| expected(&scenario.content).prompt as u32);
@@ -64,13 +64,13 @@ impl Expect {
     }
 
     /// How long a request takes, in seconds, and ` (assuming …)` where that rests on it.
-    pub fn request(&self) -> (f64, String) {
+    pub(super) fn request(&self) -> (f64, String) {
         let assumption = if self.assumed { format!(" ({ASSUMPTION})") } else { String::new() };
         (self.request_secs, assumption)
     }
 
     /// Requests per second of a rung in its window.
-    pub fn rate(&self, rung: &Rung) -> f64 {
+    pub(super) fn rate(&self, rung: &Rung) -> f64 {
         match &rung.load {
             Load::Open { qps, .. } => {
                 let measure = rung.phases.measure.duration;
@@ -89,7 +89,7 @@ impl Expect {
     }
 
     /// Requests scheduled in the measure window, prolonged where the plan says so.
-    pub fn measured(&self, rung: &Rung) -> f64 {
+    pub(super) fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
         let most = measure.at_most.unwrap_or(measure.duration);
         let longest =
@@ -99,7 +99,7 @@ impl Expect {
     }
 
     /// Requests before the measure window: the load rises evenly in fill and is full in stabilize.
-    pub fn warming(&self, rung: &Rung) -> f64 {
+    pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {
             None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),
             Some(course) => course.expected(rung.phases.measure_start().secs()) * self.per_arrival,
@@ -107,12 +107,12 @@ impl Expect {
     }
 
     /// Requests per second that fill leads to.
-    pub fn settled(&self, rung: &Rung) -> f64 {
+    pub(crate) fn settled(&self, rung: &Rung) -> f64 {
         varying(rung).map_or_else(|| self.rate(rung), |course| course.settled() * self.per_arrival)
     }
 
     /// ` (assuming …)` where what is expected of a rung rests on it.
-    pub fn assumption(&self, rung: &Rung) -> String {
+    pub(crate) fn assumption(&self, rung: &Rung) -> String {
         match rung.load {
             Load::Closed { .. } if self.assumed => format!(" ({ASSUMPTION})"),
             _ => String::new(),

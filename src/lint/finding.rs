@@ -6,7 +6,7 @@ use crate::plan::Step;
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// The plan as a whole.
     Plan,
     /// A model, by name.
@@ -44,7 +44,7 @@ impl fmt::Display for Scope {
 
 /// What a rule found in one place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// What it is about.
     pub scope: Scope,
     /// The path of what it is about.

@@ -22,9 +22,9 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::plan::{LintCode, Loaded, Place, Plan, Severity, Step};
 
-pub use calibrated::{Calibrated, Held};
-pub use finding::Scope;
-pub use rule::{RULES, Rule};
+pub(crate) use calibrated::{Calibrated, Held};
+pub(crate) use finding::Scope;
+pub(crate) use rule::RULES;
 pub use show::{counts, text};
 
 use finding::Finding;
@@ -38,7 +38,7 @@ pub struct Lint {
     /// How much it weighs.
     pub severity: Severity,
     /// What it is about; never empty.
-    pub scopes: Vec<Scope>,
+    pub(crate) scopes: Vec<Scope>,
     /// Where it is written, for the first of these; none for the plan as a whole.
     pub place: Option<Place>,
     /// What is wrong, with its figures.

@@ -39,7 +39,7 @@ impl Rule {
 }
 
 /// Every rule, by code.
-pub static RULES: [Rule; LintCode::ALL.len()] = [
+pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(LintCode::WarmUp, "short-warm-up", table::WARM_UP, rules::phases::warm_up),
     warning(LintCode::ClosedLoopOnly, "closed-loop-only", table::CLOSED_LOOP_ONLY, rules::load::closed_loop_only),
     warning(LintCode::OneLoad, "one-load", table::ONE_LOAD, rules::load::one_load),

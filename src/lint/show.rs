@@ -50,7 +50,7 @@ pub fn counts(lints: &[Lint]) -> Option<String> {
 }
 
 /// The word in front of a lint.
-pub fn name(severity: Severity) -> &'static str {
+pub(super) fn name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

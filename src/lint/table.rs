@@ -20,7 +20,7 @@ pub struct LintText {
     pub related: &'static str,
 }
 
-pub const WARM_UP: LintText = LintText {
+pub(crate) const WARM_UP: LintText = LintText {
     title: "the warm-up is too short",
     when: "`fill` and `stabilize` last less than 30 s together, or the smallest load sends fewer than 50 requests in them. \
            In a closed loop the number is an estimate: batch size × time / (output tokens × 20 ms).",
@@ -42,7 +42,7 @@ sweeps:
     related: "M005, M006",
 };
 
-pub const CLOSED_LOOP_ONLY: LintText = LintText {
+pub(crate) const CLOSED_LOOP_ONLY: LintText = LintText {
     title: "latency is promised and only closed loops are run",
     when: "`slo`, `goodput` or `compare` speaks of a latency, and no sweep has a `qps` axis.",
     reason: "A closed loop sends its next request when an answer has come, so a slow server is asked less often and hides its \
@@ -62,7 +62,7 @@ sweeps:
     related: "M003, M019",
 };
 
-pub const ONE_LOAD: LintText = LintText {
+pub(crate) const ONE_LOAD: LintText = LintText {
     title: "an endpoint is measured at one load only",
     when: "All sweeps together measure an endpoint at a single batch size or rate.",
     reason: "Latency and throughput are functions of the load. One point does not say on which side of the knee it lies, and \
@@ -80,7 +80,7 @@ sweeps:
     related: "M002, M004",
 };
 
-pub const ONE_LENGTH: LintText = LintText {
+pub(crate) const ONE_LENGTH: LintText = LintText {
     title: "all requests have the same lengths",
     when: "Every cell of every sweep has the same number of prompt tokens and of output tokens, and no conversations.",
     reason: "Prefill is bound by computing and decode by memory, so another ratio of prompt to output is another workload: \
@@ -98,7 +98,7 @@ sweeps:
     related: "M003, M009",
 };
 
-pub const FEW_REQUESTS: LintText = LintText {
+pub(crate) const FEW_REQUESTS: LintText = LintText {
     title: "too few requests for the percentile",
     when: "A load expects fewer requests in its window than the highest percentile of `slo` and `compare` needs for a 95 % \
            interval (p99 where neither names one; of a metric without a percentile, and of the usual ones, `compare` reads p50 \
@@ -123,7 +123,7 @@ sweeps:
     related: "M006, M019",
 };
 
-pub const SHORT_WINDOW: LintText = LintText {
+pub(crate) const SHORT_WINDOW: LintText = LintText {
     title: "the measure window is short",
     when: "`measure` is shorter than 60 s.",
     reason: "Batches, cache evictions, clock rates and neighbours change over tens of seconds. A window shorter than that \
@@ -139,7 +139,7 @@ phases: { measure: 120s }
     related: "M001, M005",
 };
 
-pub const NO_REPEATS: LintText = LintText {
+pub(crate) const NO_REPEATS: LintText = LintText {
     title: "a comparison without repeats",
     when: "`compare` is declared for a sweep whose `repeats` is below 3.",
     reason: "Requests of one run share one server, one hour and one cache, so their spread says nothing of the next run's. \
@@ -163,7 +163,7 @@ sweeps:
     related: "M008, M014",
 };
 
-pub const SEVERAL_VARIABLES: LintText = LintText {
+pub(crate) const SEVERAL_VARIABLES: LintText = LintText {
     title: "compared cells differ in several things",
     when: "`compare` sets a value beside the baseline that differs in more than the axis: endpoints in engine, api, hardware, \
            server facts and flags (of another engine its own do not count, parallelism, quantization, dtype and context \
@@ -191,7 +191,7 @@ compare: { by: endpoint, baseline: old }
     related: "M007, M014, M015",
 };
 
-pub const MIXED_CACHE: LintText = LintText {
+pub(crate) const MIXED_CACHE: LintText = LintText {
     title: "cold and warm prefix caches in one sweep",
     when: "A sweep has scenarios whose requests share text (A, C, D) beside scenarios whose requests share none (B). Data sets and \
            traces without a nonce of each prompt (`nonce: run`, `off`) are neither: what they share only the records know.",
@@ -210,7 +210,7 @@ sweeps:
     related: "M004, M010",
 };
 
-pub const SAME_PROMPTS: LintText = LintText {
+pub(crate) const SAME_PROMPTS: LintText = LintText {
     title: "prompts come again where none are meant to",
     when: "`nonce: off`, and a scenario other than the same prompt every time (A).",
     reason: "Texts derive from seed, scenario and repeat, so that endpoints and loads get the same ones. Without the nonce in \
@@ -230,7 +230,7 @@ sweeps:
     related: "M009",
 };
 
-pub const HARDWARE: LintText = LintText {
+pub(crate) const HARDWARE: LintText = LintText {
     title: "the hardware is not disclosed",
     when: "An endpoint that is no mock does not say gpu, gpus, memory, interconnect (with more than one accelerator), network \
            or storage. As a note: it says `unknown`, which is disclosed, and equal to nothing.",
@@ -254,7 +254,7 @@ endpoints:
     related: "M012, M013, M017",
 };
 
-pub const SERVER: LintText = LintText {
+pub(crate) const SERVER: LintText = LintText {
     title: "how the server runs is not disclosed",
     when: "An endpoint that is no mock does not say version, tensor_parallel, pipeline_parallel, attention_backend, scheduler \
            or flags. The engines' own names of these count too, at the top of `server` or among its flags. As a note: \
@@ -282,7 +282,7 @@ endpoints:
     related: "M011, M014, M016",
 };
 
-pub const PRECISION: LintText = LintText {
+pub(crate) const PRECISION: LintText = LintText {
     title: "the precision of the weights is not disclosed",
     when: "A model that is measured on an endpoint that is no mock has no `precision`. As a note: it is `unknown`.",
     reason: "Weights of half the size are read in half the time: fp8 beside bf16 is another model, not another server.",
@@ -298,7 +298,7 @@ models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct, precision: bf16 } }
     related: "M011, M012",
 };
 
-pub const UNEQUAL_TUNING: LintText = LintText {
+pub(crate) const UNEQUAL_TUNING: LintText = LintText {
     title: "endpoints side by side were not tuned alike",
     when: "A sweep has several endpoints that are no mocks, and one says server facts or flags that another does not: of one \
            engine any of them, of two engines any at all.",
@@ -321,7 +321,7 @@ sweeps:
     related: "M008, M012, M015",
 };
 
-pub const UNEQUAL_ACCELERATORS: LintText = LintText {
+pub(crate) const UNEQUAL_ACCELERATORS: LintText = LintText {
     title: "different numbers of accelerators side by side",
     when: "A sweep has endpoints with different `gpus`, and no `compare` that holds there has a metric per accelerator or per \
            money (a `compare` without `metrics` has throughput per accelerator).",
@@ -346,7 +346,7 @@ compare: { by: endpoint, baseline: a, metrics: [output_throughput_per_gpu] }
     related: "M008, M014",
 };
 
-pub const VERBOSE_LOGS: LintText = LintText {
+pub(crate) const VERBOSE_LOGS: LintText = LintText {
     title: "the server logs every request",
     when: "Server facts or flags set a log level of debug or trace, switch request logs on (enable_log_requests, log_requests, \
            verbose, …) or leave them on (disable_log_requests: false; a vLLM before 0.10 without disable_log_requests). The \
@@ -364,7 +364,7 @@ endpoints:
     related: "M012",
 };
 
-pub const ONE_HOST: LintText = LintText {
+pub(crate) const ONE_HOST: LintText = LintText {
     title: "client and server on one host",
     when: "The URL of an endpoint that is no mock leads to localhost or a loopback address, and `hardware: { network: … }` \
            says neither loopback nor tunnel, proxy or port forwarding.",
@@ -382,7 +382,7 @@ endpoints:
     related: "M011, M018",
 };
 
-pub const BEYOND_CALIBRATION: LintText = LintText {
+pub(crate) const BEYOND_CALIBRATION: LintText = LintText {
     title: "a load beyond what this host was calibrated for",
     when: "The results folder (`--results`) holds a calibration of this host, and a batch size, or a rate and its tokens, is \
            above everything that it measured with an error below 1 ms. Without a calibration of this host nothing is said.",
@@ -399,7 +399,7 @@ sweeps:
     related: "M017",
 };
 
-pub const UNDECIDABLE_SLO: LintText = LintText {
+pub(crate) const UNDECIDABLE_SLO: LintText = LintText {
     title: "the SLO cannot be decided",
     when: "A load expects fewer requests in its window than it takes to decide the highest percentile of `slo` at 95 %: 29 for \
            p90, 59 for p95, 299 for p99, 2 995 for p99.9. Expected as in M005.",
@@ -422,7 +422,7 @@ sweeps:
     related: "M002, M005",
 };
 
-pub const TOTAL_TOKENS: LintText = LintText {
+pub(crate) const TOTAL_TOKENS: LintText = LintText {
     title: "total tokens asked for as capacity",
     when: "`hypothesis` or `notes`, of the plan or of a sweep, speak of total tokens or total throughput as a rate. (A \
            `compare` by such a metric is refused: there is none.)",
@@ -438,7 +438,7 @@ hypothesis: The node serves 4 000 output tokens per second with prompts of 2 500
     related: "M004, M009",
 };
 
-pub const IDLE_ALLOW: LintText = LintText {
+pub(crate) const IDLE_ALLOW: LintText = LintText {
     title: "an `allow` that allows nothing",
     when: "An entry of `allow` names a rule that finds nothing where it stands. M018 is left alone on hosts without a \
            calibration.",
@@ -455,7 +455,7 @@ phases: { measure: 20s }
     related: "M006",
 };
 
-pub const NEVER_USED: LintText = LintText {
+pub(crate) const NEVER_USED: LintText = LintText {
     title: "a scenario that is declared and never used",
     when: "No sweep has the scenario on its `scenario` axis (a plan's only one is there without being named), no scenario in use \
            has it as its `base`, and no mix in use has a share of it. As a note: the same of an endpoint or a model. Of what comes \
@@ -476,7 +476,7 @@ sweeps:
     related: "M004, M023",
 };
 
-pub const ESTIMATED_LENGTHS: LintText = LintText {
+pub(crate) const ESTIMATED_LENGTHS: LintText = LintText {
     title: "lengths in tokens without the model's tokenizer",
     when: "A model that is measured on an endpoint that is no mock has no `tokenizer`, and a scenario of it has its lengths from the \
            plan, a profile or a trace (texts of a data set are as long as they are).",
@@ -497,7 +497,7 @@ models: { llama: { id: meta-llama/Llama-3.1-8B-Instruct, tokenizer: server } }
     related: "M004, M013, M022",
 };
 
-pub const UNSHOWN_QUEUE: LintText = LintText {
+pub(crate) const UNSHOWN_QUEUE: LintText = LintText {
     title: "windows too short to show whether the server keeps up",
     when: "The plan has an `slo`, a sweep has several rates, and a window is shorter than 60 requests one after another. How long a \
            request takes is an estimate: output tokens × 20 ms, or what a mock is told.",
@@ -521,7 +521,7 @@ sweeps:
     related: "M005, M006, M019",
 };
 
-pub const NARROW_MARGIN: LintText = LintText {
+pub(crate) const NARROW_MARGIN: LintText = LintText {
     title: "a margin that the repeats seldom show",
     when: "`compare` has a `margin`, and as many rounds as the sweep has `repeats` show it in 80 % of cases only where rounds of arms \
            that are alike differ by less than 1 % (one standard deviation). Below 3 repeats M007 speaks.",

@@ -20,7 +20,7 @@ macro_rules! steps {
 pub(super) use steps;
 
 /// A plan and what is known of the host.
-pub struct View<'p> {
+pub(crate) struct View<'p> {
     /// The plan.
     pub plan: &'p Plan,
     /// What the last calibration showed.
@@ -31,7 +31,7 @@ pub struct View<'p> {
 
 /// One load point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rung {
+pub(crate) struct Rung {
     /// The load.
     pub load: Load,
     /// The phases of its runs.
@@ -44,7 +44,7 @@ pub struct Rung {
 
 impl Rung {
     /// As the plan writes it: `qps: 5`.
-    pub fn written(&self) -> String {
+    pub(super) fn written(&self) -> String {
         if let Some(speed) = self.speed {
             return format!("trace at speed {speed}");
         }
@@ -59,13 +59,13 @@ impl Rung {
     }
 
     /// The course of an open loop's rate.
-    pub fn course(&self) -> Option<Course> {
+    pub(crate) fn course(&self) -> Option<Course> {
         Course::new(&self.load, &self.phases)
     }
 }
 
 /// One sweep.
-pub struct SweepView<'p> {
+pub(crate) struct SweepView<'p> {
     /// Its name.
     pub name: &'p str,
     /// The sweep.
@@ -81,7 +81,7 @@ pub struct SweepView<'p> {
     /// How its load generator is built.
     pub engine: LoadEngine,
     /// Whether some of its requests open connections of their own.
-    pub opens_connections: bool,
+    pub(crate) opens_connections: bool,
     /// Whether all its answers are streamed and go on to the length that is asked for, as far as the plan says it.
     pub streams: bool,
     /// What it compares.
@@ -90,13 +90,13 @@ pub struct SweepView<'p> {
 
 impl<'p> View<'p> {
     /// Looks at a plan.
-    pub fn new(plan: &'p Plan, calibrated: Option<&'p Calibrated>) -> View<'p> {
+    pub(super) fn new(plan: &'p Plan, calibrated: Option<&'p Calibrated>) -> View<'p> {
         let sweeps = plan.sweeps.iter().map(|(name, sweep)| SweepView::new(plan, name, sweep)).collect();
         View { plan, calibrated, sweeps }
     }
 
     /// The endpoints that some sweep measures, in the plan's order, without mocks.
-    pub fn real_endpoints(&self) -> Vec<(&'p str, &'p Endpoint)> {
+    pub(crate) fn real_endpoints(&self) -> Vec<(&'p str, &'p Endpoint)> {
         let used: std::collections::HashSet<&str> =
             self.sweeps.iter().flat_map(|sweep| sweep.endpoints.iter().map(|(name, _)| *name)).collect();
         let real = |(name, endpoint): &(&str, &Endpoint)| endpoint.engine != Engine::Mock && used.contains(name);
@@ -141,17 +141,17 @@ impl<'p> SweepView<'p> {
     }
 
     /// The values on an axis, in the order written; none where the sweep has no such axis.
-    pub fn values(&self, axis: &str) -> Vec<Scalar> {
+    pub(super) fn values(&self, axis: &str) -> Vec<Scalar> {
         self.sweep.values(axis)
     }
 
     /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
-    pub fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
+    pub(super) fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().map(of).collect())
     }
 
     /// The same over every class of a mix by itself: requests of several classes have the lengths of all of them.
-    pub fn tokens_of_classes(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
+    pub(crate) fn tokens_of_classes(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().flat_map(Resolved::classes).map(of).collect())
     }
 
@@ -163,7 +163,7 @@ impl<'p> SweepView<'p> {
     }
 
     /// The fewest and the most requests that an arrival of an open loop brings.
-    pub fn requests_per_arrival(&self) -> (u32, u32) {
+    pub(crate) fn requests_per_arrival(&self) -> (u32, u32) {
         let open = |name: &Scalar| *name == Scalar::Text(Sessions::Open.name().to_owned());
         let on_axis = self.values("sessions");
         let by_themselves = |one: &Resolved| one.opens_sessions || one.content.talk.sessions == Sessions::Open;
@@ -177,7 +177,7 @@ impl<'p> SweepView<'p> {
     }
 
     /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.
-    pub fn think_secs(&self) -> f64 {
+    pub(crate) fn think_secs(&self) -> f64 {
         let think = |(_, one): &(String, Resolved)| one.content.talk.think.map(|think| think.mean().secs());
         let on_axis = self.values("think");
         let times = on_axis.iter().filter_map(|time| Some(time.to_string().parse::<Nanos>().ok()?.secs()));
@@ -203,7 +203,7 @@ impl<'p> SweepView<'p> {
     }
 
     /// Whether requests of some cell differ in length.
-    pub fn varies_lengths(&self) -> bool {
+    pub(crate) fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
             .flat_map(Resolved::classes)
@@ -212,17 +212,17 @@ impl<'p> SweepView<'p> {
     }
 
     /// The endpoints that are no mocks.
-    pub fn real_endpoints(&self) -> impl Iterator<Item = &(&'p str, &'p Endpoint)> {
+    pub(crate) fn real_endpoints(&self) -> impl Iterator<Item = &(&'p str, &'p Endpoint)> {
         self.endpoints.iter().filter(|(_, endpoint)| endpoint.engine != Engine::Mock)
     }
 
     /// The path of this sweep.
-    pub fn path(&self) -> Vec<Step> {
+    pub(super) fn path(&self) -> Vec<Step> {
         steps!["sweeps", self.name]
     }
 
     /// Where a phase is written: in the sweep, else in the plan, else the sweep itself.
-    pub fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
+    pub(crate) fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
         let given = |phases: &crate::plan::PhasesPatch| match phase {
             "measure" => phases.measure.is_some(),
             "fill" => phases.fill.is_some(),
@@ -237,7 +237,7 @@ impl<'p> SweepView<'p> {
 
     /// The scenarios whose requests share nothing, and those whose requests share something, by name. Neither has those that
     /// send what was recorded without a nonce in front of every prompt: only the records know what these share.
-    pub fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+    pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {
             let is_recorded = class.content.data.is_some() || class.content.trace.is_some();
             is_recorded && [NonceMode::Run, NonceMode::Off].iter().any(|mode| self.has_nonce(plan, class, *mode))
@@ -252,7 +252,7 @@ impl<'p> SweepView<'p> {
 
     /// Whether requests of a scenario, or of a class of a mix, have this nonce in some cell: by the axis, else by what the
     /// scenario says, else by the plan.
-    pub fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
+    pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");
         match on_axis.is_empty() {
             true => class.nonce.unwrap_or(plan.nonce) == mode,

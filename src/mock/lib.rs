@@ -1,6 +1,6 @@
 //! The mock server as a crate of its own: nothing else is compiled again where it changes, and it shares no codec with the engine.
 
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 #[path = "mod.rs"]
 pub mod mock;

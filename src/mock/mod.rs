@@ -40,5 +40,5 @@ mod whole;
 mod wire;
 
 pub use config::{Config, Cut, FirstChunk, ReasoningField, Tokenize, UsagePosition, Vocabulary};
-pub use fault::{Fault, FaultError, Kind, When};
+pub use fault::{Fault, Kind, When};
 pub use serve::{Ended, Server};

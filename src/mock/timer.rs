@@ -36,6 +36,7 @@ impl Timer {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: an `OwnedFd` of our own is open, and the same file, for as long as it lives. The safe constructor is
         // deprecated because it takes types that do not promise this.
+        #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register(fd)? };
         Ok(Timer { fd, sleepers: RefCell::new(BTreeMap::new()), armed: Cell::new(u64::MAX), next: Cell::new(0) })
     }

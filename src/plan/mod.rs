@@ -20,18 +20,16 @@ pub(crate) mod text;
 #[cfg(test)]
 mod tests;
 
-pub use diagnostic::error::{Code, Diagnostic, PlanErrors};
+pub use diagnostic::error::{Code, PlanErrors};
 pub use diagnostic::mask::{carries_secret, is_secret_name, looks_like_key};
 pub use diagnostic::report::{Finding, Related, Report, Severity};
 pub use files::disk::{Disk, Files};
 pub use files::loader::Options;
 pub use files::relocation::Unreachable;
-pub use files::tokenizers::{TokenizerFiles, TokenizerFilesError};
-pub use loaded::{Loaded, Origin};
+pub use files::tokenizers::TokenizerFiles;
+pub use loaded::Loaded;
 pub use model::axis::is_axis;
 pub use model::extra::json::Json;
-pub use model::mix::MixPart;
-pub use model::tokenizer::FoundTokenizer;
 pub use model::*;
 pub use pipeline::{load, load_with, parse, parse_with};
 pub use schema::{schema, schema_text};

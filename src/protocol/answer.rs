@@ -18,20 +18,20 @@ pub struct Part<'a> {
     /// Reasoning before it; empty where there is none.
     pub reasoning: Cow<'a, str>,
     /// Whether the arguments of a tool call come with it.
-    pub has_tool_call: bool,
+    pub(crate) has_tool_call: bool,
     /// The server's token counts.
     pub usage: Option<Usage>,
     /// Why the server stopped.
     pub finish_reason: Option<Cow<'a, str>>,
     /// Nothing comes behind it.
-    pub is_last: bool,
+    pub(crate) is_last: bool,
     /// How many vectors or scores it has, where the protocol answers by them.
     pub values: Option<usize>,
 }
 
 impl Part<'_> {
     /// The one text of this part, where a text is all that it says: no counts, no reason to stop, no tool call.
-    pub fn only_text(&self) -> Option<(&str, Channel)> {
+    pub(crate) fn only_text(&self) -> Option<(&str, Channel)> {
         let is_silent = self.usage.is_none() && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
         match (&*self.content, &*self.reasoning) {
             (content, "") if is_silent && !content.is_empty() => Some((content, Channel::Content)),
@@ -43,7 +43,7 @@ impl Part<'_> {
 
 /// Where a text belongs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Channel {
+pub(crate) enum Channel {
     /// The answer.
     #[default]
     Content,
@@ -123,7 +123,7 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
 
 /// What a server says in an error: the message of its JSON where it is JSON, else all of it. As long as it came: the key
 /// that it may repeat must be found whole before the text is cut.
-pub fn server_words(data: &[u8]) -> String {
+pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),
         Err(_) => String::from_utf8_lossy(data).into_owned(),
@@ -137,7 +137,7 @@ fn error_text(error: &serde_json::Value) -> String {
 }
 
 /// The beginning of a text from a server, short enough for a row and without what a terminal obeys or hides.
-pub fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
     if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }
 }

@@ -74,7 +74,7 @@ impl Api {
     }
 
     /// What the body of a request says, whichever protocol it is of: its messages as they were sent, or its text.
-    pub fn said_in(body: &Value) -> String {
+    pub(crate) fn said_in(body: &Value) -> String {
         let fields = Api::ALL.into_iter().map(|api| api.protocol().prompt_fields());
         let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));
         let said = |field: &str| match &body[field] {

@@ -1,7 +1,7 @@
 //! The protocols that servers of language models speak, one file each: where a request goes, what its body is, how an answer is read,
 //! and whether there are tokens to measure.
 //!
-//! A protocol is added by a file with its [`Protocol`] and a line of [`Api`]. It knows texts and JSON and nothing else: what is said
+//! A protocol is added by a file with its `Protocol` and a line of [`Api`]. It knows texts and JSON and nothing else: what is said
 //! comes from `workload`, when it is sent and how it is measured is `engine`'s, and what a plan may ask of it is checked by `plan`.
 
 mod answer;
@@ -17,9 +17,11 @@ mod responses;
 mod said;
 mod usage;
 
-pub use answer::{CallPiece, Channel, Part, Wrong, excerpt, server_words};
+pub(crate) use answer::{CallPiece, Channel, excerpt, server_words};
+pub use answer::{Part, Wrong};
 pub use api::Api;
-pub use contract::{Framing, Protocol, Task};
+pub(crate) use contract::Protocol;
+pub use contract::{Framing, Task};
 pub use request::{Field, Object, Request};
 pub use said::{Message, Said};
 pub use usage::Usage;

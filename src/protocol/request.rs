@@ -14,7 +14,7 @@ pub struct Request<'a> {
     /// Tokens asked for.
     pub output_tokens: u32,
     /// The name under which they are asked for, where the protocol has several.
-    pub length_field: &'static str,
+    pub(crate) length_field: &'static str,
     /// Whether the answer is to come token by token; the server is then asked for its `usage` too.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
@@ -82,7 +82,7 @@ impl Object {
     }
 
     /// Appends fields that are JSON already.
-    pub fn put_all(&mut self, fields: &[Field]) {
+    pub(crate) fn put_all(&mut self, fields: &[Field]) {
         for Field { name, value } in fields {
             self.name(name);
             self.bytes.extend_from_slice(value.as_bytes());

@@ -18,7 +18,7 @@ pub struct Said<'a> {
     /// What opens the request in the place of the nonce that its first message has.
     pub own_nonce: Option<&'a str>,
     /// Whether it is a turn of a conversation: one text then names the speakers, from the first turn on.
-    pub is_conversation: bool,
+    pub(crate) is_conversation: bool,
 }
 
 /// A message of a chat.
@@ -60,7 +60,7 @@ impl<'a> Said<'a> {
     ///
     /// A conversation names its speakers, each on a new line, and ends where the answer would begin: `User: …`, `Assistant:`.
     /// Answers follow the colon as they came, so that each turn's text begins with all of the turn before, byte for byte.
-    pub fn transcript(&self) -> String {
+    pub(crate) fn transcript(&self) -> String {
         let mut text = String::with_capacity(self.length() + 64);
         if let Some(system) = self.system {
             text.push_str(system);

@@ -87,7 +87,7 @@ impl Usage {
     }
 
     /// The first of its numbers that can be no count, in words.
-    pub fn no_count(&self) -> Option<String> {
+    pub(crate) fn no_count(&self) -> Option<String> {
         let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
         let counts = [

@@ -340,7 +340,7 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
 }
 
 /// Between which loads the highest one lies that meets the objective, as a sentence.
-pub fn bracket(found: &Bracket, axis: &str) -> String {
+pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {
         (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),

@@ -11,13 +11,13 @@ use super::table::load;
 /// What memory bandwidth says of the runs of a plan.
 pub struct Bound<'a> {
     /// Runs with a bound.
-    pub predicted: &'a [Predicted<'a>],
+    pub(crate) predicted: &'a [Predicted<'a>],
     /// Why others have none, each reason once.
-    pub unpredicted: &'a [String],
+    pub(crate) unpredicted: &'a [String],
 }
 
 /// The whole answer, at most 100 columns wide.
-pub fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
+pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
     let mut out = "decoding, beside what memory bandwidth allows\n".to_owned();
     if !bound.predicted.is_empty() {
         out.push_str(&format!("\n{}\n", table(bound.predicted)));

@@ -11,7 +11,7 @@ use super::format::{self, escaped, plain};
 const OVER_CELLS: &str = "over all cells, each of the same weight";
 
 /// The failed requests of a cell: `none of 3140 requests failed, none of 2997 of the baseline`.
-pub fn guarded(cell: &CellAnswer) -> String {
+pub(crate) fn guarded(cell: &CellAnswer) -> String {
     let guardrail = &cell.guardrail;
     let (arm, baseline) = (guardrail.arm, guardrail.baseline);
     if baseline.failed + arm.failed == 0 && guardrail.outcome != Outcome::Unknown {
@@ -23,13 +23,13 @@ pub fn guarded(cell: &CellAnswer) -> String {
 }
 
 /// The same in Markdown.
-pub fn guarded_markdown(cell: &CellAnswer) -> String {
+pub(crate) fn guarded_markdown(cell: &CellAnswer) -> String {
     let mark = if cell.guardrail.outcome == Outcome::Worse { "**" } else { "" };
     format!("errors: {mark}{}{mark}", escaped(&guarded(cell)))
 }
 
 /// The effects over all cells, a row for each arm and metric; empty where there are too few cells.
-pub fn text(family: &Family) -> String {
+pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
     }
@@ -50,7 +50,7 @@ pub fn text(family: &Family) -> String {
 }
 
 /// The same in Markdown.
-pub fn markdown(family: &Family) -> String {
+pub(super) fn markdown(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
     }

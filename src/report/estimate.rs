@@ -6,7 +6,7 @@ use crate::plan::MetricName;
 use super::format::digits;
 
 /// `TTFT p99 ms` of a metric by its name.
-pub fn titled(metric: &str, unit: &str) -> String {
+pub(crate) fn titled(metric: &str, unit: &str) -> String {
     let name = metric.parse::<MetricName>().ok();
     let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
     let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
@@ -16,7 +16,7 @@ pub fn titled(metric: &str, unit: &str) -> String {
 }
 
 /// A change with its 95 % interval.
-pub fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
+pub(super) fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
     let one = |value: f64| match of {
         "ratio" if value < 10.0 => format!("{value:.3}"),
         "ratio" => digits(value),
@@ -27,7 +27,7 @@ pub fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
 }
 
 /// A p-value.
-pub fn chance(p: Option<f64>) -> String {
+pub(super) fn chance(p: Option<f64>) -> String {
     match p {
         None => "n/a".to_owned(),
         Some(p) if p < 0.001 => "<0.001".to_owned(),

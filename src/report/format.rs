@@ -7,7 +7,7 @@ use crate::analysis::{Estimate, Value};
 pub use crate::units::text::plain;
 
 /// Columns of a terminal that every table fits.
-pub const WIDTH: u16 = 100;
+pub(crate) const WIDTH: u16 = 100;
 
 /// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
@@ -51,11 +51,11 @@ pub fn cut(text: &str, most: usize) -> String {
 }
 
 /// Columns of a terminal that a text takes: a wide character takes two.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The words of `text` behind `first`, in lines of at most [`WIDTH`] columns, later ones indented by `indent`.
+/// The words of `text` behind `first`, in lines of at most `WIDTH` columns, later ones indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (width(first), true);
@@ -114,7 +114,7 @@ pub fn text(mut table: Table, gap: u16, wrap: &[usize]) -> String {
 }
 
 /// What stands where nothing was said of a failure.
-pub const NO_MESSAGE: &str = "(no message)";
+pub(crate) const NO_MESSAGE: &str = "(no message)";
 
 /// What was said of failures, behind how they ended: `: busy`, of several `, first: busy`, and `: (no message)`.
 pub fn said(message: Option<&str>, several: bool) -> String {

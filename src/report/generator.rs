@@ -7,7 +7,7 @@ use crate::rows::{Facts, MachineTime, Observed, Pauses, Spread, Standstill, Thre
 use super::format::{digits, fill, plain};
 
 /// The block of the page; empty where nothing was seen.
-pub fn block(facts: &Facts) -> String {
+pub(super) fn block(facts: &Facts) -> String {
     let Some(observed) = &facts.observed else { return String::new() };
     let lines = [
         Some(("engine", engine(facts))),

@@ -22,7 +22,7 @@ const REFRESH: Duration = Duration::from_millis(250);
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Talk {
+pub(crate) enum Talk {
     /// Nothing but errors.
     Quiet,
     /// One line for each thing that happens.
@@ -32,7 +32,7 @@ pub enum Talk {
 }
 
 /// The screen of a running sweep.
-pub struct Screen {
+pub(crate) struct Screen {
     talk: Talk,
     /// Whether lines begin with the time of day.
     with_times: bool,
@@ -91,30 +91,30 @@ struct Live {
 
 impl Screen {
     /// A screen; with bars only where stderr is a terminal.
-    pub fn new(talk: Talk) -> Screen {
+    pub(crate) fn new(talk: Talk) -> Screen {
         let bars = (talk > Talk::Quiet && std::io::stderr().is_terminal()).then(Bars::start);
         Screen { talk, with_times: false, bars, total: 0, waiting: HashMap::new(), pace: 1.0 }
     }
 
     /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
-    pub fn with_times(self) -> Screen {
+    pub(crate) fn with_times(self) -> Screen {
         Screen { with_times: true, ..self }
     }
 
     /// For a sweep that takes `pace` seconds for each second of its runs.
-    pub fn at_pace(self, pace: f64) -> Screen {
+    pub(crate) fn at_pace(self, pace: f64) -> Screen {
         Screen { pace, ..self }
     }
 
     /// Prints one line above the bars.
-    pub fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         if self.talk > Talk::Quiet {
             self.error(text);
         }
     }
 
     /// Prints one line above the bars, even when told to be quiet.
-    pub fn error(&self, text: &str) {
+    pub(crate) fn error(&self, text: &str) {
         let time = if self.with_times { format!("{} ", clock::time_now()) } else { String::new() };
         // A closed stderr must not end a sweep.
         let print = || drop(writeln!(std::io::stderr(), "{time}{}", page(text)));
@@ -125,7 +125,7 @@ impl Screen {
     }
 
     /// Shows an event. `summary` says how a committed run came out.
-    pub fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
+    pub(crate) fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         match event {
             Event::Begin { todo, settled } => self.begin(todo, *settled),
             Event::Endpoint { endpoint, result } if self.waiting.contains_key(endpoint) => {
@@ -391,7 +391,7 @@ fn fitting(parts: &[String], columns: usize) -> String {
 }
 
 /// Whole seconds as `1h02m`, `2m10s` or `9s`.
-pub fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),

@@ -16,7 +16,7 @@ use super::rows::{self, Head, Row, right};
 use super::table::{FEW_SAMPLES, Line, OptionalColumns, from_schedule, load};
 
 /// From so many repeats on a cell is summed up.
-pub const FEWEST: usize = 3;
+pub(crate) const FEWEST: usize = 3;
 
 /// A table with a row for each cell of at least three runs, at most 100 columns wide; none without such a cell. `cells` are
 /// the runs of each cell, without classes.

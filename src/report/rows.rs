@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 use super::format::{self, WIDTH, fill, width};
 
 /// One row.
-pub struct Row {
+pub(crate) struct Row {
     /// Its names, one for each column of names; further lines of a column behind line breaks.
     pub names: Vec<String>,
     /// Its cells behind them.
@@ -14,7 +14,7 @@ pub struct Row {
 }
 
 /// What the rows have in common.
-pub struct Head<'a> {
+pub(super) struct Head<'a> {
     /// The headings of the names.
     pub names: Vec<&'a str>,
     /// The headings behind them.
@@ -22,14 +22,14 @@ pub struct Head<'a> {
     /// How many columns the last one takes at least, where it may break its text.
     pub last: Option<usize>,
     /// What is done with the text of the last column's lines at the end, like painting it.
-    pub paint: fn(&str) -> String,
+    pub(crate) paint: fn(&str) -> String,
 }
 
 /// Opens a row where names stand above: of private use, so that no text has it. It is taken out again.
 const MARK: char = '\u{f8ff}';
 
 /// The table, at most [`WIDTH`] columns wide.
-pub fn table(head: &Head, rows: &[Row]) -> String {
+pub(super) fn table(head: &Head, rows: &[Row]) -> String {
     let beside = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]);
     let is_narrow = |line: &String| width(line) <= usize::from(WIDTH);
     if beside.iter().all(is_narrow) {
@@ -93,6 +93,6 @@ fn with_names(head: &Head, rows: &[Row], lines: Vec<String>) -> String {
 }
 
 /// A cell at the right of its column.
-pub fn right(text: impl Into<String>) -> Cell {
+pub(super) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }

@@ -17,7 +17,7 @@ fn bars(values: &[f64]) -> String {
 }
 
 /// The load over a run: what was in flight, what was sent, and where the window lies.
-pub fn load(pulse: &Pulse) -> String {
+pub(super) fn load(pulse: &Pulse) -> String {
     let most = |values: &[f64]| digits(values.iter().copied().fold(0.0, f64::max));
     let length = pulse.part_s * pulse.in_flight.len() as f64;
     let window: String = (0..pulse.window.end).map(|at| if at < pulse.window.start { ' ' } else { '─' }).collect();

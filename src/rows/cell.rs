@@ -216,7 +216,7 @@ pub(crate) struct Lists<'a> {
 
 impl<'a> Lists<'a> {
     /// The lists of a column, none of which is null.
-    pub fn of(array: Option<&'a ArrayRef>) -> Result<Lists<'a>, CellError> {
+    pub(crate) fn of(array: Option<&'a ArrayRef>) -> Result<Lists<'a>, CellError> {
         let lists: &ListArray = downcast::<ListArray, Vec<u64>>(array.ok_or(CellError::Missing)?)?;
         let values: &Int64Array = downcast::<Int64Array, u64>(lists.values())?;
         if let Some(row) = (0..lists.len()).find(|row| lists.is_null(*row)) {
@@ -229,7 +229,7 @@ impl<'a> Lists<'a> {
     }
 
     /// Puts the list of a row into `list`.
-    pub fn read(&self, row: usize, list: &mut Vec<u64>) -> Result<(), CellError> {
+    pub(crate) fn read(&self, row: usize, list: &mut Vec<u64>) -> Result<(), CellError> {
         list.clear();
         for value in &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize] {
             list.push(u64::try_from(*value).map_err(|_| CellError::Value(value.to_string()))?);

@@ -7,7 +7,7 @@ use super::cell::{Cell, CellError};
 
 /// How a column is packed in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pack {
+pub(crate) enum Pack {
     /// Few different values: dictionary.
     Dictionary,
     /// Values near their neighbours: DELTA_BINARY_PACKED, no dictionary.
@@ -32,7 +32,7 @@ pub struct Column {
     /// What it means, one line of documentation after the other.
     pub doc: &'static [&'static str],
     /// How it is packed.
-    pub pack: Pack,
+    pub(crate) pack: Pack,
 }
 
 impl Column {
@@ -90,7 +90,7 @@ macro_rules! table {
 
         impl $row {
             /// The columns in their order.
-            pub const COLUMNS: &'static [Column] = &[
+            pub(crate) const COLUMNS: &'static [Column] = &[
                 $( table!(@column $field, $type, $pack, $unit, [$($doc),+]), )+
                 $(
                     table!(@column $d_field, $d_type, $d_pack, $d_unit, [$($d_doc),+]),

@@ -166,7 +166,7 @@ impl Condenser {
     }
 
     /// One row.
-    pub fn take(&mut self, row: &RequestRow) -> Measured {
+    pub(crate) fn take(&mut self, row: &RequestRow) -> Measured {
         let class = row.class.as_deref().and_then(|name| self.class(name)).into();
         let believed = row.believed();
         let row = believed.as_ref().unwrap_or(row);

@@ -21,7 +21,7 @@ use super::error::RowsError;
 use super::schema::{EventRow, RequestRow, RunLabels, Sample, Table};
 
 /// Version of the columns; a file of a later one is refused.
-pub const ROWS_VERSION: u32 = 1;
+pub(crate) const ROWS_VERSION: u32 = 1;
 
 /// The key of `ROWS_VERSION` in a file's metadata.
 const VERSION_KEY: &str = "sweepline.rows";
@@ -287,7 +287,7 @@ pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
 }
 
 /// The same of a file that may be open already.
-pub fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
+pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
     let path = file.path();
     let schema = guarded(path, || Ok(Arc::clone(open(file)?.schema())))?;
     for column in table.columns() {

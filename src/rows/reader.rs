@@ -47,7 +47,7 @@ impl RunReader {
     }
 
     /// Takes what the rows say of shared prompts for not known.
-    pub fn forget_reuse(&mut self) {
+    pub(crate) fn forget_reuse(&mut self) {
         self.rows.iter_mut().for_each(Measured::forget_reuse);
     }
 }

@@ -273,7 +273,7 @@ impl Table {
     }
 
     /// Whether a run may be whole without it.
-    pub fn is_optional(self) -> bool {
+    pub(crate) fn is_optional(self) -> bool {
         self == Table::Texts
     }
 

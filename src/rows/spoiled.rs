@@ -61,7 +61,7 @@ impl SpoilCause {
 
     /// Whether a server that answers well between the attempts, and does this under the load each time, does not meet the
     /// load: it rejects it or dies of it. An unknown model or a refused key says nothing of the load.
-    pub fn is_of_the_load(self) -> bool {
+    pub(crate) fn is_of_the_load(self) -> bool {
         !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized)
     }
 }

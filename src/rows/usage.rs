@@ -55,7 +55,7 @@ impl RequestRow {
     }
 
     /// Takes back what the server counted.
-    pub fn disbelieve(&mut self, doubt: String) {
+    pub(crate) fn disbelieve(&mut self, doubt: String) {
         self.usage_doubt = Some(doubt);
         (self.prompt_tokens, self.cached_tokens, self.reasoning_tokens) = (None, None, None);
         if self.token_source == Some(TokenSource::Usage) {

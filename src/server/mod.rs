@@ -12,7 +12,7 @@ mod tokenize;
 
 pub use check::{Presence, check};
 pub use describe::{Description, describe};
-pub use embedded::{Embedded, EmbeddedError, EndError};
+pub use embedded::Embedded;
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};

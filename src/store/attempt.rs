@@ -73,7 +73,7 @@ impl Attempt {
     }
 
     /// Where its journal is.
-    pub fn journal_path(&self) -> PathBuf {
+    pub(crate) fn journal_path(&self) -> PathBuf {
         self.dir.join(JOURNAL)
     }
 

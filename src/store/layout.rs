@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use crate::units::text::quoted;
 
 /// What a new results folder holds as `.gitignore`: results are not source.
-pub const GITIGNORE: &str = "*\n!.gitignore\n";
+pub(crate) const GITIGNORE: &str = "*\n!.gitignore\n";
 
 /// The commit of a run: the file that readers believe.
 pub const RUN_JSON: &str = "run.json";
 
 /// What is known of an attempt while it is one.
-pub const ATTEMPT_JSON: &str = "attempt.json";
+pub(crate) const ATTEMPT_JSON: &str = "attempt.json";
 
 /// The rows of an attempt as they come.
-pub const JOURNAL: &str = "journal.arrow";
+pub(crate) const JOURNAL: &str = "journal.arrow";
 
 /// The highest number of an attempt. Folders with higher ones were not made by us.
-pub const MOST_ATTEMPTS: u32 = 999_999_999;
+pub(crate) const MOST_ATTEMPTS: u32 = 999_999_999;
 
 /// The first 16 hex digits of a RunId, which name its folder.
 pub fn short(id: &str) -> &str {
@@ -95,7 +95,7 @@ impl Layout {
     }
 
     /// The replaced attempt `number` at the run `id`, full or short.
-    pub fn superseded_run(&self, id: &str, number: u32) -> PathBuf {
+    pub(crate) fn superseded_run(&self, id: &str, number: u32) -> PathBuf {
         self.superseded().join(numbered(id, number))
     }
 }
@@ -105,13 +105,13 @@ fn numbered(id: &str, number: u32) -> String {
 }
 
 /// Whether a name is that of a run's folder: the first 16 hex digits of its id.
-pub fn is_short_id(name: &str) -> bool {
+pub(crate) fn is_short_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The short id and the number in a folder's name `<id>.<n>`; none for any other name, nor for a number that no attempt
 /// gets.
-pub fn split_numbered(name: &str) -> Option<(&str, u32)> {
+pub(crate) fn split_numbered(name: &str) -> Option<(&str, u32)> {
     let (id, digits) = name.split_once('.')?;
     let number: u32 = digits.parse().ok()?;
     (number <= MOST_ATTEMPTS && number.to_string() == digits).then_some((id, number))

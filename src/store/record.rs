@@ -146,7 +146,7 @@ impl RunRecord {
 
     /// Whether its rows may say too little of what prompts share. A version that did not look at what was sent knew it by
     /// construction; not of the blocks of a trace, nor, without a nonce, of recorded texts and of classes that say the same.
-    pub fn reuse_is_unknown(&self) -> bool {
+    pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
         let has_trace = contents().any(|content| content.trace.is_some());

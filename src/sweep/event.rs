@@ -16,8 +16,6 @@ pub struct RunView {
     pub number: usize,
     /// Its identity.
     pub id: RunId,
-    /// Its sweep.
-    pub sweep: String,
     /// What people call it.
     pub name: String,
     /// Its phases.
@@ -25,9 +23,9 @@ pub struct RunView {
     /// What is asked of the server, and how fast.
     pub load: Load,
     /// How many requests an arrival brings on average: the turns of a conversation, where arrivals are conversations.
-    pub requests_per_arrival: f64,
+    pub(crate) requests_per_arrival: f64,
     /// The pause after it, in nanoseconds.
-    pub cooldown_ns: u64,
+    pub(crate) cooldown_ns: u64,
 }
 
 /// What the names of a plan's runs need to tell them apart.
@@ -65,7 +63,6 @@ impl RunView {
         RunView {
             number,
             id: run.id,
-            sweep: run.sweep.to_string(),
             name: named(&run.spec, model, in_declared_order(run), is_repeated),
             phases: run.spec.phases,
             load: run.spec.load.clone(),
@@ -76,7 +73,7 @@ impl RunView {
 
     /// How long it takes with the pause after it when drain is short, in nanoseconds; its window as long as
     /// [`window_ns`] says.
-    pub fn expected_ns(&self) -> u64 {
+    pub(crate) fn expected_ns(&self) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
         let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
         [idle.unwrap_or_default().0, stabilize.0, window, self.cooldown_ns]
@@ -88,7 +85,7 @@ impl RunView {
 /// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
 /// tells: the longer of `for` and the time in which so many are expected, at most `at_most`. Of a closed loop the server decides, so that
 /// `for` is all that is known. `requests_per_arrival` is of a server that as many conversations leave as come.
-pub fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
+pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
     match (Course::new(load, phases), measure.min_requests) {
@@ -105,14 +102,14 @@ pub fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64
 }
 
 /// Whether only measuring can tell how long the window is: a closed loop that waits for `min_requests`.
-pub fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
+pub(crate) fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
     let measure = &phases.measure;
     let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
     matches!(load, Load::Closed { .. }) && measure.min_requests.is_some() && can_grow
 }
 
 /// `batch 8`, `5 qps` or `5 qps (at most 8 in flight)`.
-pub fn load_name(load: &Load) -> String {
+pub(crate) fn load_name(load: &Load) -> String {
     match load {
         Load::Closed { batch_size } => format!("batch {batch_size}"),
         Load::Open { qps, cap: None, .. } => format!("{qps} qps"),
@@ -127,12 +124,12 @@ pub fn name(spec: &RunSpec) -> String {
 }
 
 /// As [`name`], with the further axes in the order in which the plan declares them, and after them what no axis says.
-pub fn planned_name(run: &PlannedRun) -> String {
+pub(crate) fn planned_name(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), run.spec.repeat > 0)
 }
 
 /// A cell's name: that of its runs without the repeat.
-pub fn planned_cell(run: &PlannedRun) -> String {
+pub(crate) fn planned_cell(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), false)
 }
 

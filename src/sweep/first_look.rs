@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 type Answer = (String, Result<(Target, Found), Unready>);
 
 /// Servers that are being asked, each once.
-pub struct FirstLook {
+pub(crate) struct FirstLook {
     began: Instant,
     /// Name and address of each that has not answered, in the order of the plan.
     unanswered: Vec<(String, String)>,
@@ -29,7 +29,7 @@ pub struct FirstLook {
 
 impl FirstLook {
     /// Begins to ask.
-    pub fn start(askings: impl Iterator<Item = (String, Asking)>) -> std::io::Result<FirstLook> {
+    pub(super) fn start(askings: impl Iterator<Item = (String, Asking)>) -> std::io::Result<FirstLook> {
         let (sender, answers) = channel();
         let mut unanswered = Vec::new();
         for (name, asking) in askings {
@@ -43,22 +43,22 @@ impl FirstLook {
     }
 
     /// Whether all have answered, or had their time.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.unanswered.is_empty() || self.since() > LONGEST
     }
 
     /// For how long it has gone on.
-    pub fn since(&self) -> Duration {
+    pub(super) fn since(&self) -> Duration {
         self.began.elapsed()
     }
 
     /// Name and address of those that have not answered.
-    pub fn unanswered(&self) -> Vec<(String, String)> {
+    pub(crate) fn unanswered(&self) -> Vec<(String, String)> {
         self.unanswered.clone()
     }
 
     /// Takes an answer, if one comes in time.
-    pub fn take(&mut self, within: Duration) {
+    pub(super) fn take(&mut self, within: Duration) {
         let (name, answer) = match self.answers.recv_timeout(within) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => return,

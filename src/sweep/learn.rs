@@ -6,7 +6,7 @@ use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
 
 /// What a server told of its tokenizer.
-pub struct Learned {
+pub(crate) struct Learned {
     counter: Counter,
     lesson: Lesson,
     table: Table,
@@ -14,7 +14,7 @@ pub struct Learned {
 
 impl Learned {
     /// Has every word counted that prompts are made of; none where the server does not count.
-    pub fn from(question: &Question) -> Result<Option<Learned>, ProbeError> {
+    pub(super) fn from(question: &Question) -> Result<Option<Learned>, ProbeError> {
         let Some(counter) = Counter::find(question)? else { return Ok(None) };
         let lesson = Lesson::new(&[PROMPT]);
         let counts = counter.texts(&lesson.texts(), false)?;
@@ -23,7 +23,7 @@ impl Learned {
     }
 
     /// The tokenizer for prompts that are counted like this.
-    pub fn tokenizer(&self, framing: Framing) -> Result<Tokenizer, ProbeError> {
+    pub(super) fn tokenizer(&self, framing: Framing) -> Result<Tokenizer, ProbeError> {
         let (sample, lead) = (self.lesson.sample(), self.lesson.lead());
         let frames = match framing {
             Framing::Chat => Frames {

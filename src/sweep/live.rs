@@ -10,7 +10,7 @@ use crate::server::{Embedded, Found};
 
 /// An endpoint that is ready.
 #[derive(Debug, Default)]
-pub struct Live {
+pub(crate) struct Live {
     /// Where it is; none until it is known.
     pub target: Option<Target>,
     /// Its embedded server, if it has one.
@@ -104,7 +104,7 @@ fn joined(errors: &[ResolveError]) -> String {
 
 /// The address as it is shown: somebody may have put the key into it, too. A key that can be read only once is left to
 /// whoever sends it.
-pub fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
+pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),

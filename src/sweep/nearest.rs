@@ -20,7 +20,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// A committed run among which the nearest is looked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub(crate) struct Known<'a> {
     /// The run as it was asked for.
     pub spec: &'a RunSpec,
     /// Whether the plan still asks for it.
@@ -29,7 +29,7 @@ pub struct Known<'a> {
 
 /// What the results nearest to a new run say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// The same spec was committed under another id: numbers mean something else now.
     Meaning,
     /// The plan lost the nearest result: these fields were changed.
@@ -42,7 +42,7 @@ pub enum Change {
 
 /// Committed runs, laid out for comparison.
 #[derive(Debug, Default)]
-pub struct Nearest {
+pub(crate) struct Nearest {
     columns: HashMap<String, usize>,
     /// For each column the values that occur, as a plan writes them; value n has number n + 1, and 0 is no value.
     values: Vec<Vec<String>>,
@@ -61,7 +61,7 @@ struct Row {
 
 impl Nearest {
     /// Lays out `known`.
-    pub fn new<'a>(known: impl Iterator<Item = Known<'a>>) -> Nearest {
+    pub(crate) fn new<'a>(known: impl Iterator<Item = Known<'a>>) -> Nearest {
         let mut nearest = Nearest::default();
         for Known { spec, wanted } in known {
             let mut values = vec![0; nearest.values.len()];
@@ -99,7 +99,7 @@ impl Nearest {
     ///
     /// Nearest is what differs in the fewest fields; a result that the plan still asks for counts one field more, because
     /// an edit leaves behind what it changed. Among equals those that people call by the same names come first.
-    pub fn find(&self, spec: &RunSpec, asked: usize) -> Option<Change> {
+    pub(crate) fn find(&self, spec: &RunSpec, asked: usize) -> Option<Change> {
         if self.rows.is_empty() || asked.saturating_mul(self.rows.len()) > MOST_COMPARISONS {
             return None;
         }

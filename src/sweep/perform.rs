@@ -35,7 +35,7 @@ pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
 }
 
 /// The references of the secrets that headers of these runs have.
-pub fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> Vec<SecretRef> {
+pub(crate) fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> Vec<SecretRef> {
     let shapings = specs.flat_map(|spec| spec.mix.iter().map(|class| &class.shaping).chain([&spec.shaping]));
     let references: BTreeSet<&SecretRef> = shapings.flat_map(|shaping| shaping.fields.headers.secrets()).collect();
     references.into_iter().cloned().collect()
@@ -107,7 +107,7 @@ pub struct Retries {
 
 impl Retries {
     /// Whether the run is given up where this attempt is spoiled too: how often it was tried again.
-    pub fn given_up_with_this(self) -> Option<u32> {
+    pub(crate) fn given_up_with_this(self) -> Option<u32> {
         (self.allowed > 0 && self.spoiled >= self.allowed).then_some(self.allowed)
     }
 }
@@ -131,11 +131,11 @@ pub struct Order {
     /// How often the environment may spoil it.
     pub retries: Retries,
     /// Live counters.
-    pub progress: Arc<Progress>,
+    pub(crate) progress: Arc<Progress>,
     /// Turns true when the run is to stop.
     pub stop: watch::Receiver<bool>,
     /// What is known of what runs left behind.
-    pub settle: Arc<Settle>,
+    pub(crate) settle: Arc<Settle>,
     /// The resource of its endpoint.
     pub resource: String,
     /// Takes what is waited for where its server is not idle.
@@ -276,11 +276,11 @@ fn environment(target: &Target, found: Found) -> Environment {
 }
 
 /// A journal as the engine's sink.
-pub struct JournalSink(Journal);
+pub(crate) struct JournalSink(Journal);
 
 impl JournalSink {
     /// A sink that appends to `journal`.
-    pub fn new(journal: Journal) -> JournalSink {
+    pub(crate) fn new(journal: Journal) -> JournalSink {
         JournalSink(journal)
     }
 }

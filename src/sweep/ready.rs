@@ -21,11 +21,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two questions, where the server asks for none.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How soon a wait sees that the sweep ends.
-pub const LOOK_UP: Duration = Duration::from_millis(20);
+pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
 /// What is asked of whom.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub(crate) struct Asking {
     /// The server.
     pub endpoint: Endpoint,
     /// The address and the life of its embedded server, if it has one.
@@ -33,7 +33,7 @@ pub struct Asking {
     /// What a generation is to be like.
     pub spec: Arc<RunSpec>,
     /// Further models of which the server has to know.
-    pub other_models: Vec<String>,
+    pub(crate) other_models: Vec<String>,
     /// Secrets that headers of its runs have.
     pub secrets: Vec<SecretRef>,
     /// The plan's folder: secrets may lie under it.
@@ -53,7 +53,7 @@ pub struct Waiting {
 
 /// How a wait ended, and how long it took. Only what was waited after the first question counts.
 #[derive(Debug)]
-pub struct ProbeOutcome {
+pub(crate) struct ProbeOutcome {
     /// The embedded server that took the place of one that had ended.
     pub embedded: Option<Embedded>,
     /// The target and what the server said of itself, or why it cannot be measured.
@@ -76,13 +76,13 @@ impl Asking {
     }
 
     /// The address as it is shown; none of an embedded server, which nobody waits for.
-    pub fn url(&self) -> Option<String> {
+    pub(super) fn url(&self) -> Option<String> {
         let url = self.endpoint.url.as_ref().filter(|_| self.served.is_none())?;
         Some(shown(&self.endpoint, url, &self.folder))
     }
 
     /// Asks once.
-    pub fn once(&self) -> Result<(Target, Found), Unready> {
+    pub(super) fn once(&self) -> Result<(Target, Found), Unready> {
         let (target, found) =
             perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;
         // A model that is listed is known. One that is not may be an alias, so it is asked for.
@@ -97,7 +97,7 @@ impl Asking {
 
     /// Asks until the server is ready, has been waited for `within`, or `halt` turns true; `tell` hears why it is asked again.
     /// Before the first question it leaves the server alone for `pause`, which counts for nothing: the server wants it so.
-    pub fn wait(
+    pub(super) fn wait(
         mut self,
         pause: Duration,
         within: Duration,

@@ -15,7 +15,7 @@ use super::nearest::{Change, Known, Nearest};
 /// What is to be done with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub(crate) enum Action {
     /// There is no result: it will run.
     New,
     /// Its result is there: nothing is to do.
@@ -35,11 +35,11 @@ pub enum Action {
 
 impl Action {
     /// Every action, in the order of tables.
-    pub const ALL: [Action; 7] =
+    pub(crate) const ALL: [Action; 7] =
         [Action::New, Action::Redo, Action::GivenUp, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
 
     /// The name in tables.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Action::New => "new",
             Action::Cached => "cached",
@@ -52,16 +52,16 @@ impl Action {
     }
 
     /// Whether the run will be executed.
-    pub fn is_work(self) -> bool {
+    pub(crate) fn is_work(self) -> bool {
         matches!(self, Action::New | Action::Redo)
     }
 }
 
 /// One decision and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// What is to be done.
-    pub action: Action,
+    pub(crate) action: Action,
     /// Why, in words.
     pub reason: String,
     /// What the results nearest to a new run say of it, once `explain` has asked them.
@@ -78,7 +78,7 @@ impl Decision {
     }
 
     /// The fields by which a new run is told from the results nearest to it.
-    pub fn differences(&self) -> &[Difference] {
+    pub(crate) fn differences(&self) -> &[Difference] {
         match &self.change {
             Some(Change::Edited(differences) | Change::Added(differences)) => differences,
             _ => &[],
@@ -88,18 +88,18 @@ impl Decision {
 
 /// What the user asked for besides the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub(crate) struct Wishes {
     /// Run everything again.
     pub force: bool,
     /// Run invalid runs again.
-    pub redo_invalid: bool,
+    pub(crate) redo_invalid: bool,
     /// Run again what was given up.
-    pub redo_given_up: bool,
+    pub(crate) redo_given_up: bool,
 }
 
 /// What is on disk, ready to be asked.
 #[derive(Debug, Default)]
-pub struct OnDisk {
+pub(crate) struct OnDisk {
     by_id: HashMap<String, Listed>,
     /// By short id.
     deleted: HashMap<String, Deleted>,
@@ -113,7 +113,7 @@ pub struct OnDisk {
 
 impl OnDisk {
     /// What a listing found, seen from a plan with these runs.
-    pub fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
+    pub(crate) fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
         OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
             deleted: HashMap::new(),
@@ -124,56 +124,56 @@ impl OnDisk {
     }
 
     /// With the runs that were measured and whose folders are gone.
-    pub fn with_deleted(mut self, deleted: Vec<Deleted>) -> OnDisk {
+    pub(crate) fn with_deleted(mut self, deleted: Vec<Deleted>) -> OnDisk {
         self.deleted = deleted.into_iter().map(|run| (run.id.clone(), run)).collect();
         self
     }
 
     /// With what became of attempts that were never committed.
-    pub fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
+    pub(crate) fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
         OnDisk { tries, ..self }
     }
 
     /// What became of the attempts at run `id` since its last commit; none where there are none.
-    pub fn tries(&self, id: &RunId) -> Option<&Tries> {
+    pub(crate) fn tries(&self, id: &RunId) -> Option<&Tries> {
         self.tries.get(&id.short())
     }
 
     /// What is known of the run `id` whose folder is gone.
-    pub fn deleted(&self, id: &RunId) -> Option<&Deleted> {
+    pub(crate) fn deleted(&self, id: &RunId) -> Option<&Deleted> {
         self.deleted.get(&id.short())
     }
 
     /// Whether the plan asks for the run with this short id.
-    pub fn is_wanted(&self, id: &str) -> bool {
+    pub(crate) fn is_wanted(&self, id: &str) -> bool {
         self.wanted.contains(id)
     }
 
     /// The folder of run `id`, whole or not.
-    pub fn get(&self, id: &RunId) -> Option<&Listed> {
+    pub(crate) fn get(&self, id: &RunId) -> Option<&Listed> {
         self.by_id.get(&id.short())
     }
 
     /// The committed, whole run `id`.
-    pub fn record(&self, id: &RunId) -> Option<&RunRecord> {
+    pub(crate) fn record(&self, id: &RunId) -> Option<&RunRecord> {
         self.get(id).filter(|listed| listed.state == State::Whole)?.record.as_ref()
     }
 
     /// The records of all committed, whole runs, whoever asks for them.
-    pub fn records(&self) -> impl Iterator<Item = &RunRecord> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &RunRecord> {
         self.by_id.values().filter(|listed| listed.state == State::Whole).filter_map(|listed| listed.record.as_ref())
     }
 
     /// Whether the entry of some whole run in the inventory is missing, of an earlier attempt, or damaged: the next writer
     /// mends that.
-    pub fn wants_entries(&self) -> bool {
+    pub(crate) fn wants_entries(&self) -> bool {
         self.by_id.values().any(Listed::wants_entry)
     }
 
     /// Committed runs on an endpoint for which `is_ours` says yes that no run of the plan asks for, sorted by id. A
     /// record knows the name of its endpoint and no plan, and a results folder may serve several plans; a folder whose
     /// record cannot be read is nobody's.
-    pub fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<&RunRecord> {
+    pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<&RunRecord> {
         let left = self.by_id.values().filter(|run| !self.wanted.contains(&run.id));
         let records = left.filter_map(|run| run.record.as_ref());
         let mut orphans: Vec<&RunRecord> = records.filter(|record| is_ours(&record.spec.endpoint.name)).collect();
@@ -196,7 +196,7 @@ impl OnDisk {
 
 /// Decides about one run. Where the environment spoils it, it is tried again `retries` times. `is_invalid` says whether a
 /// committed run's verdict is invalid; it is asked only when that matters.
-pub fn decide(
+pub(crate) fn decide(
     run: &PlannedRun,
     disk: &OnDisk,
     (wishes, retries): (Wishes, u32),
@@ -241,7 +241,7 @@ fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
 }
 
 /// What became of the attempts at a run, where no plan says how often it is tried again.
-pub fn tries_words(tries: &Tries) -> String {
+pub(crate) fn tries_words(tries: &Tries) -> String {
     match (&tries.given_up, &tries.last) {
         (Some(given_up), _) => given_up_words(given_up),
         (None, Some(last)) => last_words(last, tries.spoiled, None),
@@ -250,14 +250,14 @@ pub fn tries_words(tries: &Tries) -> String {
 }
 
 /// `given up: 429 (3 of 3)`: after it was tried again 3 of 3 times.
-pub fn given_up_words(given_up: &GivenUp) -> String {
+pub(crate) fn given_up_words(given_up: &GivenUp) -> String {
     let GivenUp { times, spoiled, .. } = given_up;
     format!("given up: {} ({times} of {times})", spoiled.cause)
 }
 
 /// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after it was tried again 2 of 3 times. How often it
 /// will be, only a plan says.
-pub fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
+pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
     match &last.how {
         How::UnderWay(pid) => format!("attempt {} is being made by process {pid}", last.number),
         How::Interrupted => match last.ended {
@@ -275,7 +275,7 @@ pub fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String 
 }
 
 /// Turns the decision for a run that another process is measuring at this moment.
-pub fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk) {
+pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk) {
     let last = disk.tries(&run.id).and_then(|tries| tries.last.as_ref());
     if let Some(last) = last.filter(|last| decision.action.is_work() && matches!(last.how, How::UnderWay(_))) {
         decision.action = Action::Pending;
@@ -321,7 +321,7 @@ fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
 }
 
 /// Adds to a new run's decision what the results nearest to it say of it; `asked` runs are explained in all.
-pub fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
+pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
     // Why a run is new that was there, or tried, already needs no other result.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;

@@ -40,11 +40,11 @@ pub struct Sweep<'a> {
     /// Its runs.
     pub expansion: &'a Expansion,
     /// For each run whether it is to be executed.
-    pub todo: Vec<bool>,
+    pub(crate) todo: Vec<bool>,
     /// Runs of the selection that are not to be executed: numbers go on behind them.
-    pub settled: usize,
+    pub(crate) settled: usize,
     /// For each run why its committed result is replaced, if it has one.
-    pub replaces: Vec<Option<String>>,
+    pub(crate) replaces: Vec<Option<String>>,
     /// For each run how many attempts the environment spoiled that count.
     pub spoiled: Vec<u32>,
     /// For each run whether that count begins anew: it was given up, and the user asks for it again.
@@ -54,7 +54,7 @@ pub struct Sweep<'a> {
     /// Most runs at once.
     pub jobs: usize,
     /// Stop at the first failure.
-    pub fail_fast: bool,
+    pub(crate) fail_fast: bool,
 }
 
 /// How a sweep came out.

@@ -30,12 +30,12 @@ const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// What is known of the servers of an invocation, as far as it matters for whether they are idle.
 #[derive(Debug, Default)]
-pub struct Settle {
+pub(crate) struct Settle {
     servers: Mutex<HashMap<String, Server>>,
 }
 
 /// One run that is about to begin.
-pub struct Beginning<'a> {
+pub(crate) struct Beginning<'a> {
     /// Its endpoint.
     pub endpoint: &'a str,
     /// The resource of the endpoint.
@@ -43,7 +43,7 @@ pub struct Beginning<'a> {
     /// What a probe of the endpoint asks.
     pub question: Question,
     /// The run's live counters.
-    pub progress: &'a Progress,
+    pub(crate) progress: &'a Progress,
     /// Turns true when the sweep is to stop.
     pub stop: watch::Receiver<bool>,
     /// Is called with what is waited for, once, where that takes long.
@@ -52,11 +52,11 @@ pub struct Beginning<'a> {
 
 /// The sweep was stopped meanwhile.
 #[derive(Debug)]
-pub struct Stopped;
+pub(crate) struct Stopped;
 
 impl Settle {
     /// Waits until the server is idle, or no longer. None where it was not asked or cannot be.
-    pub fn before(&self, run: Beginning<'_>) -> Result<Option<Began>, Stopped> {
+    pub(crate) fn before(&self, run: Beginning<'_>) -> Result<Option<Began>, Stopped> {
         let Beginning { endpoint, resource, question, progress, mut stop, tell } = run;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let (Ok(runtime), Some((mut own, mut others))) = (runtime, self.take(endpoint, resource, question)) else {
@@ -93,7 +93,7 @@ impl Settle {
     }
 
     /// A run on an endpoint has ended, and so many of its requests may still be under way at the server.
-    pub fn after(&self, endpoint: &str, left_behind: u64) {
+    pub(crate) fn after(&self, endpoint: &str, left_behind: u64) {
         if let Some(server) = self.servers().get_mut(endpoint) {
             server.is_doubted = left_behind > 0;
         }
@@ -310,14 +310,14 @@ async fn pause(pauses: &mut impl Iterator<Item = Duration>, wait: &Wait) {
 }
 
 /// A sink that counts the requests of a run that the server may still work on when it is over.
-pub struct Leftovers {
+pub(crate) struct Leftovers {
     sink: Box<dyn Sink>,
     count: Arc<AtomicU64>,
 }
 
 impl Leftovers {
     /// Counts what goes through to `sink`. With it comes the count.
-    pub fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
+    pub(super) fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
         let count = Arc::new(AtomicU64::new(0));
         (Leftovers { sink, count: Arc::clone(&count) }, count)
     }

@@ -58,7 +58,7 @@ impl Decimal {
     }
 
     /// How often `step`, above zero, goes into the way from `self` up to `end`; where that fits.
-    pub fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
+    pub(crate) fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
         let scale = self.scale.max(end.scale).max(step.scale);
         let way = end.widened(scale)?.checked_sub(self.widened(scale)?)?;
         u128::try_from(way.checked_div(step.widened(scale)?)?).ok()

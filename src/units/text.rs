@@ -59,7 +59,7 @@ fn colour(text: &str) -> usize {
 
 /// `text` with `mark` in place of `secret`, wherever it stands: also where unseen characters, themselves or as JSON escapes
 /// them, were put between its own. Whoever removes such characters later must not put the secret together again.
-pub fn without_secret(text: &str, secret: &str, mark: &str) -> String {
+pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     let wanted: Vec<char> = secret.chars().filter(|c| !is_unseen(*c)).collect();
     if wanted.is_empty() {
         return text.to_owned();
@@ -85,7 +85,7 @@ pub fn without_secret(text: &str, secret: &str, mark: &str) -> String {
 
 /// `text` with `mark` in place of each of `secrets`. A longer one goes first, since a shorter one may be a part of it. The
 /// credentials behind a scheme (`Basic …`) are found alone too, and each as it stands inside a JSON string.
-pub fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
+pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
     let mut forms: Vec<String> = Vec::new();
     for secret in secrets {
         let credentials = secret.split_once(' ').map(|(_scheme, credentials)| credentials.trim());

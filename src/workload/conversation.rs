@@ -56,7 +56,7 @@ impl Conversation {
 
     /// The next prompt with its history, where all of it is to be compared with what others send; `salt` is that of all its
     /// turns. What stands before the prompt is kept, and appended to.
-    pub fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
+    pub(crate) fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
         let Prompt { common, system, system_tokens, user, intended_prompt_tokens, .. } = self.next.as_ref()?;
         if !matches!(common, Common::All | Common::Same) {
             return None;

@@ -50,7 +50,7 @@ pub(super) struct Around<'a> {
     /// The system message.
     pub lead: Option<&'a Arc<str>>,
     /// Its own tokens.
-    pub lead_tokens: u32,
+    pub(crate) lead_tokens: u32,
     /// What takes the place of the prompt's first nonce.
     pub own_nonce: Option<&'a str>,
     /// The turns before.
@@ -59,7 +59,7 @@ pub(super) struct Around<'a> {
 
 impl Exact {
     /// Fails where the tokenizer or its template does.
-    pub fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
+    pub(crate) fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
         // A digit of the nonce is the last that goes.
         const LEAST: &str = "0";
@@ -84,12 +84,12 @@ impl Exact {
 
     /// Tokens of the shortest prompt that can be made: all that stands around a text, and one digit. With a lead: besides its
     /// own tokens, within one.
-    pub fn shortest(&self, is_led: bool) -> u32 {
+    pub(crate) fn shortest(&self, is_led: bool) -> u32 {
         if is_led { self.shortest_led } else { self.shortest }
     }
 
     /// A text that has `wanted` tokens where it stands alone, and the tokens that it really has.
-    pub fn alone(
+    pub(crate) fn alone(
         &self,
         dice: &mut Dice,
         topic: &'static Topic,
@@ -101,13 +101,13 @@ impl Exact {
     }
 
     /// The tokens that a text has where it stands alone; the estimate where the tokenizer does not take it.
-    pub fn count(&self, text: &str) -> u32 {
+    pub(crate) fn count(&self, text: &str) -> u32 {
         self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
     }
 
     /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the
     /// server puts around both is among them.
-    pub fn first(
+    pub(crate) fn first(
         &self,
         dice: &mut Dice,
         topic: &'static Topic,
@@ -124,7 +124,7 @@ impl Exact {
 
     /// The same behind a history: the whole has `wanted` tokens, those of the history and the lead with it. None where there is no
     /// room for a text.
-    pub fn later(
+    pub(crate) fn later(
         &self,
         dice: &mut Dice,
         topic: &'static Topic,
@@ -140,7 +140,7 @@ impl Exact {
     /// A user's text of pieces one after the other, and how many tokens the prompt really has; `wanted` where that can be. A piece
     /// is its name and the tokens that it has behind another one, and `write` gives its words; where pieces end, prose of
     /// `own` goes on. Equal pieces behind equal ones are the same tokens, but for the last words of a text.
-    pub fn pieced(
+    pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),
         pieces: impl Iterator<Item = u64>,
@@ -229,12 +229,12 @@ impl Exact {
     }
 
     /// Tokens of a text that stands alone; none where the tokenizer cannot take it.
-    pub fn bare(&self, text: &str) -> Option<u32> {
+    pub(crate) fn bare(&self, text: &str) -> Option<u32> {
         self.counting.tokenizer.bare_tokens(text).ok()
     }
 
     /// Tokens of a prompt with this text of the user.
-    pub fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
+    pub(crate) fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
         let prompt = Prompt {
             system: around.lead.cloned(),
             user: text.to_owned(),

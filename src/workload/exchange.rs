@@ -12,7 +12,7 @@ pub struct Exchange {
     /// Tokens of both.
     pub tokens: u32,
     /// Of these, those of the answer.
-    pub answer_tokens: u32,
+    pub(crate) answer_tokens: u32,
 }
 
 impl Exchange {

@@ -195,7 +195,7 @@ impl Generator {
     }
 
     /// Another class of the run sends the same texts: what this one holds for its own by construction is not.
-    pub fn has_twin(&mut self) {
+    pub(crate) fn has_twin(&mut self) {
         self.has_twin = true;
     }
 
@@ -305,7 +305,7 @@ impl Generator {
     }
 
     /// The most tokens that a prompt has, history left out.
-    pub fn most_prompt_tokens(&self) -> u32 {
+    pub(crate) fn most_prompt_tokens(&self) -> u32 {
         // What is read has its system message in this.
         let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
         self.content.prompt_tokens.saturating_add(lead)
@@ -320,7 +320,7 @@ impl Generator {
     }
 
     /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
-    pub fn prompt_range(&self) -> Range {
+    pub(crate) fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
     }

@@ -8,7 +8,7 @@ use crate::units::Seed;
 
 /// The classes of a mix's requests: each drawn for itself, as a pure function of (seed, repeat, number of the request).
 #[derive(Debug, Clone)]
-pub struct Mix {
+pub(crate) struct Mix {
     key: [u8; 32],
     /// Where each class ends on the way from 0 to the sum of the weights.
     ends: Vec<u64>,
@@ -16,7 +16,7 @@ pub struct Mix {
 
 impl Mix {
     /// Classes with these weights, each above 0.
-    pub fn new(weights: impl IntoIterator<Item = u64>, Seed(seed): Seed, repeat: u32) -> Mix {
+    pub(crate) fn new(weights: impl IntoIterator<Item = u64>, Seed(seed): Seed, repeat: u32) -> Mix {
         let mut hash = Sha256::new();
         hash.update(b"sweepline classes 1\0");
         hash.update(seed.to_le_bytes());
@@ -29,7 +29,7 @@ impl Mix {
     }
 
     /// The class of request `k`, from 0.
-    pub fn class(&self, k: u64) -> usize {
+    pub(crate) fn class(&self, k: u64) -> usize {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(k);
         let all = self.ends.last().copied().unwrap_or(1);
@@ -41,7 +41,7 @@ impl Mix {
 
 /// The requests of a run one after the other: the class of each, and how many of its class came before it.
 #[derive(Debug, Clone)]
-pub struct Lineup {
+pub(crate) struct Lineup {
     mix: Option<Mix>,
     next: u64,
     of_class: Vec<u64>,
@@ -49,13 +49,13 @@ pub struct Lineup {
 
 impl Lineup {
     /// From the first request on; without a mix all are of class 0.
-    pub fn new(mix: Option<Mix>) -> Lineup {
+    pub(crate) fn new(mix: Option<Mix>) -> Lineup {
         let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
         Lineup { mix, next: 0, of_class: vec![0; classes] }
     }
 
     /// The class of the next request, and its number among those of the class.
-    pub fn step(&mut self) -> (usize, u64) {
+    pub(crate) fn step(&mut self) -> (usize, u64) {
         let class = self.mix.as_ref().map_or(0, |mix| mix.class(self.next));
         self.next += 1;
         self.of_class[class] += 1;

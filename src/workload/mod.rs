@@ -38,10 +38,13 @@ pub use conversation::Conversation;
 pub use counting::Counting;
 pub use exchange::Exchange;
 pub use generator::Generator;
-pub use mix::{Lineup, Mix};
-pub use nonce::{NONCE_TOKENS, NonceKey};
+pub(crate) use mix::{Lineup, Mix};
+#[cfg(test)]
+pub(crate) use nonce::NONCE_TOKENS;
+pub use nonce::NonceKey;
 pub use prompt::{Common, Lengths, Prompt};
 pub use says::Says;
 pub use tokenizer::Tokenizer;
 pub use tokens::estimate;
-pub use trail::{Role, Trail};
+pub use trail::Role;
+pub(crate) use trail::Trail;

@@ -18,7 +18,8 @@ const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 ///
 /// Tokenizers that cut numbers by three digits or by one need the same number of tokens for every nonce too, if another
 /// one (12 in cl100k_base and o200k_base); those of GPT-2's time, which merge frequent numbers, do not.
-pub const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
+#[cfg(test)]
+pub(crate) const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
 /// What an attempt's nonces derive from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,12 +150,12 @@ pub(super) struct Endless<'a> {
 }
 
 impl<'a> Endless<'a> {
-    pub fn new(dice: &'a mut Dice, topic: &'static Topic) -> Endless<'a> {
+    pub(crate) fn new(dice: &'a mut Dice, topic: &'static Topic) -> Endless<'a> {
         Endless { dice, topic, last: [0; 4] }
     }
 
     /// Appends at least `length` characters, with a space behind the last sentence.
-    pub fn more(&mut self, out: &mut String, length: usize) {
+    pub(crate) fn more(&mut self, out: &mut String, length: usize) {
         let mut writer = Writer { out, dice: self.dice, topic: self.topic, last: self.last };
         writer.sentences(length);
         self.last = writer.last;

@@ -30,7 +30,7 @@ pub enum Role {
 
 /// One prompt as far as others may have it too: its chunks, and the prompt's tokens up to the end of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trail {
+pub(crate) struct Trail {
     chunks: Vec<u32>,
     tokens: Vec<u32>,
     /// Bytes of text in it.
@@ -39,12 +39,12 @@ pub struct Trail {
 
 impl Trail {
     /// The trail of what `salt` tells apart: nothing said yet.
-    pub fn new(salt: u32) -> Trail {
+    pub(crate) fn new(salt: u32) -> Trail {
         Trail { chunks: vec![salt], tokens: vec![0], bytes: 0 }
     }
 
     /// Of a prompt without history, as far as others may have it too.
-    pub fn of(salt: u32, prompt: &Prompt) -> Trail {
+    pub(crate) fn of(salt: u32, prompt: &Prompt) -> Trail {
         let mut trail = Trail::new(salt);
         let Prompt { system, user, system_tokens, intended_prompt_tokens, .. } = prompt;
         match (prompt.common, system) {
@@ -62,22 +62,22 @@ impl Trail {
     }
 
     /// Its chunks, the first message first.
-    pub fn chunks(&self) -> &[u32] {
+    pub(crate) fn chunks(&self) -> &[u32] {
         &self.chunks
     }
 
     /// Tokens of its first `chunks` chunks.
-    pub fn tokens(&self, chunks: usize) -> u32 {
+    pub(crate) fn tokens(&self, chunks: usize) -> u32 {
         chunks.checked_sub(1).and_then(|last| self.tokens.get(last)).copied().unwrap_or(0)
     }
 
     /// Bytes of memory that it takes.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         8 * self.chunks.len()
     }
 
     /// Appends a message of so many tokens.
-    pub fn say(&mut self, role: Role, text: &str, tokens: u32) {
+    pub(crate) fn say(&mut self, role: Role, text: &str, tokens: u32) {
         self.begin(role, text, text.len(), tokens);
     }
 

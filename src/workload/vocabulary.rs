@@ -7,17 +7,17 @@
 /// What one text is about.
 pub(super) struct Topic {
     /// Who acts.
-    pub actors: &'static [&'static str],
+    pub(crate) actors: &'static [&'static str],
     /// What was done to a thing.
-    pub verbs: &'static [&'static str],
+    pub(crate) verbs: &'static [&'static str],
     /// What it was done to.
     pub things: &'static [&'static str],
     /// Where.
     pub places: &'static [&'static str],
     /// How a thing was.
-    pub qualities: &'static [&'static str],
+    pub(crate) qualities: &'static [&'static str],
     /// What for, after `to`.
-    pub aims: &'static [&'static str],
+    pub(crate) aims: &'static [&'static str],
     /// What the reader is asked at the end.
     pub questions: &'static [&'static str],
 }

@@ -163,7 +163,10 @@ fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
         Ok(())
     };
     // SAFETY: between fork and exec only system calls are made.
-    unsafe { command.pre_exec(prepare) }
+    #[expect(unsafe_code, reason = "the child sets its core before it begins")]
+    unsafe {
+        command.pre_exec(prepare)
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub struct Guardrail {
     /// How many times the variance of independent failures the counts have.
     pub dispersion: Option<f64>,
     /// What the dispersion was read from.
-    pub dispersion_from: Option<Basis>,
+    pub(crate) dispersion_from: Option<Basis>,
     /// What came out: `better`, `worse`, `not_shown` or `unknown`.
     pub outcome: Outcome,
     /// The same in words.

@@ -48,7 +48,7 @@ pub struct Margin {
 }
 
 /// The level at which the two halves of a two-sided interval are the one-sided bounds of 95 %.
-pub const TWO_SIDED: f64 = 2.0 * power::LEVEL;
+pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
 /// A change seen from the side on which it is worse: above zero where the arm is worse.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +84,7 @@ impl Worsening {
 
 /// Holds every test of a family against the margin. `named` are metrics that were asked for by name; `needed` says how many rounds
 /// show an effect where so many measured a deviation, and at least how many are advised where there is none.
-pub fn settle(
+pub(super) fn settle(
     tests: &mut [&mut Test],
     margin: f64,
     named: bool,

@@ -27,8 +27,9 @@ use serde_json::{Map, Value};
 
 pub use family::{Adjusted, Rules, settle};
 pub use gate::{Gate, Missed};
-pub use guardrail::{Failing, Guardrail};
-pub use margin::{Margin, MarginAnswer, tolerated};
+pub use guardrail::Guardrail;
+pub(crate) use margin::Margin;
+pub use margin::{MarginAnswer, tolerated};
 pub use phrasing::{allowed, percent};
 pub use pooled::Pooled;
 pub use reading::{Better, RunValue, all_names, expand, read, read_class};
@@ -87,9 +88,9 @@ pub struct Change {
     /// Upper end of its 95 % interval, not adjusted for other tests.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds.
-    pub bootstrap_low: Option<f64>,
+    pub(crate) bootstrap_low: Option<f64>,
     /// Upper end by a studentized bootstrap over rounds; null below 8 rounds.
-    pub bootstrap_high: Option<f64>,
+    pub(crate) bootstrap_high: Option<f64>,
 }
 
 /// One metric of two arms.

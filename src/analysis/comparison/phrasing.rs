@@ -8,7 +8,7 @@ use crate::analysis::paired::power;
 use crate::analysis::replicates::Scale;
 
 /// What came out of a settled test; `see` is the size of a difference that repeats are counted for.
-pub fn of(test: &Test, see: f64) -> String {
+pub(super) fn of(test: &Test, see: f64) -> String {
     match (&test.found, test.outcome) {
         (Found::Nothing(why), _) => format!("n/a: {why}"),
         (Found::Same(0.0), _) => "equal in every repeat".to_owned(),

@@ -36,7 +36,7 @@ pub struct Pooled {
     pub high: f64,
     /// By how much the true changes of cells differ: their standard deviation beyond what the rounds explain, of a ratio what it is above
     /// 1. 0 where the rounds explain all.
-    pub between_cells: f64,
+    pub(crate) between_cells: f64,
     /// The same in words.
     pub words: String,
 }
@@ -58,7 +58,7 @@ pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
 
 /// The mean of changes that are drawn from a distribution, with what the rounds of each cell do not know of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RandomEffects {
+pub(crate) struct RandomEffects {
     /// The mean.
     pub mean: f64,
     /// Lower end of its 95 % interval.
@@ -70,7 +70,7 @@ pub struct RandomEffects {
 }
 
 /// Of the mean change of each cell with its variance; none from fewer than [`FEWEST`], or where they are all the same.
-pub fn random_effects(cells: &[(f64, f64)]) -> Option<RandomEffects> {
+pub(crate) fn random_effects(cells: &[(f64, f64)]) -> Option<RandomEffects> {
     let means: Vec<f64> = cells.iter().map(|(mean, _)| *mean).collect();
     let test = paired::t_test(&means).filter(|_| means.len() >= FEWEST)?;
     let explained = cells.iter().map(|(_, variance)| variance).sum::<f64>() / cells.len() as f64;

@@ -56,7 +56,7 @@ pub struct Bracket {
 }
 
 /// What an interval rests on whose ends are a load that holds and one that misses.
-pub const TWO_LOADS: &str = "tests of the two loads";
+pub(crate) const TWO_LOADS: &str = "tests of the two loads";
 
 impl Bracket {
     /// Of a ladder, rising in load.

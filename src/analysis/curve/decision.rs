@@ -26,7 +26,7 @@ pub struct Limit {
     /// What the runs say together of the share above it.
     pub evidence: Evidence,
     /// Independent requests that it takes at least to show that the limit holds.
-    pub independent_needed: u64,
+    pub(crate) independent_needed: u64,
     /// What that comes to.
     pub answer: Answer,
     /// Seconds of a window that would decide, in as many runs, were the share above the limit what it is here; none where it is
@@ -93,13 +93,13 @@ pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
 }
 
 /// What runs say of the price: it has no error within a run, so where they differ it is undecided. None without a limit on it.
-pub fn unanimous(answers: &[Answer]) -> Option<Answer> {
+pub(crate) fn unanimous(answers: &[Answer]) -> Option<Answer> {
     let first = *answers.first()?;
     Some(if answers.iter().all(|answer| *answer == first) { first } else { Answer::Undecided })
 }
 
 /// The reason for which a run may be the exception among its repeats; none where nothing of the kind happened.
-pub fn exception(run: &Run) -> Option<&'static str> {
+pub(crate) fn exception(run: &Run) -> Option<&'static str> {
     run.verdict.reasons.iter().map(|reason| reason.name).find(|name| EXCEPTIONS.contains(name))
 }
 

@@ -25,7 +25,8 @@ use crate::rows::RunLabels;
 
 use super::saturation;
 
-pub use bracket::{Bracket, Judged, TWO_LOADS};
+pub(crate) use bracket::TWO_LOADS;
+pub use bracket::{Bracket, Judged};
 pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Ordinate};
 pub use fronts::{FRONTS, Front, on_fronts};
@@ -80,7 +81,7 @@ pub struct Series {
 impl Series {
     /// Whether both serve the same: one model, and one scenario with the same values on further axes, which are of requests. Only
     /// such can be weighed against each other.
-    pub fn serves_as(&self, other: &Series) -> bool {
+    pub(crate) fn serves_as(&self, other: &Series) -> bool {
         (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
     }
 

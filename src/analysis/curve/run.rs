@@ -8,7 +8,7 @@ use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
 use crate::rows::{GivenUp, RunLabels};
 
 /// Reasons of a verdict that may be the exception among repeats.
-pub const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
+pub(crate) const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
 
 /// One run with all that a curve needs of it.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
-    pub fn is_failed(&self) -> bool {
+    pub(crate) fn is_failed(&self) -> bool {
         let invalid = || self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name);
         let of_server = |name| name == "errors" || EXCEPTIONS.contains(&name);
         invalid().any(|name| name == "errors") && invalid().all(of_server)

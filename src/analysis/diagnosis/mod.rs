@@ -8,7 +8,7 @@ mod symptoms;
 #[cfg(test)]
 mod tests;
 
-pub use evidence::{Diagnosis, Evidence, Evident, Finding, Predicted, Symptom, Twins};
+pub use evidence::{Diagnosis, Evidence, Evident, Finding, Predicted, Twins};
 pub use symptoms::NOT_MEASURED;
 
 /// Looks for every symptom.

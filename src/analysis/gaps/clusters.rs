@@ -67,7 +67,13 @@ pub(super) struct Clusters {
 
 impl Clusters {
     /// Of a run whose gaps are spread like `histogram`; `limits` are those that evidence will be asked of.
-    pub fn new(rows: &[Measured], facts: &Facts, histogram: &Histogram, turns: Turns, limits: &[Nanos]) -> Clusters {
+    pub(super) fn new(
+        rows: &[Measured],
+        facts: &Facts,
+        histogram: &Histogram,
+        turns: Turns,
+        limits: &[Nanos],
+    ) -> Clusters {
         let starts = starts(rows, facts);
         let mut borders: Vec<usize> =
             quantile::ALL.into_iter().flat_map(shares).filter_map(|share| border(histogram, share)).collect();
@@ -96,7 +102,7 @@ impl Clusters {
     }
 
     /// Takes a gap of the request under way.
-    pub fn take(&mut self, bucket: usize, gap: u64) {
+    pub(super) fn take(&mut self, bucket: usize, gap: u64) {
         self.by_passed[usize::from(self.passed[bucket])] += 1;
         self.bucket_sum += bucket as f64;
         for (limit, above) in self.limits.iter().zip(&mut self.above_limits) {
@@ -105,7 +111,7 @@ impl Clusters {
     }
 
     /// The request under way, scheduled then, has no more gaps.
-    pub fn close(&mut self, scheduled_ns: u64) {
+    pub(super) fn close(&mut self, scheduled_ns: u64) {
         let block = self.starts.partition_point(|start| *start <= scheduled_ns).saturating_sub(1);
         let gaps: u64 = self.by_passed.iter().sum();
         self.requests += 1;
@@ -131,19 +137,19 @@ impl Clusters {
     }
 
     /// How many requests have gaps.
-    pub fn requests(&self) -> u64 {
+    pub(super) fn requests(&self) -> u64 {
         self.requests
     }
 
     /// The effective number of gaps for a percentile: as many independent ones would say as much of the share above it.
-    pub fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
+    pub(super) fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
         let levels = shares(percentile).into_iter().filter_map(|share| self.at_share(histogram, share));
         let effect = levels.filter_map(|level| self.effect(level)).fold(1.0, f64::max);
         self.gaps as f64 / effect
     }
 
     /// The ranks of the 95 % interval of a percentile, as [`worth::Sample::interval`] gives them of requests.
-    pub fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
+    pub(super) fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
         let allowed = 1.0 - quantile::share(percentile);
         let course = self.course();
         // Gaps that are all alike have nothing to swing.
@@ -157,7 +163,7 @@ impl Clusters {
     }
 
     /// What the gaps say of a limit, one of those asked for, that at most a share `allowed` of them may be above.
-    pub fn evidence(&self, histogram: &Histogram, limit: Nanos, allowed: f64) -> Evidence {
+    pub(super) fn evidence(&self, histogram: &Histogram, limit: Nanos, allowed: f64) -> Evidence {
         let at = self.limits.iter().position(|asked| *asked == limit).expect("the limit was asked for");
         let level = &self.levels[self.borders.len() + at];
         let worth = self.worth(histogram, Some(level), allowed, worth::TEST);

@@ -45,7 +45,7 @@ pub(super) struct Counting {
 
 impl Counting {
     /// Adds a value.
-    pub fn add(&mut self, value: u64) {
+    pub(super) fn add(&mut self, value: u64) {
         let bucket = bucket(value);
         if bucket >= self.buckets.len() {
             self.buckets.resize(bucket + 1, (0, u64::MAX, 0));
@@ -57,7 +57,7 @@ impl Counting {
     }
 
     /// All values have come.
-    pub fn finish(self) -> Histogram {
+    pub(super) fn finish(self) -> Histogram {
         let mut before = 0;
         let filled = self.buckets.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);
         let buckets = filled.map(|(bucket, (count, least, most))| {
@@ -80,12 +80,12 @@ pub(super) struct Histogram {
 
 impl Histogram {
     /// The bucket of the value of a rank, from 0. There must be one.
-    pub fn of_rank(&self, rank: u64) -> &Bucket {
+    pub(crate) fn of_rank(&self, rank: u64) -> &Bucket {
         &self.buckets[self.buckets.partition_point(|bucket| bucket.before + bucket.count <= rank)]
     }
 
     /// About the value of a rank: exact where the bucket's values are alike, else within its width.
-    pub fn about(&self, rank: u64) -> f64 {
+    pub(super) fn about(&self, rank: u64) -> f64 {
         let Bucket { before, count, least, most, .. } = *self.of_rank(rank);
         let share = (rank - before) as f64 / (count - 1).max(1) as f64;
         least as f64 + (most - least) as f64 * share

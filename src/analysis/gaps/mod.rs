@@ -28,13 +28,13 @@ use order::Order;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
     /// Tokens of events inside the window, whichever request they belong to.
-    pub tokens_inside: f64,
+    pub(crate) tokens_inside: f64,
     /// Token events inside the window, whichever request they belong to.
     pub inside: u64,
     /// Requests of the window that have a gap.
     pub requests: u64,
     /// Gaps of 0 of the window's requests: events that came in one read.
-    pub zeros: u64,
+    pub(crate) zeros: u64,
     /// Tokens of every request's events by part of the window.
     pub(super) emitted: Emitted,
     /// When anything came.
@@ -119,7 +119,7 @@ pub struct Gaps {
     /// p99(ITL) / p50(ITL); null when either is null or p50 is 0.
     pub jitter: Option<f64>,
     /// Interval of the jitter ratio: from the ends of those of p99 and p50. Null with it, and where one of these has none.
-    pub jitter_interval: Option<Interval>,
+    pub(crate) jitter_interval: Option<Interval>,
     clusters: Clusters,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Order {
 
 impl Order {
     /// Will know the values of `ranks`, each below the number of values.
-    pub fn of(histogram: &Histogram, ranks: impl Iterator<Item = u64>) -> Order {
+    pub(super) fn of(histogram: &Histogram, ranks: impl Iterator<Item = u64>) -> Order {
         let keep = |rank| {
             let bucket = *histogram.of_rank(rank);
             let (_, width) = histogram::span(bucket.bucket);
@@ -38,7 +38,7 @@ impl Order {
     }
 
     /// Takes a value of `bucket`.
-    pub fn take(&mut self, bucket: usize, value: u64) {
+    pub(super) fn take(&mut self, bucket: usize, value: u64) {
         match self.buckets.get_mut(&bucket) {
             Some((_, Kept::Counts(counts))) => counts[(value - histogram::span(bucket).0) as usize] += 1,
             Some((_, Kept::Values(values))) => values.push(value),
@@ -47,7 +47,7 @@ impl Order {
     }
 
     /// All values have come.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         for (_, kept) in self.buckets.values_mut() {
             if let Kept::Values(values) = kept {
                 values.sort_unstable();
@@ -56,7 +56,7 @@ impl Order {
     }
 
     /// The value of a rank that was wanted.
-    pub fn at(&self, rank: u64) -> u64 {
+    pub(super) fn at(&self, rank: u64) -> u64 {
         let of_rank = |(bucket, _): &&(Bucket, Kept)| (bucket.before..bucket.before + bucket.count).contains(&rank);
         let (bucket, kept) = self.buckets.values().find(of_rank).expect("the rank was wanted");
         let mut left = rank - bucket.before;

@@ -3,7 +3,7 @@
 
 /// The p-values adjusted to be held against the level one by one, in their order: the i-th smallest of m times m / i, and never above
 /// the one behind it. Holds for tests that are independent or depend positively, as metrics of the same runs do.
-pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut falling: Vec<usize> = (0..p.len()).collect();
     falling.sort_by(|a, b| p[*b].total_cmp(&p[*a]));
     let (mut adjusted, mut most) = (vec![0.0; p.len()], 1.0f64);

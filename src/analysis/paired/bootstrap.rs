@@ -8,13 +8,13 @@ use super::moments;
 use crate::analysis::stats::sorted_quantile;
 
 /// Fewest values: from fewer there are too few different resamples.
-pub const FEWEST: usize = 8;
+pub(crate) const FEWEST: usize = 8;
 const RESAMPLES: usize = 2_000;
 /// A fixed seed: the same runs must always give the same interval.
 const SEED: u64 = 0x5eed;
 
 /// The 95 % interval of the mean of `values`; none from fewer than [`FEWEST`], or where they are all the same.
-pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len();
     let (mean, sd) = moments(values)?;
     if n < FEWEST || sd <= 0.0 {

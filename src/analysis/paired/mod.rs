@@ -3,11 +3,11 @@
 //! A difference is that of two logarithms where the metric is read as a ratio, else that of the values. What both arms of
 //! a round share, the requests and the machine's state at that time, cancels out.
 
-pub mod benjamini;
-pub mod bootstrap;
+pub(crate) mod benjamini;
+pub(crate) mod bootstrap;
 pub mod holm;
 pub mod power;
-pub mod wilcoxon;
+pub(crate) mod wilcoxon;
 
 use super::student;
 
@@ -42,7 +42,7 @@ pub fn t_test(differences: &[f64]) -> Option<PairedT> {
 }
 
 /// Mean and standard deviation; none from fewer than two values.
-pub fn moments(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn moments(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();

@@ -45,7 +45,7 @@ const STEPS: usize = 512;
 
 /// The fewest pairs, from `fewest` on, that show a difference of `effect` true standard deviations at `level` with a power
 /// of 80 %; none up to 10 000.
-pub fn pairs_for(effect: f64, level: f64, fewest: usize) -> Option<usize> {
+pub(crate) fn pairs_for(effect: f64, level: f64, fewest: usize) -> Option<usize> {
     let (mut low, mut high) = (fewest.max(2), MOST_PAIRS + 1);
     while low < high {
         let middle = (low + high) / 2;

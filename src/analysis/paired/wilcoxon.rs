@@ -4,17 +4,17 @@
 use crate::analysis::student;
 
 /// Fewest differences other than zero: with five the smallest p-value is 6.25 %.
-pub const FEWEST: usize = 6;
+pub(crate) const FEWEST: usize = 6;
 /// Up to here the exact distribution, ties and all; beyond, the normal approximation.
 const MOST_EXACT: usize = 25;
 
 /// What the test says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SignedRank {
+pub(crate) struct SignedRank {
     /// Differences other than zero.
     pub n: usize,
     /// The smaller of the two sums of ranks.
-    pub statistic: f64,
+    pub(crate) statistic: f64,
     /// Two-sided p-value.
     pub p: f64,
     /// Whether it is exact.
@@ -22,7 +22,7 @@ pub struct SignedRank {
 }
 
 /// The test of differences around zero; none from fewer than [`FEWEST`].
-pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
+pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     let mut sizes: Vec<(f64, bool)> =
         differences.iter().filter(|one| **one != 0.0).map(|one| (one.abs(), *one > 0.0)).collect();
     sizes.sort_by(|a, b| a.0.total_cmp(&b.0));

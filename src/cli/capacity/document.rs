@@ -13,7 +13,7 @@ use crate::report::{self, CapacityAnswer, Configuration};
 
 /// What each configuration bears under the objective, and what a load takes of it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document {
+pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
@@ -80,13 +80,13 @@ struct Instance {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline capacity --format json")
 }
 
 impl Document {
     /// The answer on what was read; the plan has an objective.
-    pub fn of(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Document {
+    pub(crate) fn of(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Document {
         let cheapest = report::cheapest(configurations, target).concat();
         let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);
         Document {

@@ -18,7 +18,7 @@ use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
 
-pub use document::schema_text;
+pub(crate) use document::schema_text;
 
 /// The arguments of `capacity`.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
 }
 
 /// Answers how many instances a load takes.
-pub fn run(args: CapacityArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
         let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \

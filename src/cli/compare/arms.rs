@@ -16,7 +16,7 @@ use super::samples::{Absent, Earlier, Names, Sample};
 
 /// One declaration: what is compared by what.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// The axis; none against earlier results.
     pub by: Option<String>,
     /// The value that others are held against, or where earlier results lie.
@@ -30,7 +30,7 @@ pub struct Declared {
 }
 
 /// Two arms of a cell.
-pub struct Arms {
+pub(crate) struct Arms {
     /// Its sweep.
     pub sweep: String,
     /// A value for each axis on which both arms agree.
@@ -48,7 +48,7 @@ pub struct Arms {
 }
 
 /// Results of planned runs, each read once.
-pub struct Results<'w> {
+pub(crate) struct Results<'w> {
     store: &'w Store,
     plan: &'w Plan,
     left_out: &'w LeftOut,
@@ -58,12 +58,12 @@ pub struct Results<'w> {
 
 impl<'w> Results<'w> {
     /// Of a plan in a results folder; what cannot be read is `left_out`.
-    pub fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
+    pub(crate) fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
         Results { store, plan, left_out, given_up: GivenUpRuns::of(store, Some(plan), left_out), read: HashMap::new() }
     }
 
     /// The result of a planned run, or why there is none.
-    pub fn of(&mut self, run: &PlannedRun) -> Result<Sample, Absent> {
+    pub(crate) fn of(&mut self, run: &PlannedRun) -> Result<Sample, Absent> {
         let id = run.id.to_string();
         if let Some(known) = self.read.get(&id) {
             return known.clone();
@@ -77,11 +77,11 @@ impl<'w> Results<'w> {
 }
 
 /// All runs of a plan, and whether each is looked at.
-pub type Picked<'e> = (&'e Expansion, &'e [bool]);
+pub(crate) type Picked<'e> = (&'e Expansion, &'e [bool]);
 
 /// The arms of a declaration, by sweep and in the order of the plan. What stands against what is a matter of all cells; of these, the
 /// picked runs are looked at.
-pub fn arms(
+pub(crate) fn arms(
     results: &mut Results,
     (expansion, picked): Picked,
     declared: &Declared,

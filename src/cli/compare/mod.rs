@@ -112,7 +112,7 @@ fn margin(text: &str) -> Result<Share, String> {
 }
 
 /// Compares.
-pub fn run(args: CompareArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let plan = workspace.plan();
     let mut picked = args.selection.pick(plan, &workspace.expansion.runs)?;
@@ -216,7 +216,7 @@ struct ComparisonRequest<'a> {
 }
 
 /// What the plan declares, answered: for `run --gate`.
-pub fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
+pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
     let asked = ComparisonRequest { left_out, earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
@@ -389,6 +389,6 @@ fn write_baseline(
 }
 
 /// The JSON Schema of `compare --format json`.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     crate::cli::schema_text::text_of::<Comparison>("what sweepline compare --format json prints")
 }

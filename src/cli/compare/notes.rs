@@ -11,7 +11,7 @@ use super::samples::{Absent, Sample};
 const OF_ENDPOINTS: [&str; 4] = ["engine", "server address", "server version", "served models"];
 
 /// Takes out of the arms what cannot be compared, and says what.
-pub fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
+pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     let mut left = Vec::new();
     for (side, name) in arms.names.iter().enumerate() {
         let mut out = |repeat: u32, reason: String| left.push(LeftOut { arm: name.clone(), repeat, reason });
@@ -31,7 +31,7 @@ pub fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
 }
 
 /// Of arms that were given up in a repeat because the server does not meet the load: the rounds that are left favour them.
-pub fn of_given_up(arms: &Arms) -> Vec<String> {
+pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);
         let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
@@ -45,7 +45,7 @@ pub fn of_given_up(arms: &Arms) -> Vec<String> {
 }
 
 /// In what else the two arms differ, and what changed within one.
-pub fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
+pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
     if !arms.bound.is_empty() {
@@ -111,7 +111,7 @@ fn counted(values: &BTreeMap<&str, usize>) -> String {
 }
 
 /// Takes notes that every cell has out of the cells.
-pub fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
+pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
     let shared: Vec<String> =
         first.into_iter().filter(|note| notes.iter().all(|of_cell| of_cell.contains(note))).collect();

@@ -18,7 +18,7 @@ use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError};
 
 /// What names a run besides its id: a run of a changed plan has another id and may have these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Names {
+pub(crate) struct Names {
     endpoint: String,
     model: String,
     scenario: String,
@@ -30,7 +30,7 @@ pub struct Names {
 
 impl Names {
     /// Of the labels of a run.
-    pub fn of(labels: &RunLabels) -> Names {
+    pub(crate) fn of(labels: &RunLabels) -> Names {
         Names {
             endpoint: labels.endpoint.clone(),
             model: labels.model.clone(),
@@ -59,7 +59,7 @@ impl From<&PlannedRun> for Names {
 
 /// One measured run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// The full RunId.
     pub id: String,
     /// What names it besides.
@@ -85,7 +85,7 @@ pub struct Sample {
     pub failing: FailureCount,
     /// The same of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failing_classes: BTreeMap<String, FailureCount>,
+    pub(crate) failing_classes: BTreeMap<String, FailureCount>,
 }
 
 impl Sample {
@@ -116,20 +116,20 @@ impl Sample {
     }
 
     /// A metric of it, or of one of its classes, by name; none for a class that it does not have.
-    pub fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
+    pub(crate) fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
     /// Its failed requests, or those of one of its classes; none where it does not have the class, or where it is invalid for another
     /// reason than them.
-    pub fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
+    pub(crate) fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
         let counts = self.invalid.is_none() || self.failed || with_invalid;
         let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));
         failing.filter(|_| counts).copied()
     }
 
     /// The result of a planned run; none where it is not measured.
-    pub fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
+    pub(crate) fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
         let answer = answers::answer(store, run, plan)?;
         Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
     }
@@ -143,7 +143,7 @@ fn has_failed(verdict: &Verdict) -> bool {
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Absent {
+pub(crate) struct Absent {
     /// In words: `not measured`, or `given up: 429 (3 of 3)`.
     pub reason: String,
     /// Whether it was given up because the server does not meet the load.
@@ -161,19 +161,19 @@ const NOT_MEASURED: &str = "not measured";
 
 impl Absent {
     /// Of a run that was given up.
-    pub fn of(given_up: &GivenUp) -> Absent {
+    pub(crate) fn of(given_up: &GivenUp) -> Absent {
         Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
     }
 
     /// Whether it was given up.
-    pub fn is_given_up(&self) -> bool {
+    pub(crate) fn is_given_up(&self) -> bool {
         self.reason != NOT_MEASURED
     }
 }
 
 /// A run of a baseline that has no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lacking {
+pub(crate) struct Lacking {
     /// The full RunId.
     id: String,
     /// What names it besides.
@@ -184,7 +184,7 @@ pub struct Lacking {
 
 impl Lacking {
     /// A planned run.
-    pub fn of(run: &PlannedRun, why: Absent) -> Lacking {
+    pub(crate) fn of(run: &PlannedRun, why: Absent) -> Lacking {
         Lacking { id: run.id.to_string(), names: Names::from(run), why }
     }
 }
@@ -214,7 +214,7 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
 }
 
 /// Earlier results that new ones are held against.
-pub enum Earlier {
+pub(crate) enum Earlier {
     /// A results folder.
     Folder {
         /// The folder.
@@ -252,7 +252,7 @@ struct Baseline {
 const FORMAT: u32 = 1;
 
 /// The first key of every such file.
-pub const BASELINE: &str = "sweepline_baseline";
+pub(crate) const BASELINE: &str = "sweepline_baseline";
 
 fn first_analysis() -> u32 {
     1
@@ -260,7 +260,7 @@ fn first_analysis() -> u32 {
 
 impl Earlier {
     /// Opens a results folder or a file.
-    pub fn open(path: &Path) -> Result<Earlier, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Earlier, Failure> {
         let shown = path.display();
         if path.is_dir() {
             let store = Store::open(path);
@@ -298,7 +298,7 @@ impl Earlier {
     }
 
     /// The earlier result of a run, of the same id, else of the same names; or why there is none.
-    pub fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
+    pub(crate) fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
         let found = self.sample(id, names, plan)?;
         Ok(found.ok_or_else(|| self.why_absent(id, names).unwrap_or_default()))
     }
@@ -341,7 +341,7 @@ impl Earlier {
 }
 
 /// Writes samples, and what was given up, as a file that later results can be held against.
-pub fn write(path: &Path, plan: &Plan, (runs, given_up): (Vec<Sample>, Vec<Lacking>)) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, plan: &Plan, (runs, given_up): (Vec<Sample>, Vec<Lacking>)) -> Result<(), Failure> {
     let plan = plan.name.clone();
     let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan, runs, given_up };
     let text = serde_json::to_string_pretty(&baseline).map_err(|error| Failure::Unexpected(error.into()))?;

@@ -13,7 +13,7 @@ use crate::cli::schema_text::text_of;
 
 /// The curves of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document {
+pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
@@ -193,7 +193,7 @@ struct Saturation {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline curves --format json")
 }
 
@@ -225,7 +225,7 @@ fn figure_name(reading: &curve::Ordinate) -> String {
 
 impl Document {
     /// The answer on what was read.
-    pub fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
+    pub(crate) fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
         let fronts = on_fronts(curves);
         let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
         Document {

@@ -14,7 +14,7 @@ use crate::cli::output;
 use crate::report::format::{fill, plain};
 use crate::report::{curves as page, fronts, left_out};
 
-pub use document::schema_text;
+pub(crate) use document::schema_text;
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub struct CurvesArgs {
 }
 
 /// Shows the curves of a plan.
-pub fn run(args: CurvesArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
     args.class.check(readings.classes())?;
     let class = args.class.name.as_deref();

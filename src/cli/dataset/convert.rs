@@ -9,7 +9,7 @@ use crate::cli::stderr::complain;
 
 /// The arguments of `dataset convert`.
 #[derive(Debug, Args)]
-pub struct ConvertArgs {
+pub(crate) struct ConvertArgs {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -17,7 +17,7 @@ pub struct ConvertArgs {
 }
 
 /// Writes the file.
-pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let mut dataset = args.source.open()?;
     args.output.write(|write| {
         each(&mut dataset, |record| write(&record))?;

@@ -16,7 +16,7 @@ use crate::report::grid::{grid, lines};
 
 /// The arguments of `dataset inspect`.
 #[derive(Debug, Args)]
-pub struct InspectArgs {
+pub(crate) struct InspectArgs {
     #[command(flatten)]
     source: Source,
     /// Text for people, or JSON for programs
@@ -44,7 +44,7 @@ struct Inspection {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Inspection>("sweepline dataset inspect --format json")
 }
 
@@ -52,7 +52,7 @@ pub fn schema_text() -> String {
 const MOST_LANGUAGES: usize = 12;
 
 /// Reads the file and says what it holds.
-pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     let file = &args.source.file;
     let mut dataset = args.source.open()?;
     let mut summarizer = Summarizer::default();

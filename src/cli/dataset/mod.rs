@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 
 use crate::cli::failure::{Exit, Failure};
 
-pub use inspect::schema_text as inspect_schema_text;
-pub use profile::schema_text;
+pub(crate) use inspect::schema_text as inspect_schema_text;
+pub(crate) use profile::schema_text;
 
 /// The arguments of `dataset`.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ enum Command {
 }
 
 /// Does it.
-pub fn run(args: DatasetArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: DatasetArgs) -> Result<Exit, Failure> {
     match args.command {
         Command::Inspect(args) => inspect::run(&args),
         Command::Convert(args) => convert::run(&args),

@@ -12,7 +12,7 @@ use crate::dataset::write::{ParquetWriter, json_line};
 
 /// Where records are written.
 #[derive(Debug, Args)]
-pub struct Output {
+pub(crate) struct Output {
     /// The file to write: JSON lines, or Parquet where its name ends in .parquet
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub path: PathBuf,
@@ -22,7 +22,7 @@ pub struct Output {
 
 impl Output {
     /// Writes the records that `fill` hands over. What stood at the file's place stays there until all are written.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use crate::dataset::profile::{Profile, Profiler};
 
 /// The arguments of `dataset profile`.
 #[derive(Debug, Args)]
-pub struct ProfileArgs {
+pub(crate) struct ProfileArgs {
     #[command(flatten)]
     source: Source,
     /// Every range of the profile stands for at least so many requests; what is rarer is merged, or left out and counted
@@ -27,7 +27,7 @@ pub struct ProfileArgs {
 }
 
 /// Makes the profile.
-pub fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     let mut dataset = args.source.open()?;
     let mut profiler = Profiler::default();
     each(&mut dataset, |record| {
@@ -51,6 +51,6 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
 }
 
 /// The JSON Schema of profiles.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Profile>("sweepline profile")
 }

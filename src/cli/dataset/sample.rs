@@ -11,7 +11,7 @@ use crate::units::Seed;
 
 /// The arguments of `dataset sample`.
 #[derive(Debug, Args)]
-pub struct SampleArgs {
+pub(crate) struct SampleArgs {
     #[command(flatten)]
     source: Source,
     /// How many records; where the file has fewer, all of them
@@ -25,7 +25,7 @@ pub struct SampleArgs {
 }
 
 /// Writes the sample, in the order of the file, so that times stay in order. The file is read twice: to count, and to copy.
-pub fn run(args: &SampleArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut counted = args.source.open()?;
     each(&mut counted, |_| Ok(()))?;
     args.source.need_some(&counted)?;

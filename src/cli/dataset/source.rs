@@ -13,7 +13,7 @@ use crate::report::format::plain;
 
 /// A file, and how it is read.
 #[derive(Debug, Args)]
-pub struct Source {
+pub(crate) struct Source {
     /// A data set, log or trace: JSON, JSON lines, CSV or Parquet, by its content
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -150,12 +150,12 @@ impl Source {
     }
 
     /// Opens the file.
-    pub fn open(&self) -> Result<Dataset, Failure> {
+    pub(crate) fn open(&self) -> Result<Dataset, Failure> {
         Dataset::open(&self.file, &self.options()).map_err(failure)
     }
 
     /// A file of which nothing was kept is of no use to the command.
-    pub fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
+    pub(crate) fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
         if dataset.kept() > 0 {
             return Ok(());
         }
@@ -166,12 +166,12 @@ impl Source {
 }
 
 /// Hands every record to `each`.
-pub fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result<(), Failure>) -> Result<(), Failure> {
     dataset.try_for_each(|record: Result<Record, DatasetError>| each(record.map_err(failure)?))
 }
 
 /// What was left out, one line for each reason; `None` where nothing was.
-pub fn left_out(skipped: &Skipped) -> Option<String> {
+pub(crate) fn left_out(skipped: &Skipped) -> Option<String> {
     let line = |(reason, skips): (&crate::dataset::Reason, &crate::dataset::Skips)| {
         let (count, words, first) = (skips.count, reason.words(), skips.place());
         format!("left out {count}: {words} (first at {first}: {})", plain(&skips.example))
@@ -181,7 +181,7 @@ pub fn left_out(skipped: &Skipped) -> Option<String> {
 }
 
 /// Says on stderr what was left out.
-pub fn tell_left_out(dataset: &Dataset) {
+pub(crate) fn tell_left_out(dataset: &Dataset) {
     if let Some(lines) = left_out(dataset.skipped()) {
         stderr::complain(&lines);
     }

@@ -11,7 +11,7 @@ use crate::report::Bound;
 
 /// Decoding beside what memory bandwidth allows, and symptoms.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document {
+pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
@@ -73,13 +73,13 @@ struct OneDiagnosis {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline diagnose --format json")
 }
 
 impl Document {
     /// The answer on what was read.
-    pub fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Document {
+    pub(crate) fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Document {
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,

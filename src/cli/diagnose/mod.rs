@@ -16,7 +16,7 @@ use crate::expand::canonical;
 use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
 
-pub use document::schema_text;
+pub(crate) use document::schema_text;
 
 /// The arguments of `diagnose`.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub struct DiagnoseArgs {
 }
 
 /// Looks for symptoms in the results of a plan.
-pub fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
     let points = readings.measured();
     let curves = curve::curves(&points, args.asked.include_invalid);

@@ -15,7 +15,7 @@ use super::edits::{Both, Edit, Kind, Values};
 use super::source::Side;
 
 /// Runs that came and went by the same edits.
-pub struct Group<'a> {
+pub(crate) struct Group<'a> {
     /// The edits, all of which took part in each of the runs.
     pub edits: Vec<Edit>,
     /// Runs of the plan after.
@@ -25,7 +25,7 @@ pub struct Group<'a> {
 }
 
 /// What came of a comparison.
-pub struct Compared<'a> {
+pub(crate) struct Compared<'a> {
     /// Runs that both plans ask for.
     pub stay: Vec<&'a PlannedRun>,
     /// The others, by their edits.
@@ -35,7 +35,7 @@ pub struct Compared<'a> {
 }
 
 /// Compares two plans.
-pub fn compare<'a>(a: &'a Side, b: &'a Side) -> Compared<'a> {
+pub(crate) fn compare<'a>(a: &'a Side, b: &'a Side) -> Compared<'a> {
     let (before, after) = (unique(a), unique(b));
     let both = Both { a, b, old: Values::of(a), new: Values::of(b) };
     let stay = after.values().filter(|run| before.contains_key(&run.id)).copied().collect();

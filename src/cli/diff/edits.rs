@@ -14,7 +14,7 @@ use super::source::Side;
 /// What was done to a value of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// It is another one.
     Changed,
     /// It came.
@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// One edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-pub struct Edit {
+pub(crate) struct Edit {
     /// What was done.
     pub kind: Kind,
     /// The value's path in the plan, like sweeps.rates.matrix.qps[1].
@@ -35,22 +35,22 @@ pub struct Edit {
     /// The value after; null where there is none, or where it is a table.
     pub new: Option<String>,
     /// Where it was, or its nearest parent, as file:line:column.
-    pub old_place: Option<String>,
+    pub(crate) old_place: Option<String>,
     /// Where it is, or its nearest parent, as file:line:column.
     pub place: Option<String>,
 }
 
 /// A plan as values, to look up what stands at a path.
-pub struct Values(Value);
+pub(crate) struct Values(Value);
 
 impl Values {
     /// Those of a plan. Secrets are in it as references only.
-    pub fn of(side: &Side) -> Values {
+    pub(crate) fn of(side: &Side) -> Values {
         Values(serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null))
     }
 
     /// What stands at `path`; a single value may stand for a list of one.
-    pub fn at(&self, path: &[Step]) -> Option<&Value> {
+    pub(crate) fn at(&self, path: &[Step]) -> Option<&Value> {
         path.iter().try_fold(&self.0, |value, step| match (step, value) {
             (Step::Key(key), value) => value.get(key),
             (Step::Index(index), Value::Array(items)) => items.get(*index),
@@ -79,7 +79,7 @@ impl Values {
 }
 
 /// The two plans that are compared, as values.
-pub struct Both<'a> {
+pub(crate) struct Both<'a> {
     /// The plan before.
     pub a: &'a Side,
     /// The plan after.
@@ -92,7 +92,7 @@ pub struct Both<'a> {
 
 impl Both<'_> {
     /// The edits by which the run `b` of the plan after is another one than `a` of the plan before.
-    pub fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
+    pub(crate) fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
         let mut edits: Vec<Edit> = differences.iter().map(|difference| self.of_field(a, b, difference)).collect();
         edits.sort_by(|a, b| a.path.cmp(&b.path));
         // One edit may change several fields: another scenario has another length and another prompt.
@@ -116,7 +116,7 @@ impl Both<'_> {
     }
 
     /// The edit that brought a value, or took it away.
-    pub fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
+    pub(crate) fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
         let (old, new) = if kind == Kind::Added { (None, value) } else { (value, None) };
         let (old_place, place) = match kind {
             Kind::Added => (None, self.b.place(path)),
@@ -127,13 +127,13 @@ impl Both<'_> {
     }
 
     /// The edit of a value that is in both plans.
-    pub fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
+    pub(crate) fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
     }
 
     /// The edits that no run came or went by: all changed values but those that `told` names, or that lie around or below
     /// one of them.
-    pub fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
+    pub(crate) fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
         let (old, new) = (self.old.leaves(), self.new.leaves());
         let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();
         paths.sort();
@@ -162,7 +162,7 @@ fn is_around(outer: &str, inner: &str) -> bool {
 }
 
 /// A value in one line.
-pub fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),

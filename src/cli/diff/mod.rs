@@ -15,7 +15,7 @@ use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output;
 
-pub use source::Side;
+pub(crate) use source::Side;
 
 /// The arguments of `diff`.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ enum OutputFormat {
 }
 
 /// Compares two plans.
-pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     let a = Source::parse(&args.a);
     let unset = args.changes.without_set();
     let (before, b) = match &args.b {
@@ -76,11 +76,11 @@ pub fn run(args: DiffArgs) -> Result<Exit, Failure> {
 }
 
 /// What differs between the runs of two plans that were read, for people.
-pub fn text(a: &Side, b: &Side) -> String {
+pub(super) fn text(a: &Side, b: &Side) -> String {
     Diff::new(a, b, compare(a, b)).text()
 }
 
 /// The JSON Schema of `diff --format json`.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     crate::cli::schema_text::text_of::<Diff>("what sweepline diff --format json prints")
 }

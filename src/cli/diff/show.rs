@@ -22,7 +22,7 @@ const INDENT: usize = 22;
 
 /// What differs between two plans.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Diff {
+pub(crate) struct Diff {
     /// The plan before, as file or file@revision.
     pub a: String,
     /// The plan after.
@@ -44,7 +44,7 @@ pub struct Diff {
 
 /// A run of one of the plans.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Run {
+pub(crate) struct Run {
     /// The full id, 64 hex digits.
     pub id: String,
     /// Its sweep.
@@ -59,7 +59,7 @@ pub struct Run {
 
 /// Runs that come and go by the same edits.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Part {
+pub(crate) struct Part {
     /// The edits, all of which took part in each of the runs.
     pub edits: Vec<Edit>,
     /// Ids of runs that come.
@@ -72,7 +72,7 @@ pub struct Part {
 
 impl Diff {
     /// The comparison of `a` and `b`.
-    pub fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
+    pub(crate) fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
@@ -109,7 +109,7 @@ impl Diff {
     }
 
     /// For people.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = format!("{} → {}: {}\n", self.a, self.b, self.summary());
         for part in &self.edits {
             out.push('\n');
@@ -131,7 +131,7 @@ impl Diff {
     }
 
     /// For a pull request.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
         if !self.edits.is_empty() {
             out.push_str("\n| edit | where | come | go |\n|---|---|--:|--:|\n");

@@ -12,7 +12,7 @@ use crate::plan::{Files, Format, Loaded, Step};
 
 /// A plan that is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub(crate) struct Source {
     /// Its file.
     pub path: PathBuf,
     /// The git revision at which it is meant; none for the file as it is.
@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 /// A plan that was read, with its runs.
-pub struct Side {
+pub(crate) struct Side {
     /// As it was named: file, or file@revision.
     pub name: String,
     /// The plan and where its values were written.
@@ -32,12 +32,12 @@ pub struct Side {
 
 impl Side {
     /// A plan that is read already, as it is now.
-    pub fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
+    pub(crate) fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
         Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
     }
 
     /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.
-    pub fn place(&self, path: &[Step]) -> Option<String> {
+    pub(crate) fn place(&self, path: &[Step]) -> Option<String> {
         let place = self.loaded.place(path)?;
         let Some(revision) = &self.revision else { return Some(place.to_string()) };
         Some(format!("{}@{revision}:{}:{}", place.file.display(), place.line, place.column))
@@ -46,13 +46,13 @@ impl Side {
 
 impl Source {
     /// The file as it is.
-    pub fn file(path: &Path) -> Source {
+    pub(crate) fn file(path: &Path) -> Source {
         Source { path: path.to_owned(), revision: None }
     }
 
     /// `FILE`, or `FILE@REV`. A file that is called like the whole argument is meant first; else the `@` behind a plan's
     /// ending parts the two, since both names of files and revisions (`main@{1}`) may have others.
-    pub fn parse(text: &str) -> Source {
+    pub(crate) fn parse(text: &str) -> Source {
         if Path::new(text).exists() {
             return Source::file(Path::new(text));
         }
@@ -66,7 +66,7 @@ impl Source {
     }
 
     /// Reads the plan with its fragments, checks it and expands it.
-    pub fn load(&self, changes: &Changes) -> Result<Side, Failure> {
+    pub(crate) fn load(&self, changes: &Changes) -> Result<Side, Failure> {
         let (name, loaded) = match &self.revision {
             None => (self.path.display().to_string(), changes.load(&self.path)?),
             Some(revision) => {

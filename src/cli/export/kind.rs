@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Rows {
+pub(crate) enum Rows {
     /// A run.
     Runs,
     /// A class of a run over a mix.
@@ -23,11 +23,11 @@ pub enum Rows {
 
 impl Rows {
     /// All kinds, in the order of a workbook's sheets.
-    pub const ALL: [Rows; 7] =
+    pub(crate) const ALL: [Rows; 7] =
         [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
     /// The name on the command line, and of the sheet.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Rows::Runs => "runs",
             Rows::Classes => "classes",

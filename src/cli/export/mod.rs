@@ -125,7 +125,7 @@ impl Written {
 }
 
 /// Writes a table.
-pub fn run(args: ExportArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let written = Written::of(&args)?;
     check(&args, written)?;

@@ -8,9 +8,9 @@ use crate::export::{Column, NoPivot, Sheet, breakdown, curves, fits, marked, mat
 
 /// Which columns a table has.
 #[derive(Clone, Copy)]
-pub struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     /// Names as the call gives them; all columns where there are none.
-    pub patterns: &'a [String],
+    pub(crate) patterns: &'a [String],
     /// As a pivot.
     pub wide: bool,
     /// Where no names are given, those that a person reads.
@@ -19,7 +19,7 @@ pub struct Columns<'a> {
 
 impl Columns<'_> {
     /// The table of one kind of rows with its columns; a name that it does not have is refused.
-    pub fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
+    pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
         if self.wide {
             return wide(source.rows(rows), self.patterns).map_err(|why| no_pivot(source, rows, why));
         }
@@ -39,7 +39,7 @@ impl Columns<'_> {
     }
 
     /// The table as one sheet among others: a name that another sheet has is no mistake. None where it has none of them.
-    pub fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Sheet<'s>>, Failure> {
+    pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Sheet<'s>>, Failure> {
         if self.patterns.is_empty() || self.wide {
             return self.table(source, rows).map(Some);
         }
@@ -52,7 +52,7 @@ impl Columns<'_> {
     }
 
     /// Refuses a name that none of the sheets has.
-    pub fn known(self, source: &Source, kinds: &[Rows]) -> Result<(), Failure> {
+    pub(crate) fn known(self, source: &Source, kinds: &[Rows]) -> Result<(), Failure> {
         if self.wide {
             return Ok(());
         }

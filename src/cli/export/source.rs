@@ -41,7 +41,7 @@ impl Chosen {
 }
 
 /// The runs of an export.
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
@@ -58,7 +58,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Those runs of a plan that are picked, in the order in which it names them, or all of the folder.
-    pub fn of(
+    pub(crate) fn of(
         store: &'a Store,
         planned: Option<(&'a Workspace, &[&PlannedRun])>,
         folder: &Folder,
@@ -80,22 +80,22 @@ impl<'a> Source<'a> {
     }
 
     /// Further axes of any of the runs.
-    pub fn axes(&self) -> &[String] {
+    pub(crate) fn axes(&self) -> &[String] {
         &self.axes
     }
 
     /// How many runs were given up.
-    pub fn given_up(&self) -> usize {
+    pub(crate) fn given_up(&self) -> usize {
         self.given_up.len()
     }
 
     /// Name of the plan, where there is one.
-    pub fn plan_name(&self) -> Option<&str> {
+    pub(crate) fn plan_name(&self) -> Option<&str> {
         self.plan.map(|plan| plan.name.as_str())
     }
 
     /// What is said of runs that were given up; none where none was.
-    pub fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
+    pub(crate) fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
         let first = self.given_up.first()?;
         let count = self.given_up.len();
         let runs = if count == 1 { "1 run was given up".to_owned() } else { format!("{count} runs were given up") };
@@ -109,12 +109,12 @@ impl<'a> Source<'a> {
     }
 
     /// How many runs there are.
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.chosen.len()
     }
 
     /// What is said where a kind of rows turned out to have none; nothing of kinds that every run has.
-    pub fn why_none(&self, rows: Rows) -> Option<String> {
+    pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
             (Rows::Classes, n) => format!("none of the {n} runs is over a mix"),
@@ -126,7 +126,7 @@ impl<'a> Source<'a> {
     }
 
     /// Whether a workbook has such rows without being asked for them.
-    pub fn belongs(&self, rows: Rows, wide: bool) -> bool {
+    pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
             Rows::Classes => !self.rows(rows).is_empty(),
@@ -152,7 +152,7 @@ impl<'a> Source<'a> {
     }
 
     /// The rows of runs or of classes.
-    pub fn rows(&self, rows: Rows) -> &[RunRow] {
+    pub(crate) fn rows(&self, rows: Rows) -> &[RunRow] {
         let (runs, classes) = self.rows.get_or_init(|| {
             let (mut runs, mut classes) = (Vec::new(), Vec::new());
             for run in &self.chosen {
@@ -181,7 +181,7 @@ impl<'a> Source<'a> {
     }
 
     /// The table of one kind of rows.
-    pub fn table(&self, rows: Rows) -> Sheet<'_> {
+    pub(crate) fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up, &self.axes),
             Rows::Classes => runs::sheet(self.rows(rows), &self.axes, true),
@@ -229,7 +229,7 @@ impl<'a> Source<'a> {
     }
 
     /// The runs as runs.parquet has them, each once.
-    pub fn stored(&self) -> Vec<StoredRun> {
+    pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
         let stored = |run: &Chosen| {
@@ -315,7 +315,12 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
 }
 
 /// The rows of the classes of a run that has been read; the verdict is the run's.
-pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: &Answered) -> Vec<RunRow> {
+pub(crate) fn class_rows(
+    plan: Option<String>,
+    sweep: Option<String>,
+    record: &RunRecord,
+    answered: &Answered,
+) -> Vec<RunRow> {
     let row = |one: &OfClass| RunRow {
         plan: plan.clone(),
         sweep: sweep.clone(),
@@ -333,7 +338,7 @@ pub fn class_rows(plan: Option<String>, sweep: Option<String>, record: &RunRecor
 }
 
 /// The row of a run that has been read.
-pub fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: Answered) -> RunRow {
+pub(crate) fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: Answered) -> RunRow {
     RunRow {
         plan,
         sweep,

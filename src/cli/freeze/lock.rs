@@ -19,7 +19,7 @@ const VERSION: &str = "# frozen by sweepline ";
 const RUN: &str = "# run ";
 
 /// A lock that was read.
-pub struct Lock {
+pub(crate) struct Lock {
     /// The plan in it.
     pub loaded: Loaded,
     /// The ids that it lists.
@@ -30,7 +30,7 @@ pub struct Lock {
 
 impl Lock {
     /// Reads and checks a lock.
-    pub fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
+    pub(crate) fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::Usage(format!("the lock {shown} cannot be read: {error}")))?;
@@ -46,17 +46,17 @@ impl Lock {
 }
 
 /// Whether the file at `path` is a lock.
-pub fn is_lock(path: &Path) -> bool {
+pub(crate) fn is_lock(path: &Path) -> bool {
     begins_with(path, |text| text.starts_with(VERSION))
 }
 
 /// The ids of all runs, each once.
-pub fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
+pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.runs.iter().map(|run| run.id).collect()
 }
 
 /// The text of a lock of `plan`, which is the loaded one with nothing left open.
-pub fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
+pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = plain(&loaded.file().display().to_string());
     let mut text = format!(

@@ -33,7 +33,7 @@ pub struct FreezeArgs {
 }
 
 /// Prints a plan with nothing left open.
-pub fn run(args: FreezeArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     args.output.as_deref().map_or(Ok(()), is_yaml)?;
     let loaded = args.changes.load(&args.plan)?;
     let expansion = expand(&loaded.plan)?;
@@ -77,7 +77,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
 
 /// The lock that a plan must agree with.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Frozen {
+pub(crate) struct Frozen {
     /// Refuse to go on where the plan's runs are not those of this file, which `freeze` wrote
     #[arg(long, value_name = "FILE")]
     frozen: Option<PathBuf>,
@@ -85,7 +85,7 @@ pub struct Frozen {
 
 impl Frozen {
     /// Refuses a plan that asks for other runs than the lock, and says which edits made it so.
-    pub fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
+    pub(super) fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
         let lock = lock::Lock::read(path, workspace.allow_outside)?;
         let frozen = expand(&lock.loaded.plan)?;

@@ -6,13 +6,18 @@ use crate::plan::Step;
 use crate::units::text::is_unseen;
 
 /// What is said behind a value.
-pub struct Comment(pub String);
+pub(crate) struct Comment(pub String);
 
 /// Where comments begin, where the value leaves room for it.
 const COLUMN: usize = 56;
 
 /// Writes a table, an entry a line, with what `comment` says of each value's path.
-pub fn table(table: &Map<String, Value>, path: &mut Vec<Step>, comment: &dyn Fn(&[Step]) -> Comment, out: &mut String) {
+pub(crate) fn table(
+    table: &Map<String, Value>,
+    path: &mut Vec<Step>,
+    comment: &dyn Fn(&[Step]) -> Comment,
+    out: &mut String,
+) {
     for (key, value) in table {
         let indent = "  ".repeat(path.len());
         let head = format!("{indent}{}:", text(key));

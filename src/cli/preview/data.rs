@@ -15,7 +15,7 @@ use super::super::workspace::Workspace;
 
 /// A data set that a scenario uses.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct DataUse {
+pub(crate) struct DataUse {
     /// What was read of it.
     #[serde(flatten)]
     pub note: DataNote,
@@ -27,7 +27,7 @@ pub struct DataUse {
 
 impl DataUse {
     /// In one line: the scenario, and what it has.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let DataNote { scenario, words, .. } = &self.note;
         let times = match self.times {
             None => String::new(),
@@ -39,7 +39,11 @@ impl DataUse {
 }
 
 /// The data sets of the plan, with what `runs` send of them.
-pub fn uses<'r>(workspace: &Workspace, estimator: &Estimator, runs: impl Iterator<Item = &'r RunSpec>) -> Vec<DataUse> {
+pub(crate) fn uses<'r>(
+    workspace: &Workspace,
+    estimator: &Estimator,
+    runs: impl Iterator<Item = &'r RunSpec>,
+) -> Vec<DataUse> {
     let notes = data_notes(workspace.plan());
     if notes.is_empty() {
         return Vec::new();

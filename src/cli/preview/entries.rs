@@ -34,7 +34,7 @@ const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe,
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Preview {
+pub(crate) struct Preview {
     /// Name of the plan.
     pub plan: String,
     /// The plan's file.
@@ -61,7 +61,7 @@ pub struct Preview {
 
 /// One run of the preview.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The full id, 64 hex digits.
     pub id: String,
     /// Its sweep; empty for an orphan, whose sweep nobody knows.
@@ -90,7 +90,7 @@ pub struct Entry {
 
 /// One sweep of the preview.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its name.
     pub sweep: String,
     /// Where it begins, as file:line:column.
@@ -104,14 +104,14 @@ pub struct Part {
 
 /// What so many repeats can show of a margin.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct MarginCost {
+pub(crate) struct MarginCost {
     /// By how much an arm may be worse (0.02: 2 %).
     pub margin: f64,
     /// Repeats of each cell.
     pub repeats: u32,
     /// By how much rounds of arms that are alike may differ for these to show it in 80 % of cases: the standard deviation of a round's
     /// change, of a ratio what it is above 1.
-    pub rounds_may_differ_by: f64,
+    pub(crate) rounds_may_differ_by: f64,
 }
 
 impl MarginCost {
@@ -124,7 +124,7 @@ impl MarginCost {
 
 /// How many runs there are in each state, and what those to do cost.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Entries in each state.
     pub states: Counts,
     /// What the runs to do cost: those that are new or to be redone.
@@ -133,7 +133,7 @@ pub struct Totals {
 
 /// Entries in each state.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Without a result.
     pub new: usize,
     /// To be measured again.
@@ -152,7 +152,7 @@ pub struct Counts {
 
 /// The rules of a preview, in words.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// How requests are counted.
     pub requests: &'static str,
     /// How tokens are counted.
@@ -172,18 +172,18 @@ pub struct Rules {
 }
 
 /// Which runs are looked at, and how.
-pub struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     /// For each run of the expansion whether it is looked at.
-    pub picked: &'a [bool],
+    pub(crate) picked: &'a [bool],
     /// What the user asked for.
-    pub wishes: Wishes,
+    pub(crate) wishes: Wishes,
     /// Whether no run was left out on purpose: only then results can be orphans.
     pub whole: bool,
 }
 
 impl Preview {
     /// The preview of the workspace's runs, with what the servers said if they were `asked`.
-    pub fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
+    pub(crate) fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
         if seen.whole {
@@ -233,7 +233,7 @@ impl Preview {
     }
 
     /// Puts the runs into the order in which the plan's matrices name them, a cell's repeats together; orphans stay last.
-    pub fn in_order_of_plan(&mut self, workspace: &Workspace) {
+    pub(crate) fn in_order_of_plan(&mut self, workspace: &Workspace) {
         let (plan, planned) = (workspace.plan(), &workspace.expansion.runs);
         let place = |entry: &Entry| {
             let run = entry.at.map(|at| &planned[at]);
@@ -244,7 +244,7 @@ impl Preview {
     }
 
     /// Whether a run has no result that stays, and is not given up.
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state))
     }

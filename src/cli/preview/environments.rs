@@ -13,7 +13,7 @@ use super::super::probe::ProbedEndpoint;
 
 /// A circumstance that is another one now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Differs {
+pub(crate) struct Differs {
     /// The endpoint; null for the machine that sweepline runs on.
     pub endpoint: Option<String>,
     /// What differs: host, server, models, client_host, client_os, client_cpu or client_cores.
@@ -27,7 +27,7 @@ pub struct Differs {
 }
 
 /// What differs between `asked` and this machine on one side and `records`, the results of the plan, on the other.
-pub fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
+pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
     for record in records {

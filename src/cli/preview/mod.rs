@@ -22,7 +22,7 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::{connection_limits, lints, output, probe, stderr};
 use crate::sweep::resume::Wishes;
 
-pub use reason::reason;
+pub(super) use reason::reason;
 
 /// The arguments of `preview`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub struct PreviewArgs {
 }
 
 /// How a preview is shown.
-pub struct View {
+pub(crate) struct View {
     /// For people or programs.
     pub format: TextOrJson,
     /// Each run on a line of its own.
@@ -70,7 +70,7 @@ pub struct View {
 }
 
 /// Shows what `run` would do.
-pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
@@ -87,7 +87,7 @@ pub fn run(args: PreviewArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints the preview. Says whether a run of it has no result that stays, and is not given up.
-pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
+pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
@@ -107,6 +107,6 @@ pub fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: 
 }
 
 /// The JSON Schema of `preview --format json`.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     crate::cli::schema_text::text_of::<Preview>("what sweepline preview --format json prints")
 }

@@ -15,7 +15,7 @@ use super::super::workspace::Workspace;
 
 /// A field by which a run is told from the result nearest to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// The field of the run's identity, like load.qps.
     pub field: String,
     /// Its value in the nearest result; null where it is not set.
@@ -27,24 +27,24 @@ pub struct Changed {
 }
 
 /// Where the plan gives values. Each place is looked up once: thousands of runs share it.
-pub struct Places<'a> {
+pub(crate) struct Places<'a> {
     workspace: &'a Workspace,
     known: RefCell<HashMap<Vec<Step>, Option<String>>>,
 }
 
 impl<'a> Places<'a> {
     /// Of the workspace's plan.
-    pub fn new(workspace: &'a Workspace) -> Places<'a> {
+    pub(crate) fn new(workspace: &'a Workspace) -> Places<'a> {
         Places { workspace, known: RefCell::default() }
     }
 
     /// Where `field` of `run` gets its value.
-    pub fn of_field(&self, run: &PlannedRun, field: &str) -> Option<String> {
+    pub(crate) fn of_field(&self, run: &PlannedRun, field: &str) -> Option<String> {
         self.at(origin(self.workspace.plan(), run, field))
     }
 
     /// Where a sweep begins.
-    pub fn of_sweep(&self, sweep: &str) -> Option<String> {
+    pub(crate) fn of_sweep(&self, sweep: &str) -> Option<String> {
         self.at(vec!["sweeps".into(), sweep.into()])
     }
 
@@ -56,7 +56,7 @@ impl<'a> Places<'a> {
 }
 
 /// The fields by which a new run is told from the result nearest to it, with their places.
-pub fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Changed> {
+pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Changed> {
     let changed = |Difference { field, old, new }: &Difference| Changed {
         field: field.clone(),
         old: old.clone(),
@@ -67,7 +67,7 @@ pub fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Ch
 }
 
 /// The reason of a decision; `changes` are its fields.
-pub fn reason(decision: &Decision, changes: &[Changed]) -> String {
+pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
     let all = |one: &dyn Fn(&Changed) -> String| changes.iter().map(one).collect::<Vec<_>>().join(", ");
     match &decision.change {
         Some(Change::Edited(_)) => format!("changed against the nearest result: {}", all(&Changed::edit)),

@@ -22,7 +22,7 @@ const ORDER: &str = "runs are shown as the plan's matrices name them; `run` meas
                      shuffled by the plan's seed";
 
 /// The whole preview; with `all` each run on a line of its own.
-pub fn text(preview: &Preview, all: bool) -> String {
+pub(crate) fn text(preview: &Preview, all: bool) -> String {
     let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
     if all {
         out.push('\n');

@@ -15,7 +15,7 @@ use crate::store::RunRecord;
 
 /// One run in full.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub(crate) struct Document<'a> {
     /// The run's `run.json`: its specification with every default, the circumstances, the facts, the digests of its files.
     #[schemars(with = "Map<String, Value>")]
     run: &'a RunRecord,
@@ -134,13 +134,13 @@ struct Load {
 }
 
 /// The schema, as text.
-pub fn schema_text() -> String {
+pub(crate) fn schema_text() -> String {
     text_of::<Document>("sweepline show --format json")
 }
 
 impl<'a> Document<'a> {
     /// The answer on a run that was read.
-    pub fn of(run: &'a RunRecord, answered: Answered) -> Document<'a> {
+    pub(crate) fn of(run: &'a RunRecord, answered: Answered) -> Document<'a> {
         let verdict = &answered.verdict;
         let reasons = |found: &[Found]| found.iter().map(reason).collect();
         let not_checked = verdict.not_checked.iter().map(|(name, why)| ((*name).to_owned(), why.as_str().into()));

@@ -21,7 +21,7 @@ use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
-pub use document::schema_text;
+pub(crate) use document::schema_text;
 
 /// The arguments of `show`.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub struct ShowArgs {
 }
 
 /// Shows a run.
-pub fn run(args: ShowArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use build::{Profiler, TooFew};
 
 /// The version of the form.
-pub const PROFILE_VERSION: u32 = 1;
+pub(crate) const PROFILE_VERSION: u32 = 1;
 
 /// An anonymous profile of traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +92,7 @@ pub struct Stretch {
 #[serde(deny_unknown_fields)]
 pub struct Prefixes {
     /// Tokens of a block: less than one is not seen to be shared.
-    pub block_tokens: u32,
+    pub(crate) block_tokens: u32,
     /// Requests whose beginnings are known.
     pub requests: u64,
     /// Share of their prompt tokens that an earlier request began with: what an endless prefix cache could give back.

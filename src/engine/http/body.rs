@@ -7,7 +7,7 @@ const MAX_ASIDE: usize = 64 << 10;
 
 /// A body of which some bytes have come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub(crate) struct Body {
     framing: Framing,
     /// Bytes of extensions and trailers so far.
     aside: usize,
@@ -42,7 +42,7 @@ enum Chunk {
 
 /// What became of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fed {
+pub(crate) struct Fed {
     /// Bytes that belong to the answer; what lies behind them is not its.
     pub taken: usize,
     /// Whether the body is whole.
@@ -51,22 +51,22 @@ pub struct Fed {
 
 impl Body {
     /// Without a byte.
-    pub fn empty() -> Body {
+    pub(crate) fn empty() -> Body {
         Body::of(Framing::Ended)
     }
 
     /// Of `length` bytes.
-    pub fn of_length(length: u64) -> Body {
+    pub(crate) fn of_length(length: u64) -> Body {
         Body::of(if length == 0 { Framing::Ended } else { Framing::Length(length) })
     }
 
     /// In chunks.
-    pub fn chunked() -> Body {
+    pub(crate) fn chunked() -> Body {
         Body::of(Framing::Chunked(Chunk::Size { size: 0, digits: 0 }))
     }
 
     /// As long as the connection.
-    pub fn until_close() -> Body {
+    pub(crate) fn until_close() -> Body {
         Body::of(Framing::UntilClose)
     }
 
@@ -75,17 +75,17 @@ impl Body {
     }
 
     /// Whether only the end of the connection ends it.
-    pub fn ends_with_connection(&self) -> bool {
+    pub(crate) fn ends_with_connection(&self) -> bool {
         self.framing == Framing::UntilClose
     }
 
     /// Whether it is whole.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.framing == Framing::Ended
     }
 
     /// Takes the next bytes of the wire and hands every piece of data in them to `on_data`, whose error ends it.
-    pub fn feed<E: From<Malformed>>(
+    pub(crate) fn feed<E: From<Malformed>>(
         &mut self,
         bytes: &[u8],
         mut on_data: impl FnMut(&[u8]) -> Result<(), E>,

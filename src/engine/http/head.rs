@@ -13,7 +13,7 @@ const MAX_FIELDS: usize = 128;
 
 /// The head of a final answer.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Head {
+pub(crate) struct Head {
     /// The status.
     pub status: u16,
     /// The body, of which nothing has come yet.
@@ -39,7 +39,7 @@ struct Fields {
 
 impl Head {
     /// The head at the start of `bytes`; none while it is not whole. Interim answers are passed over.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         let mut before = 0;
         loop {
             let Some(mut head) = one(&bytes[before..])? else {

@@ -7,13 +7,13 @@
 mod body;
 mod head;
 
-pub use body::Body;
-pub use head::Head;
+pub(crate) use body::Body;
+pub(crate) use head::Head;
 
 /// The server does not speak HTTP/1 as it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub String);
+pub(crate) struct Malformed(pub String);
 
 impl Malformed {
     fn new(text: impl Into<String>) -> Malformed {

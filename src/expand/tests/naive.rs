@@ -5,29 +5,29 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// One cell: fields and values, in the order in which the plan names them.
-pub type Row = Vec<(String, Value)>;
+pub(crate) type Row = Vec<(String, Value)>;
 
 /// Fields that must match, each with what it takes: a value, a list, or bounds.
-pub type Rule = Vec<(String, Value)>;
+pub(crate) type Rule = Vec<(String, Value)>;
 
 /// One point of an axis.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub(crate) struct Point {
     pub fields: Row,
     pub when: Option<Rule>,
 }
 
 /// One axis: the name in the matrix, its points, and how they are written.
 #[derive(Debug, Clone)]
-pub struct Axis {
+pub(crate) struct Axis {
     pub name: String,
     pub points: Vec<Point>,
-    pub as_zip: bool,
+    pub(crate) as_zip: bool,
 }
 
 /// A whole sweep.
 #[derive(Debug, Clone)]
-pub struct Matrix {
+pub(crate) struct Matrix {
     pub axes: Vec<Axis>,
     pub when: Option<Rule>,
     pub exclude: Vec<Rule>,
@@ -64,7 +64,7 @@ impl Axis {
 
 impl Matrix {
     /// The sweep as a plan has it.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.json())).collect::<Map<_, _>>();
         let mut sweep = json!({ "matrix": axes, "repeats": 2 });
         if let Some(when) = &self.when {
@@ -79,7 +79,7 @@ impl Matrix {
     }
 
     /// Every combination that the axes allow and `when` keeps, before `exclude`.
-    pub fn combinations(&self) -> Vec<Row> {
+    pub(crate) fn combinations(&self) -> Vec<Row> {
         let mut all: Vec<Vec<Option<&Point>>> = vec![Vec::new()];
         for axis in &self.axes {
             let mut choices: Vec<Option<&Point>> = axis.points.iter().map(Some).collect();
@@ -101,13 +101,13 @@ impl Matrix {
     }
 
     /// The combinations that no exclude takes.
-    pub fn left(&self) -> Vec<Row> {
+    pub(crate) fn left(&self) -> Vec<Row> {
         let excluded = |row: &Row| self.exclude.iter().any(|rule| matches(rule, row));
         self.combinations().into_iter().filter(|row| !excluded(row)).collect()
     }
 
     /// All cells, in their order; `None` where a rule would change or repeat one.
-    pub fn cells(&self) -> Option<Vec<Row>> {
+    pub(crate) fn cells(&self) -> Option<Vec<Row>> {
         let mut cells = Vec::new();
         for row in self.left() {
             let mut cell = row.clone();
@@ -134,7 +134,7 @@ impl Matrix {
     }
 
     /// Whether every rule does something: what `check` must find out without making a cell.
-    pub fn makes_sense(&self) -> bool {
+    pub(crate) fn makes_sense(&self) -> bool {
         let all = self.combinations();
         let left = self.left();
         let points = || self.axes.iter().flat_map(|axis| &axis.points);
@@ -258,7 +258,7 @@ fn added() -> impl Strategy<Value = Row> {
 }
 
 /// A sweep with every kind of rule.
-pub fn matrix() -> impl Strategy<Value = Matrix> {
+pub(crate) fn matrix() -> impl Strategy<Value = Matrix> {
     let axes = (
         endpoints(),
         own("batch_size", &["endpoint", "prompt_tokens"]),

@@ -31,12 +31,12 @@ pub(crate) struct Said<T> {
 
 impl<T> Said<T> {
     /// A value that nobody said.
-    pub fn default(value: T, origin: impl Into<String>) -> Said<T> {
+    pub(crate) fn default(value: T, origin: impl Into<String>) -> Said<T> {
         Said { value, origin: origin.into() }
     }
 
     /// The same words, another value.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
         Said { value: change(self.value), origin: self.origin }
     }
 }
@@ -59,7 +59,7 @@ pub(crate) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// Reads the words behind the name of a program that has these options.
-    pub fn new(words: &[String], line: usize, table: &'static [Known], secrets: &'a Secrets) -> Arguments<'a> {
+    pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], secrets: &'a Secrets) -> Arguments<'a> {
         let arguments = Arguments { line, given: RefCell::default(), listed: RefCell::default(), secrets, table };
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
@@ -128,7 +128,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Puts another value in place of what the command said.
-    pub fn replace(&self, name: &str, values: Vec<String>) {
+    pub(crate) fn replace(&self, name: &str, values: Vec<String>) {
         let known = find(self.table, name);
         let name = known.map_or(name, |(name, ..)| name).to_owned();
         let mut all = self.given.borrow_mut();
@@ -137,12 +137,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// Takes a flag back.
-    pub fn unset(&self, name: &str) {
+    pub(crate) fn unset(&self, name: &str) {
         self.given.borrow_mut().retain(|given| given.name != name);
     }
 
     /// The values of an option, and that it is used.
-    pub fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
+    pub(crate) fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
         debug_assert!(
             find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
             "{name}"
@@ -163,13 +163,13 @@ impl<'a> Arguments<'a> {
     }
 
     /// The one value of an option.
-    pub fn text(&self, name: &str) -> Option<Said<String>> {
+    pub(crate) fn text(&self, name: &str) -> Option<Said<String>> {
         let said = self.many(name)?;
         Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
     }
 
     /// The one value of an option without which nothing can be measured.
-    pub fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
+    pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
         let before = self.listed.borrow().len();
         let said = self.text(name);
         match self.listed.borrow_mut().drain(before..).next() {
@@ -179,12 +179,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// Whether a flag is given.
-    pub fn flag(&self, name: &str) -> Option<Said<()>> {
+    pub(crate) fn flag(&self, name: &str) -> Option<Said<()>> {
         self.many(name).map(|said| said.map(drop))
     }
 
     /// The one value of an option, as a number.
-    pub fn number<T: FromStr>(&self, name: &str, wanted: &str) -> Option<Said<T>> {
+    pub(crate) fn number<T: FromStr>(&self, name: &str, wanted: &str) -> Option<Said<T>> {
         let said = self.text(name)?;
         match said.value.trim().parse() {
             Ok(value) => Some(Said { value, origin: said.origin }),
@@ -196,32 +196,32 @@ impl<'a> Arguments<'a> {
     }
 
     /// A whole number.
-    pub fn whole(&self, name: &str) -> Option<Said<u32>> {
+    pub(crate) fn whole(&self, name: &str) -> Option<Said<u32>> {
         self.number(name, "a whole number")
     }
 
     /// Lists something that has no counterpart.
-    pub fn missing(&self, what: &str, why: &str) {
+    pub(crate) fn missing(&self, what: &str, why: &str) {
         self.listed.borrow_mut().push(Listed::missing(self.secrets.hide(what), self.secrets.hide(why), self.line));
     }
 
     /// Lists something that is done in another way.
-    pub fn needless(&self, what: &str, why: &str) {
+    pub(crate) fn needless(&self, what: &str, why: &str) {
         self.listed.borrow_mut().push(Listed::needless(self.secrets.hide(what), self.secrets.hide(why), self.line));
     }
 
     /// What must not be repeated.
-    pub fn secrets(&self) -> &Secrets {
+    pub(crate) fn secrets(&self) -> &Secrets {
         self.secrets
     }
 
     /// What was listed so far, of a command that is left out.
-    pub fn only_listed(self) -> Vec<Listed> {
+    pub(crate) fn only_listed(self) -> Vec<Listed> {
         self.listed.into_inner()
     }
 
     /// What did not get into the plan: of every option that was not used, why.
-    pub fn listed(self) -> Vec<Listed> {
+    pub(crate) fn listed(self) -> Vec<Listed> {
         let given = self.given.take();
         for one in given.iter().filter(|one| !one.used) {
             let words = self.words(one);

@@ -43,7 +43,7 @@ pub(crate) struct Around {
     /// What to call the scenario.
     pub name: Option<String>,
     /// What a parameter file puts in place of the command's options.
-    pub instead: Vec<(String, Value)>,
+    pub(crate) instead: Vec<(String, Value)>,
     /// How often each command runs.
     pub repeats: Option<Field>,
     /// What the plan says once besides.

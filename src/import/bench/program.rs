@@ -11,7 +11,7 @@ pub(crate) enum Tool {
 
 impl Tool {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::Bench => "vllm bench serve",
             Tool::Script => "benchmark_serving.py",

@@ -17,7 +17,7 @@ pub(super) struct Scenarios {
     /// Where they came from.
     pub origin: String,
     /// Whether one says how long answers are.
-    pub has_output: bool,
+    pub(crate) has_output: bool,
 }
 
 /// What the three tables are read with.

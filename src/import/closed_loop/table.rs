@@ -19,12 +19,12 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// An object; any other value has no keys.
-    pub fn of(value: &'a Value) -> Table<'a> {
+    pub(super) fn of(value: &'a Value) -> Table<'a> {
         Table { object: value.as_object(), used: RefCell::default() }
     }
 
     /// Whether it has no keys.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.object.is_none_or(Map::is_empty)
     }
 
@@ -40,22 +40,22 @@ impl<'a> Table<'a> {
     }
 
     /// A text under the first of these keys that has one.
-    pub fn text(&self, keys: &[&str]) -> Option<String> {
+    pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         self.first(keys, |value| value.as_str().map(str::to_owned)).map(|(_, text)| text)
     }
 
     /// A whole number, and the key that has it.
-    pub fn whole(&self, keys: &[&str]) -> Option<(&'a str, u64)> {
+    pub(super) fn whole(&self, keys: &[&str]) -> Option<(&'a str, u64)> {
         self.first(keys, |value| value.as_u64().or_else(|| value.as_str()?.parse().ok()))
     }
 
     /// The number of a port.
-    pub fn port(&self) -> Option<u64> {
+    pub(super) fn port(&self) -> Option<u64> {
         self.whole(&["port"]).map(|(_, port)| port)
     }
 
     /// What nobody read.
-    pub fn unused(&self) -> Vec<(&'a str, &'a Value)> {
+    pub(super) fn unused(&self) -> Vec<(&'a str, &'a Value)> {
         let used = self.used.borrow();
         let entries = self.object.into_iter().flatten().map(|(key, value)| (key.as_str(), value));
         entries.filter(|(key, _)| !used.contains(key)).collect()

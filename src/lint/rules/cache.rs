@@ -7,7 +7,7 @@ use crate::plan::model::content::{Resolved, Reuse};
 use crate::plan::{NonceMode, Plan, Step};
 
 /// M009: scenarios that share text and scenarios that share none in one sweep.
-pub fn mixed_cache(view: &View) -> Vec<Finding> {
+pub(crate) fn mixed_cache(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
         let (alone, sharing) = sweep.by_reuse(view.plan);
         if alone.is_empty() || sharing.is_empty() {
@@ -31,7 +31,7 @@ pub fn mixed_cache(view: &View) -> Vec<Finding> {
 }
 
 /// M010: without a nonce every run of a plan sends the same prompts, whatever its scenario shares.
-pub fn same_prompts(view: &View) -> Vec<Finding> {
+pub(crate) fn same_prompts(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
         let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
         let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();

@@ -16,7 +16,7 @@ const MOST_REPEATS: u32 = 50;
 const MOST: usize = 100;
 
 /// M007: a comparison is declared, and cells have fewer than 3 runs.
-pub fn no_repeats(view: &View) -> Vec<Finding> {
+pub(crate) fn no_repeats(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
         let compare = sweep.compare.filter(|_| sweep.sweep.repeats < REPEATS)?;
         let times = if sweep.sweep.repeats == 1 { "once" } else { "twice" };
@@ -34,7 +34,7 @@ pub fn no_repeats(view: &View) -> Vec<Finding> {
 const QUIET: f64 = 0.01;
 
 /// M025: a margin that as many repeats show only where rounds hardly differ.
-pub fn narrow_margin(view: &View) -> Vec<Finding> {
+pub(crate) fn narrow_margin(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
         let margin = sweep.compare?.margin?.to_f64();
         let repeats = sweep.sweep.repeats;
@@ -61,7 +61,7 @@ pub fn narrow_margin(view: &View) -> Vec<Finding> {
 }
 
 /// M008: what is compared differs in more than the axis it is compared by.
-pub fn several_variables(view: &View) -> Vec<Finding> {
+pub(crate) fn several_variables(view: &View) -> Vec<Finding> {
     let finding = |sweep: &SweepView| {
         let compare = sweep.compare?;
         let (other, variables) = differing(view.plan, sweep, compare)?;

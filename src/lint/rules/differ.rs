@@ -21,7 +21,7 @@ const PARALLEL: [&str; 2] = ["tensor_parallel", "pipeline_parallel"];
 const QUANTIZED: [&str; 2] = ["quantization", "kv_cache_dtype"];
 
 /// Whether a text says that a thing is not known.
-pub fn is_unknown(text: &str) -> bool {
+pub(crate) fn is_unknown(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("unknown")
 }
 
@@ -33,7 +33,7 @@ fn differ(a: Option<&str>, b: Option<&str>) -> bool {
 
 /// Things that two endpoints differ in, each named once: what follows from another engine, another accelerator or another
 /// number of them is no variable of its own.
-pub fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
+pub(crate) fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     // A mock's figures are all there is to it.
     if a.engine == Engine::Mock && b.engine == Engine::Mock {
         return Vec::new();
@@ -101,7 +101,7 @@ fn quantized(value: Option<&str>) -> Option<String> {
 }
 
 /// The models that two engines know under ids of different weights.
-pub fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String> {
+pub(crate) fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String> {
     if a == Engine::Mock || b == Engine::Mock {
         return Vec::new();
     }
@@ -118,14 +118,14 @@ fn weights(id: &str) -> String {
 }
 
 /// Things that two models differ in beside their weights.
-pub fn models(a: &Model, b: &Model) -> Vec<String> {
+pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
     let size = a.parameters.zip(b.parameters).is_some_and(|(a, b)| a != b).then(|| "parameters".to_owned());
     let precision = differ(a.precision.as_deref(), b.precision.as_deref()).then(|| "precision".to_owned());
     size.into_iter().chain(precision).collect()
 }
 
 /// Things that two scenarios differ in.
-pub fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
+pub(crate) fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
     // A system prompt or turns are how text is shared.
     let shared = |content: &crate::plan::model::content::Content| {

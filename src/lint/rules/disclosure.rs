@@ -36,7 +36,7 @@ const ALIASES: [(&str, &[&str]); 4] = [
 ];
 
 /// M011: hardware of an endpoint is not disclosed.
-pub fn hardware(view: &View) -> Vec<Finding> {
+pub(crate) fn hardware(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let hardware = endpoint.hardware.clone().unwrap_or_default();
         let given = |field: &str| match field {
@@ -54,7 +54,7 @@ pub fn hardware(view: &View) -> Vec<Finding> {
 }
 
 /// M012: how the server runs is not disclosed.
-pub fn server(view: &View) -> Vec<Finding> {
+pub(crate) fn server(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let facts = facts(endpoint);
         let said = |wanted: &str| facts.iter().any(|(fact, _)| fact == wanted);
@@ -99,7 +99,7 @@ fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
 const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
 
 /// M011, as a note: hardware that is said to be unknown.
-pub fn unknown_hardware(view: &View) -> Vec<Finding> {
+pub(crate) fn unknown_hardware(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let hardware = endpoint.hardware.as_ref()?;
         let fields = [
@@ -117,7 +117,7 @@ pub fn unknown_hardware(view: &View) -> Vec<Finding> {
 }
 
 /// M012, as a note: facts of a server that are said to be unknown.
-pub fn unknown_server(view: &View) -> Vec<Finding> {
+pub(crate) fn unknown_server(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let named = facts(endpoint).into_iter().filter(|(_, value)| is_unknown(&value.to_string()));
         unknown(name, "server", &named.map(|(fact, _)| fact).collect::<Vec<_>>())
@@ -126,13 +126,13 @@ pub fn unknown_server(view: &View) -> Vec<Finding> {
 }
 
 /// M013: the number format of a model's weights is not disclosed.
-pub fn precision(view: &View) -> Vec<Finding> {
+pub(crate) fn precision(view: &View) -> Vec<Finding> {
     let missing = |model: &Model| model.precision.is_none();
     of_models(view, missing, "its precision is not said", "write precision: bf16, or fp8, int4, …, or `unknown`")
 }
 
 /// M013, as a note: a precision that is said to be unknown.
-pub fn unknown_precision(view: &View) -> Vec<Finding> {
+pub(crate) fn unknown_precision(view: &View) -> Vec<Finding> {
     let unknown = |model: &Model| model.precision.as_deref().is_some_and(is_unknown);
     of_models(view, unknown, "its precision is unknown", UNKNOWN)
 }

@@ -7,7 +7,7 @@ use crate::plan::{Endpoint, Fact, MetricName, Scalar};
 
 /// Facts of a server under one level of names, as flags and files write them alike: `--max-num-seqs` and
 /// `max_num_seqs` are one.
-pub fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
+pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     let plain = |name: &str| name.trim_start_matches('-').replace('-', "_").to_lowercase();
     let mut facts = Vec::new();
     for (name, fact) in &endpoint.server {
@@ -20,7 +20,7 @@ pub fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
 }
 
 /// M014: endpoints in one sweep, and one says settings that another does not.
-pub fn unequal_tuning(view: &View) -> Vec<Finding> {
+pub(crate) fn unequal_tuning(view: &View) -> Vec<Finding> {
     let mut found = Vec::new();
     for sweep in &view.sweeps {
         let mut endpoints = sweep.real_endpoints();
@@ -80,7 +80,7 @@ fn lacks(name: &str, settings: &[String], other: &str) -> String {
 }
 
 /// M015: endpoints in one sweep with different numbers of accelerators, compared by what grows with the number.
-pub fn unequal_accelerators(view: &View) -> Vec<Finding> {
+pub(crate) fn unequal_accelerators(view: &View) -> Vec<Finding> {
     view.sweeps.iter().filter_map(accelerators).collect()
 }
 

@@ -20,7 +20,7 @@ const LEVELS: [&str; 7] =
     ["log_level", "uvicorn_log_level", "vllm_logging_level", "logging_level", "rust_log", "log_level_http", "loglevel"];
 
 /// M016: a server logs more than it needs.
-pub fn verbose_logs(view: &View) -> Vec<Finding> {
+pub(crate) fn verbose_logs(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let (what, remedy) = loud(endpoint)?;
         Some(Finding {
@@ -70,7 +70,7 @@ fn is_before(version: &str, (major, minor): (u32, u32)) -> bool {
 }
 
 /// M017: the server's address is this very host, and the plan does not say that this is meant.
-pub fn one_host(view: &View) -> Vec<Finding> {
+pub(crate) fn one_host(view: &View) -> Vec<Finding> {
     let finding = |(name, endpoint): (&str, &Endpoint)| {
         let url = endpoint.url.as_deref()?;
         let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
@@ -97,7 +97,7 @@ fn says_so(network: &str) -> bool {
 }
 
 /// M018: a load beyond every one that the last calibration of this host showed to hold.
-pub fn beyond_calibration(view: &View) -> Vec<Finding> {
+pub(crate) fn beyond_calibration(view: &View) -> Vec<Finding> {
     let Some(calibrated) = view.calibrated else { return Vec::new() };
     view.sweeps.iter().filter_map(|sweep| beyond(sweep, calibrated)).collect()
 }

@@ -13,7 +13,7 @@ use crate::units::Nanos;
 const TIMES: f64 = 60.0;
 
 /// M024: an objective, several rates, and windows too short to show whether the server keeps up with them.
-pub fn unshown_queue(view: &View) -> Vec<Finding> {
+pub(crate) fn unshown_queue(view: &View) -> Vec<Finding> {
     if view.plan.slo.as_ref().is_none_or(Slo::is_empty) {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ use crate::plan::Model;
 use crate::plan::model::content::Resolved;
 
 /// M023: lengths in tokens, and a model whose tokenizer nobody knows.
-pub fn estimated_lengths(view: &View) -> Vec<Finding> {
+pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
     let is_measured = |name: &str| {
         let has = |sweep: &SweepView| sweep.models.iter().any(|(used, _)| *used == name);
         view.sweeps.iter().any(|sweep| has(sweep) && sweep.real_endpoints().next().is_some() && declares(sweep))

@@ -10,7 +10,7 @@ use crate::plan::model::content::Content;
 use crate::plan::{Plan, Slo, Step};
 
 /// M002: latency is promised, and no sweep is an open loop.
-pub fn closed_loop_only(view: &View) -> Vec<Finding> {
+pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
     let open = |rung: &Rung| matches!(rung.load, Load::Open { .. });
     let Some((at, claim)) = latency_claim(view.plan) else { return Vec::new() };
     if view.sweeps.iter().flat_map(|sweep| &sweep.rungs).any(open) {
@@ -47,7 +47,7 @@ fn latency_claim(plan: &Plan) -> Option<(Vec<Step>, &'static str)> {
 }
 
 /// M003: an endpoint is measured at one load only.
-pub fn one_load(view: &View) -> Vec<Finding> {
+pub(crate) fn one_load(view: &View) -> Vec<Finding> {
     let mut found = Vec::new();
     for name in view.plan.endpoints.keys() {
         let on = view.sweeps.iter().filter(|sweep| sweep.endpoints.iter().any(|(used, _)| used == name));
@@ -90,7 +90,7 @@ fn around(rung: &Rung) -> String {
 }
 
 /// M004: all requests have the same lengths.
-pub fn one_length(view: &View) -> Vec<Finding> {
+pub(crate) fn one_length(view: &View) -> Vec<Finding> {
     let mut shapes = view.sweeps.iter().map(shape);
     let Some(first) = shapes.next() else { return Vec::new() };
     let (prompt, output, turns) = first;
@@ -130,7 +130,7 @@ fn shape(sweep: &SweepView) -> Extents {
 }
 
 /// M020: hypothesis or notes ask for prompt and output tokens together.
-pub fn total_tokens(view: &View) -> Vec<Finding> {
+pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let plan = view.plan;
     let mut texts =
         vec![(Scope::Plan, steps!["hypothesis"], &plan.hypothesis), (Scope::Plan, steps!["notes"], &plan.notes)];

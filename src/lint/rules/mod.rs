@@ -1,25 +1,25 @@
 //! The rules, each one function from a plan to what it finds.
 
-pub mod cache;
-pub mod compare;
-pub mod differ;
-pub mod disclosure;
-pub mod equal;
-pub mod host;
-pub mod ladder;
-pub mod lengths;
-pub mod load;
-pub mod phases;
-pub mod samples;
-pub mod sides;
-pub mod used;
+pub(super) mod cache;
+pub(super) mod compare;
+pub(super) mod differ;
+pub(crate) mod disclosure;
+pub(super) mod equal;
+pub(super) mod host;
+pub(super) mod ladder;
+pub(super) mod lengths;
+pub(super) mod load;
+pub(super) mod phases;
+pub(super) mod samples;
+pub(super) mod sides;
+pub(super) mod used;
 
 use super::finding::Finding;
 use super::view::View;
 use crate::units::Nanos;
 
 /// For what is found elsewhere.
-pub fn nothing(_: &View) -> Vec<Finding> {
+pub(super) fn nothing(_: &View) -> Vec<Finding> {
     Vec::new()
 }
 

@@ -14,7 +14,7 @@ const WARM_UP_REQUESTS: f64 = 50.0;
 const WINDOW: Nanos = Nanos::from_secs(60);
 
 /// M001: fill and stabilize are shorter than 30 s, or hold fewer than 50 requests.
-pub fn warm_up(view: &View) -> Vec<Finding> {
+pub(crate) fn warm_up(view: &View) -> Vec<Finding> {
     view.sweeps.iter().filter_map(|sweep| too_short(view, sweep).or_else(|| too_few(sweep))).collect()
 }
 
@@ -55,7 +55,7 @@ fn too_few(sweep: &SweepView) -> Option<Finding> {
 }
 
 /// M006: the window is shorter than 60 s.
-pub fn short_window(view: &View) -> Vec<Finding> {
+pub(crate) fn short_window(view: &View) -> Vec<Finding> {
     let short = |sweep: &&SweepView| sweep.rungs.first().is_some_and(|rung| rung.phases.measure.duration < WINDOW);
     let finding = |sweep: &SweepView| Finding {
         scope: Scope::Sweep(sweep.name.to_owned()),

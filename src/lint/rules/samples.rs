@@ -13,7 +13,7 @@ use crate::units::Nanos;
 const DEFAULT: Percentile = Percentile::P99;
 
 /// M005: fewer requests than the highest percentile that is asked for needs for its interval.
-pub fn few_requests(view: &View) -> Vec<Finding> {
+pub(crate) fn few_requests(view: &View) -> Vec<Finding> {
     let promised = promised(view.plan);
     let finding = |sweep: &SweepView| {
         let percentile = percentile(view, sweep);
@@ -35,7 +35,7 @@ pub fn few_requests(view: &View) -> Vec<Finding> {
 }
 
 /// M019: a service level objective about a percentile that cannot be decided.
-pub fn undecidable_slo(view: &View) -> Vec<Finding> {
+pub(crate) fn undecidable_slo(view: &View) -> Vec<Finding> {
     // Of several about one percentile the first.
     let Some((percentile, at)) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile) else {
         return Vec::new();

@@ -24,7 +24,7 @@ type Rest<'p> = BTreeMap<&'p str, Scalar>;
 
 /// Two values of one axis, the baseline first.
 #[derive(Debug, Clone, Copy)]
-pub struct Sides<'a> {
+pub(crate) struct Sides<'a> {
     /// The axis.
     pub by: &'a str,
     /// Its values.
@@ -32,7 +32,7 @@ pub struct Sides<'a> {
 }
 
 /// Fields in which cells on one side have no counterpart on the other, each with the values that show it.
-pub fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
+pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
     let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
     let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };
     let mut fields: IndexMap<&str, String> = IndexMap::new();

@@ -7,7 +7,7 @@ use super::super::view::{View, steps};
 use crate::plan::Step;
 
 /// M022: a scenario that no sweep sends, no used scenario starts from and no used mix has.
-pub fn scenarios(view: &View) -> Vec<Finding> {
+pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     let table = &view.plan.scenarios;
     let mut used: HashSet<&str> = HashSet::new();
     let mut next: Vec<String> = on_axis(view, "scenario").into_iter().collect();
@@ -29,7 +29,7 @@ pub fn scenarios(view: &View) -> Vec<Finding> {
 }
 
 /// M022, as a note: an endpoint or model that no sweep measures.
-pub fn endpoints_and_models(view: &View) -> Vec<Finding> {
+pub(crate) fn endpoints_and_models(view: &View) -> Vec<Finding> {
     let endpoints = unused(view, "endpoint", view.plan.endpoints.keys());
     let endpoints = endpoints.map(|(name, remedy)| {
         let at = steps!["endpoints", name.as_str()];

@@ -66,15 +66,15 @@ pub(super) struct CheckedSweep<'p> {
     /// Its grid.
     pub grid: &'p Grid<'p>,
     /// Whether an axis was wrong and is not there.
-    pub lacks_axes: bool,
+    pub(crate) lacks_axes: bool,
     /// Whether its own `when` keeps no cell, so that nothing is to be said of what others match.
-    pub keeps_nothing: bool,
+    pub(crate) keeps_nothing: bool,
     known: HashMap<&'p str, Known<'p>>,
 }
 
 impl<'p> CheckedSweep<'p> {
     /// Looks up the values of a sweep.
-    pub fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> CheckedSweep<'p> {
+    pub(crate) fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> CheckedSweep<'p> {
         let mut known: HashMap<&str, Known> = HashMap::new();
         let points = grid.axes.axes.iter().flat_map(|(_, points)| points);
         for field in points.flat_map(|point| &point.fields) {
@@ -92,7 +92,7 @@ impl<'p> CheckedSweep<'p> {
     }
 
     /// What a search must want for its cells to match `condition`.
-    pub fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
+    pub(crate) fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
         condition
             .iter()
             .filter_map(|(field, filter)| Some((self.grid.axes.field(field)?, Want::Matches(filter))))

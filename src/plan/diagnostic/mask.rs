@@ -57,7 +57,7 @@ pub fn carries_secret(url: &reqwest::Url) -> bool {
 
 impl Mask {
     /// What to hide in a text: by its tree where there is one, by its lines where it could not be read.
-    pub fn new(text: &str, tree: Option<&Node>) -> Mask {
+    pub(crate) fn new(text: &str, tree: Option<&Node>) -> Mask {
         let mut mask = Mask::default();
         match tree {
             Some(node) => mask.collect(node, false),
@@ -69,13 +69,13 @@ impl Mask {
     }
 
     /// Hides by lines too, for what is not in the tree.
-    pub fn add_lines(&mut self, text: &str) {
+    pub(crate) fn add_lines(&mut self, text: &str) {
         self.collect_lines(text);
         self.collect_texts(text);
     }
 
     /// Hides what is hidden in another text too, which begins `by` bytes after the first one.
-    pub fn join(&mut self, other: Mask, by: usize) {
+    pub(crate) fn join(&mut self, other: Mask, by: usize) {
         self.spans.extend(other.spans.into_iter().map(|span| shifted(span, by)));
         self.texts.extend(other.texts);
         self.sort_texts();
@@ -205,7 +205,7 @@ impl Mask {
     }
 
     /// The text with every hidden byte as `*`, so that lines and columns stay what they are.
-    pub fn source(&self, text: &str) -> String {
+    pub(crate) fn source(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for span in &self.spans {
             let span = crate::plan::text::span::clamp(span.clone(), text);
@@ -215,7 +215,7 @@ impl Mask {
     }
 
     /// A message without any hidden text.
-    pub fn clean(&self, message: &str) -> String {
+    pub(crate) fn clean(&self, message: &str) -> String {
         self.texts.iter().fold(message.to_owned(), |message, text| without_secret(&message, text, "***"))
     }
 }

@@ -75,10 +75,10 @@ pub struct Related {
     pub column: usize,
     /// The line where it ends.
     #[schemars(range(min = 1))]
-    pub end_line: usize,
+    pub(crate) end_line: usize,
     /// The column after its last character.
     #[schemars(range(min = 1))]
-    pub end_column: usize,
+    pub(crate) end_column: usize,
 }
 
 impl Finding {

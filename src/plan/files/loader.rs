@@ -58,7 +58,7 @@ pub(crate) struct Loader<'f> {
 }
 
 impl<'f> Loader<'f> {
-    pub fn new(files: &'f dyn Files, options: &'f Options) -> Loader<'f> {
+    pub(crate) fn new(files: &'f dyn Files, options: &'f Options) -> Loader<'f> {
         Loader {
             files,
             options,
@@ -75,7 +75,7 @@ impl<'f> Loader<'f> {
     }
 
     /// The tree of a plan with everything in it that belongs to it; `None` if its text cannot be trusted.
-    pub fn tree(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
+    pub(crate) fn tree(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let own = self.text(name, text, format)?;
         let folder = name.parent().unwrap_or(Path::new(""));
         self.root = self.files.canonical(folder).ok();
@@ -259,12 +259,12 @@ impl<'f> Loader<'f> {
     }
 
     /// Where files are read from.
-    pub fn files(&self) -> &'f dyn Files {
+    pub(crate) fn files(&self) -> &'f dyn Files {
         self.files
     }
 
     /// Whether a file may be read that lies here, without links.
-    pub fn may_read(&self, canonical: &Path) -> bool {
+    pub(crate) fn may_read(&self, canonical: &Path) -> bool {
         self.options.allow_outside || self.root.as_ref().is_some_and(|root| canonical.starts_with(root))
     }
 
@@ -308,7 +308,7 @@ impl<'f> Loader<'f> {
     }
 
     /// The mistakes, without those that may only follow from a part that is missing.
-    pub fn into_errors(mut self) -> PlanErrors {
+    pub(crate) fn into_errors(mut self) -> PlanErrors {
         const UNSURE: [Code; 7] = [
             Code::MissingField,
             Code::UnknownName,

@@ -9,7 +9,7 @@ use crate::plan::text::span::Span;
 
 impl Loader<'_> {
     /// Where a file lies that is named at `span`: relative to the text that names it, and without links.
-    pub fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
+    pub(crate) fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
         let by = self.sources.of(span.start).name;
         let by = if by == Path::new("--set") { self.sources.first_name() } else { by };
         let path = by.parent().unwrap_or(Path::new("")).join(written);
@@ -33,12 +33,12 @@ impl Loader<'_> {
     }
 
     /// The file of this machine at a path without links, where files are read from its disk.
-    pub fn local(&self, canonical: &Path) -> Option<PathBuf> {
+    pub(crate) fn local(&self, canonical: &Path) -> Option<PathBuf> {
         self.files.local(canonical)
     }
 
     /// Adds the text of a file that is no plan; what is wrong in it then has a place.
-    pub fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
+    pub(crate) fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
         let mistake = |message: String, remedy: &str| Box::new(Diagnostic::new(Code::File, message).remedy(remedy));
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
         let bytes = self.files.read(path, most + 1).map_err(|error| {
@@ -58,7 +58,7 @@ impl Loader<'_> {
     }
 
     /// Takes as many values from those that a plan may have; false where there are too few.
-    pub fn take_nodes(&mut self, count: usize) -> bool {
+    pub(crate) fn take_nodes(&mut self, count: usize) -> bool {
         let left = self.nodes_left.checked_sub(count);
         self.nodes_left = left.unwrap_or(0);
         left.is_some()

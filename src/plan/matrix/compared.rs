@@ -6,7 +6,7 @@ use crate::plan::model::sweep::Sweep;
 
 impl Compare {
     /// Whether a sweep has cells that this compares: the baseline and at least one other value on the axis.
-    pub fn applies_to(&self, sweep: &Sweep) -> bool {
+    pub(crate) fn applies_to(&self, sweep: &Sweep) -> bool {
         let values = sweep.values(&self.by);
         values.len() > 1 && values.contains(&self.baseline)
     }

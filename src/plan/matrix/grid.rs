@@ -202,7 +202,7 @@ impl<'p> Grid<'p> {
     }
 
     /// Whether the fields of a condition depend on each other or on others, so that a value of each need not be a cell.
-    pub fn is_entangled(&self, condition: &Condition) -> bool {
+    pub(crate) fn is_entangled(&self, condition: &Condition) -> bool {
         let rule = Rule::new(&self.axes, condition);
         let axes: Vec<usize> = rule.fields.iter().map(|(name, _)| self.axes.given_by[*name]).collect();
         let repeats = (1..axes.len()).any(|at| axes[..at].contains(&axes[at]));

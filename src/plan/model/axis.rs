@@ -108,12 +108,12 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
 
 impl Kind {
     /// Whether its values are numbers.
-    pub fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Parameter(..))
     }
 
     /// Whether a value is one of this kind (names are looked up elsewhere).
-    pub fn takes(self, value: &Scalar) -> bool {
+    pub(crate) fn takes(self, value: &Scalar) -> bool {
         match (self, value) {
             (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
             (Kind::Whole(least, most), Scalar::Number(number)) => {
@@ -132,7 +132,7 @@ impl Kind {
     }
 
     /// What a value must be.
-    pub fn wanted(self) -> String {
+    pub(crate) fn wanted(self) -> String {
         match self {
             Kind::Name(table) => format!("the name of an entry of `{table}`"),
             Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
@@ -148,7 +148,7 @@ impl Kind {
     }
 
     /// What to type instead of a value that is not of this kind.
-    pub fn remedy(self, value: &Scalar) -> String {
+    pub(crate) fn remedy(self, value: &Scalar) -> String {
         match (self, value) {
             (Kind::Process, Scalar::Text(text)) => match text.parse::<Process>() {
                 Err(why) => why.split_once(": ").map_or(why.clone(), |(_, remedy)| remedy.to_owned()),

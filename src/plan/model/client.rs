@@ -34,7 +34,7 @@ impl Connections {
     }
 
     /// What runs did before plans could say it; `run.json` of such a run has no field for it.
-    pub fn before_plans_said() -> Connections {
+    pub(crate) fn before_plans_said() -> Connections {
         Connections::Cold
     }
 }
@@ -80,7 +80,7 @@ pub struct LoadEnginePatch {
 
 impl LoadEnginePatch {
     /// More threads than this are a slip of the pen.
-    pub const MOST_THREADS: u32 = 256;
+    pub(crate) const MOST_THREADS: u32 = 256;
 
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {

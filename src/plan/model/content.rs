@@ -99,7 +99,7 @@ pub struct Resolved {
     /// When requests come, where a profile says it and the sweep does not.
     pub arrivals: Option<Arc<Recorded>>,
     /// A profile says, here or at a base, what is not said otherwise.
-    pub profiled: bool,
+    pub(crate) profiled: bool,
     /// Arrivals of an open loop are conversations, as in the log of the profile.
     pub opens_sessions: bool,
     /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
@@ -118,7 +118,7 @@ pub struct Member {
 }
 
 /// The built-in scenarios: name, what they send, and for whom.
-pub static BUILT_IN: [(&str, Content, &str); 6] = [
+pub(crate) static BUILT_IN: [(&str, Content, &str); 6] = [
     ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
     ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
     ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
@@ -146,7 +146,7 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
 }
 
 /// The scenario of a plan that declares none, and what a scenario without `base` starts from.
-pub const SCENARIO: &str = "B1";
+pub(crate) const SCENARIO: &str = "B1";
 
 /// The content of a built-in scenario, by name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
@@ -155,7 +155,7 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 
 impl Content {
     /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
-    pub fn least_context(&self) -> u64 {
+    pub(crate) fn least_context(&self) -> u64 {
         let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
         if let Some(data) = data {
             return data.most_tokens(1)[2].into();
@@ -228,7 +228,7 @@ impl Content {
 
 impl Resolved {
     /// A built-in without any adjustment.
-    pub fn from_content(content: Content) -> Resolved {
+    pub(crate) fn from_content(content: Content) -> Resolved {
         Resolved {
             content,
             nonce: None,

@@ -16,7 +16,7 @@ pub enum ErrorPolicy {
 
 impl ErrorPolicy {
     /// Whether it is what a plan has that says nothing.
-    pub fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == ErrorPolicy::default()
     }
 }

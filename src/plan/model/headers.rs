@@ -117,7 +117,7 @@ impl Headers {
     }
 
     /// The same below what is said already.
-    pub fn lay_below(&mut self, said: &Table<HeaderValue>) {
+    pub(crate) fn lay_below(&mut self, said: &Table<HeaderValue>) {
         for (name, value) in said {
             self.0.entry(name.to_ascii_lowercase()).or_insert_with(|| value.clone());
         }

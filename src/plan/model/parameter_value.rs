@@ -20,7 +20,7 @@ pub enum ParameterValue {
 
 impl ParameterValue {
     /// The word for nothing.
-    pub const OMIT: &str = "omit";
+    pub(crate) const OMIT: &str = "omit";
 
     /// The number; none where nothing is sent.
     pub fn number(self) -> Option<Decimal> {

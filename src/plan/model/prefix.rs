@@ -32,7 +32,7 @@ impl Prefix {
     /// Tokens that a shared text may have.
     pub const TOKENS: (u32, u32) = (16, 4_000_000);
     /// How many there may be: what is known of each stays in memory.
-    pub const GROUPS: (u32, u32) = (1, 1_000_000);
+    pub(crate) const GROUPS: (u32, u32) = (1, 1_000_000);
 }
 
 /// How requests spread over groups of prompts that share a text.
@@ -85,7 +85,7 @@ impl Cache {
     }
 
     /// What a plan says by leaving it out.
-    pub fn is_warm(&self) -> bool {
+    pub(crate) fn is_warm(&self) -> bool {
         *self == Cache::Warm
     }
 }

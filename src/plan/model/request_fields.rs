@@ -16,7 +16,7 @@ use crate::units::Decimal;
 /// The name under which a request asks for a length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LengthField {
+pub(crate) enum LengthField {
     /// `max_tokens`, which every server of this kind takes.
     #[default]
     MaxTokens,
@@ -26,7 +26,7 @@ pub enum LengthField {
 
 impl LengthField {
     /// Its name in a body.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             LengthField::MaxTokens => "max_tokens",
             LengthField::MaxCompletionTokens => "max_completion_tokens",
@@ -49,7 +49,7 @@ pub struct RequestFields {
     pub stop: Vec<String>,
     /// Under which name the length is asked for.
     #[serde(default, skip_serializing_if = "LengthField::is_default")]
-    pub length_field: LengthField,
+    pub(crate) length_field: LengthField,
     /// The model id that is sent in the place of the model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -23,7 +23,7 @@ pub struct Parameter {
     /// What is sent where nobody says it, in hundredths; none: nothing.
     default_hundredths: Option<i64>,
     /// Values that an editor offers, in hundredths.
-    pub examples: [i64; 2],
+    pub(crate) examples: [i64; 2],
 }
 
 const fn parameter(
@@ -37,7 +37,7 @@ const fn parameter(
 }
 
 /// How many there are.
-pub const COUNT: usize = 4;
+pub(crate) const COUNT: usize = 4;
 
 /// All of them, in the order in which they are sent.
 pub const PARAMETERS: [Parameter; COUNT] = [

@@ -210,7 +210,7 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 
 impl Scenario {
     /// Tokens asked for, under whichever name.
-    pub fn asked_tokens(&self) -> Option<u32> {
+    pub(crate) fn asked_tokens(&self) -> Option<u32> {
         self.max_completion_tokens.or(self.output_tokens)
     }
 
@@ -226,7 +226,7 @@ impl Scenario {
     }
 
     /// The same, to be written.
-    pub fn sampling_mut(&mut self) -> [&mut Option<ParameterValue>; sampling::COUNT] {
+    pub(crate) fn sampling_mut(&mut self) -> [&mut Option<ParameterValue>; sampling::COUNT] {
         [&mut self.temperature, &mut self.top_p, &mut self.presence_penalty, &mut self.frequency_penalty]
     }
 }

@@ -13,8 +13,6 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::plan::model::field_schema::AboveZero;
 use crate::units::{Decimal, Nanos};
 
-pub use crate::plan::text::secret::SecretRef;
-
 /// A type that is also written as one text.
 trait Short: Sized {
     /// The long form, read from a table.

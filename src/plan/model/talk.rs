@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::plan::model::think::{Exponential, Lognormal, Think, Uniform};
+pub use crate::plan::model::think::Lognormal;
+pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 
 /// All of that, resolved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ pub struct Misfit {
 
 impl Resolved {
     /// What this scenario, or a class of the mix that it is, asks for and a protocol of this task does not do.
-    pub fn misfit(&self, task: Task) -> Option<Misfit> {
+    pub(crate) fn misfit(&self, task: Task) -> Option<Misfit> {
         self.classes().find_map(|class| misfit(task, class))
     }
 

@@ -102,7 +102,7 @@ impl Think {
     }
 
     /// The name of its distribution in plans.
-    pub fn law(&self) -> &'static str {
+    pub(crate) fn law(&self) -> &'static str {
         match self {
             Think::Constant(_) => "constant",
             Think::Exponential(_) => "exponential",

@@ -43,7 +43,7 @@ impl TokenizerPath {
     }
 
     /// Whether the server is to count, and there is no file. A file of that name is `./server`.
-    pub fn is_server(&self) -> bool {
+    pub(crate) fn is_server(&self) -> bool {
         self.written == SERVER
     }
 }

@@ -195,7 +195,7 @@ impl Replay {
     }
 
     /// What one turn takes on the trace's clock, where it begins again: its window, or up to one last gap after its last request.
-    pub fn period(&self) -> Nanos {
+    pub(crate) fn period(&self) -> Nanos {
         let last_gap = match &self.requests.0[..] {
             [.., before, last] => last.at.saturating_sub(before.at),
             _ => Nanos::ZERO,
@@ -213,7 +213,7 @@ impl Replay {
     }
 
     /// Means of prompt and answer tokens.
-    pub fn mean_tokens(&self) -> [f64; 2] {
+    pub(crate) fn mean_tokens(&self) -> [f64; 2] {
         let count = self.requests.0.len().max(1) as f64;
         let mean =
             |of: fn(&TraceRequest) -> u32| self.requests.0.iter().map(|one| f64::from(of(one))).sum::<f64>() / count;

@@ -37,7 +37,7 @@ pub(crate) struct ReadError {
 
 impl ReadError {
     /// The deepest node that was being read.
-    pub fn path(&self) -> Vec<Step> {
+    pub(crate) fn path(&self) -> Vec<Step> {
         self.reversed.iter().rev().cloned().collect()
     }
 

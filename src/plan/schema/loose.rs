@@ -10,7 +10,7 @@ const EXPRESSION: &str = r"\{\{";
 const WRITTEN_OUT: [&str; 4] = ["sweepline", "use", "vars", "api_key"];
 
 /// Lets every value be an expression too; the plan as a whole cannot.
-pub fn expressions(schema: &mut Value) {
+pub(crate) fn expressions(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for (key, value) in fields.iter_mut() {
         match (key.as_str(), value) {
@@ -77,7 +77,7 @@ fn wanted(types: &[Value]) -> String {
 }
 
 /// A plan that uses fragments may leave to them what it must otherwise say itself, down to the entries of its tables.
-pub fn fragments(schema: &mut Value) {
+pub(crate) fn fragments(schema: &mut Value) {
     let Value::Object(plan) = schema else { return };
     let needed = plan.shift_remove("required").unwrap_or_else(|| json!([]));
     let mut tables = Map::new();

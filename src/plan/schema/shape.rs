@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// Gives a schema its shape.
-pub fn shape(schema: &mut Value) {
+pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut without_null);
     each(schema, &mut unwrap_lines);
     each(schema, &mut choices);

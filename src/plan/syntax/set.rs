@@ -31,7 +31,7 @@ pub(crate) struct Change {
 
 impl Change {
     /// Moves its places by `by` bytes.
-    pub fn shift(mut self, by: usize) -> Change {
+    pub(crate) fn shift(mut self, by: usize) -> Change {
         self.steps.iter_mut().for_each(|(_, span)| *span = shifted(span.clone(), by));
         self.node.shift(by);
         self

@@ -34,7 +34,7 @@ pub(crate) struct Source<'s> {
 
 impl Sources {
     /// Adds a text; what is added to its places to make them places of the common string.
-    pub fn add(&mut self, name: &Path, text: &str) -> usize {
+    pub(crate) fn add(&mut self, name: &Path, text: &str) -> usize {
         if !self.files.is_empty() {
             // The end of one text is not the beginning of the next.
             self.text.push('\n');
@@ -46,17 +46,17 @@ impl Sources {
     }
 
     /// The common string, in which spans are ranges of bytes.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The same names with another common string of the same length.
-    pub fn with_text(&self, text: String) -> Sources {
+    pub(crate) fn with_text(&self, text: String) -> Sources {
         Sources { text, files: self.files.clone() }
     }
 
     /// The text that a byte of the common string belongs to.
-    pub fn of(&self, byte: usize) -> Source<'_> {
+    pub(crate) fn of(&self, byte: usize) -> Source<'_> {
         let after = self.files.partition_point(|file| file.start <= byte);
         let Some(file) = self.files.get(after.saturating_sub(1)) else {
             return Source { name: Path::new(""), text: "", start: 0 };
@@ -66,20 +66,20 @@ impl Sources {
     }
 
     /// Where a byte of the common string stands, for people.
-    pub fn place(&self, byte: usize) -> Place {
+    pub(crate) fn place(&self, byte: usize) -> Place {
         let source = self.of(byte);
         source.place(byte.saturating_sub(source.start))
     }
 
     /// The name of the first text: the plan's.
-    pub fn first_name(&self) -> &Path {
+    pub(crate) fn first_name(&self) -> &Path {
         self.files.first().map_or(Path::new(""), |file| &file.name)
     }
 }
 
 impl Source<'_> {
     /// Where a byte of this text stands, for people.
-    pub fn place(&self, byte: usize) -> Place {
+    pub(crate) fn place(&self, byte: usize) -> Place {
         Place::of(self.name, self.text, byte)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A range of bytes in the texts of a plan, which stand one after the other.
-pub type Span = Range<usize>;
+pub(crate) type Span = Range<usize>;
 
 /// Cuts a range to the text and to the borders of its characters.
 pub(crate) fn clamp(span: Span, text: &str) -> Span {

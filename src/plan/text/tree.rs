@@ -79,13 +79,13 @@ pub(crate) struct Node {
     /// Where; of a table or list, at least where it begins.
     pub span: Span,
     /// The keys of entries that were taken out because they are wrong; of a list the places, as they were written.
-    pub holes: Vec<String>,
+    pub(crate) holes: Vec<String>,
     /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
-    pub filler: bool,
+    pub(crate) filler: bool,
     /// Parts of it stand in other texts; its own place is a whole one all the same.
     pub spread: bool,
     /// The variables that a template made it of, each with the place of its value.
-    pub via: Vec<(String, Span)>,
+    pub(crate) via: Vec<(String, Span)>,
 }
 
 /// A key and its value.
@@ -94,7 +94,7 @@ pub(crate) struct Entry {
     /// The key.
     pub key: String,
     /// Where the key is written.
-    pub key_span: Span,
+    pub(crate) key_span: Span,
     /// The value.
     pub node: Node,
 }
@@ -114,7 +114,7 @@ pub(crate) struct Found<'t> {
     /// The deepest node of the path that exists.
     pub node: &'t Node,
     /// The key it stands under, if it stands in a table.
-    pub key_span: Option<&'t Span>,
+    pub(crate) key_span: Option<&'t Span>,
     /// Whether the path leads through something that is missing or wrong and was reported as such.
     pub broken: bool,
     /// How many steps of the path led to it.
@@ -123,7 +123,7 @@ pub(crate) struct Found<'t> {
 
 impl Found<'_> {
     /// Where to point: at the value, or at the key of a table or list, whose own beginning says little.
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         match (&self.node.value, self.key_span) {
             (Value::List(_) | Value::Map(_) | Value::Null, Some(key)) => key.clone(),
             _ => self.node.span.clone(),
@@ -131,19 +131,19 @@ impl Found<'_> {
     }
 
     /// The variables that a template made the value of, for a mistake in it.
-    pub fn related(&self) -> impl Iterator<Item = (Span, String)> {
+    pub(crate) fn related(&self) -> impl Iterator<Item = (Span, String)> {
         self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is given here")))
     }
 }
 
 impl Node {
     /// A value at its place.
-    pub fn new(value: Value, span: Span) -> Node {
+    pub(crate) fn new(value: Value, span: Span) -> Node {
         Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
     }
 
     /// The entry of a table.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
@@ -151,25 +151,25 @@ impl Node {
     }
 
     /// The value of a table's entry.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.node)
     }
 
     /// Takes an entry out of a table, as if it had never been there.
-    pub fn take(&mut self, key: &str) -> Option<Entry> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Map(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|entry| entry.key == key)?;
         Some(entries.remove(at))
     }
 
     /// Marks a value that is known to be wrong, and told.
-    pub fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.value = Value::Map(Vec::new());
         self.filler = true;
     }
 
     /// The keys of a table.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let entries = match &self.value {
             Value::Map(entries) => entries.as_slice(),
             _ => &[],
@@ -178,7 +178,7 @@ impl Node {
     }
 
     /// Moves the places of this value and all below it by `by` bytes.
-    pub fn shift(&mut self, by: usize) {
+    pub(crate) fn shift(&mut self, by: usize) {
         self.span = shifted(self.span.clone(), by);
         match &mut self.value {
             Value::List(items) => items.iter_mut().for_each(|node| node.shift(by)),
@@ -192,7 +192,7 @@ impl Node {
 
     /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
     /// one value that stands for a list.
-    pub fn walk(&self, path: &[Step]) -> Found<'_> {
+    pub(crate) fn walk(&self, path: &[Step]) -> Found<'_> {
         let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
         for step in path {
             let (next, hole) = match (step, &found.node.value) {
@@ -217,7 +217,7 @@ impl Node {
     }
 
     /// The node at `path`, to change it.
-    pub fn at_mut(&mut self, path: &[Step]) -> Option<&mut Node> {
+    pub(crate) fn at_mut(&mut self, path: &[Step]) -> Option<&mut Node> {
         let mut node = self;
         for step in path {
             node = match (step, &mut node.value) {
@@ -230,7 +230,7 @@ impl Node {
     }
 
     /// Takes the last step of `path` out of the tree and remembers the hole; false if there is nothing there.
-    pub fn remove(&mut self, path: &[Step]) -> bool {
+    pub(crate) fn remove(&mut self, path: &[Step]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let Some(parent) = self.at_mut(parents) else { return false };
         match (last, &mut parent.value) {
@@ -259,7 +259,7 @@ impl Node {
     }
 
     /// A path of this tree as its user would write it, who counts the elements that were taken out.
-    pub fn written(&self, path: &[Step]) -> Vec<Step> {
+    pub(crate) fn written(&self, path: &[Step]) -> Vec<Step> {
         let mut node = Some(self);
         let mut written = Vec::with_capacity(path.len());
         for step in path {
@@ -277,7 +277,7 @@ impl Node {
     }
 
     /// Whether this node or one below it has lost something.
-    pub fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         self.filler
             || !self.holes.is_empty()
             || match &self.value {
@@ -288,7 +288,7 @@ impl Node {
     }
 
     /// How many values there are in this one, itself included.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),
             Value::Map(entries) => entries.iter().map(|entry| entry.node.count()).sum(),
@@ -297,7 +297,7 @@ impl Node {
     }
 
     /// From the beginning of this value to the end of the last one in it.
-    pub fn extent(&self) -> Span {
+    pub(crate) fn extent(&self) -> Span {
         let end = |span: Span, node: &Node| span.start..span.end.max(node.extent().end);
         match &self.value {
             _ if self.spread => self.span.clone(),
@@ -308,7 +308,7 @@ impl Node {
     }
 
     /// Keeps its extent as its place, before it gets parts that stand in another text.
-    pub fn spread(&mut self) {
+    pub(crate) fn spread(&mut self) {
         self.span = self.extent();
         self.spread = true;
     }
@@ -321,7 +321,7 @@ impl Node {
     }
 
     /// Takes out every key that stands twice in its table; the first one stays.
-    pub fn take_duplicates(&mut self, found: &mut Vec<Duplicate>) {
+    pub(crate) fn take_duplicates(&mut self, found: &mut Vec<Duplicate>) {
         match &mut self.value {
             Value::List(items) => items.iter_mut().for_each(|node| node.take_duplicates(found)),
             Value::Map(entries) => {

@@ -100,7 +100,7 @@ impl Calibration {
 
     /// The measured load that shows what the generator does under `run`: the lightest, one of its kind where there is
     /// one. A lower load of the same shape that did not hold outweighs it.
-    pub fn covering(&self, run: &Loaded) -> Option<&Measured> {
+    pub(crate) fn covering(&self, run: &Loaded) -> Option<&Measured> {
         let best = self.measured().filter(|measured| run.is_shown_by(measured)).min_by(|a, b| run.compare(a, b))?;
         let failed = self.measured().filter(|other| {
             let lower = other.load.level() < best.load.level() && other.load.is_shaped_like(&best.load);

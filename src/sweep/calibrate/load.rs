@@ -56,7 +56,7 @@ pub struct CalibrationLoad {
 
 /// The timing of the mock, where the caller says it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Timing {
+pub(crate) struct Timing {
     /// Time to the first token.
     pub ttft: Option<Nanos>,
     /// Time between tokens.
@@ -74,7 +74,7 @@ impl Timing {
 
 /// The distinct loads of a plan's runs, the heaviest first. Endpoints that are no mock get `timing`, or the mock's
 /// default; `at_least` is the shortest window.
-pub fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
+pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
     let mut loads: Vec<CalibrationLoad> = Vec::new();
     for run in &expansion.runs {
         let spec = &run.spec;
@@ -123,7 +123,7 @@ fn of_one_length(content: &Content) -> Content {
 }
 
 /// One load of short prompts that differ.
-pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
+pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
     let content = Content { prompt_tokens, output_tokens, ..Content::default() };
     let (ttft, itl) = timing.over(None);
     CalibrationLoad {
@@ -140,7 +140,7 @@ pub fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: 
 
 impl CalibrationLoad {
     /// The same with answers no longer than a window can be, so that requests begin inside it.
-    pub fn fitting(mut self, at_least: Nanos) -> CalibrationLoad {
+    pub(crate) fn fitting(mut self, at_least: Nanos) -> CalibrationLoad {
         let left = longest_window(at_least).saturating_sub(self.ttft).0;
         let most = left.checked_div(self.itl.0).map_or(u32::MAX, |gaps| u32::try_from(gaps + 1).unwrap_or(u32::MAX));
         self.content.output_tokens = self.content.output_tokens.min(most);
@@ -148,7 +148,7 @@ impl CalibrationLoad {
     }
 
     /// The same at another level: batch size or arrivals per second.
-    pub fn at_level(&self, level: u64) -> CalibrationLoad {
+    pub(crate) fn at_level(&self, level: u64) -> CalibrationLoad {
         let whole = u32::try_from(level).unwrap_or(u32::MAX);
         let load = match &self.load {
             Load::Closed { .. } => Load::Closed { batch_size: whole },
@@ -161,7 +161,7 @@ impl CalibrationLoad {
     }
 
     /// Whether it is the same load but for its level.
-    pub fn is_shaped_like(&self, other: &CalibrationLoad) -> bool {
+    pub(crate) fn is_shaped_like(&self, other: &CalibrationLoad) -> bool {
         self.at_level(1) == other.at_level(1)
     }
 
@@ -174,7 +174,7 @@ impl CalibrationLoad {
     }
 
     /// Whether it is an open loop.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         matches!(self.load, Load::Open { .. })
     }
 

@@ -27,7 +27,7 @@ pub struct Measured {
     /// The load.
     pub load: CalibrationLoad,
     /// Length of the measure window in seconds.
-    pub window_s: f64,
+    pub(crate) window_s: f64,
     /// How hard it turned out to be.
     pub pressure: Pressure,
     /// The generator's errors.
@@ -40,7 +40,7 @@ pub struct Measured {
 
 /// Why a load was not measured.
 #[derive(Debug)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// It was told to stop.
     Stopped,
     /// No request fell into its window.
@@ -56,7 +56,7 @@ impl<E: std::error::Error> From<E> for Trouble {
 }
 
 /// Measures one load. Rows and log lie in `folder` meanwhile, where runs have theirs.
-pub fn measure(
+pub(super) fn measure(
     load: &CalibrationLoad,
     at_least: Nanos,
     folder: &Path,

@@ -19,9 +19,10 @@ use crate::server::client_environment;
 use crate::store::{Moment, Scratch};
 use crate::units::Nanos;
 
-pub use known::{Known, Loaded, known};
-pub use load::{CalibrationLoad, Timing, of_flags, of_plan};
-pub use measure::Measured;
+pub use known::known;
+pub(crate) use known::{Known, Loaded};
+pub(crate) use load::{CalibrationLoad, Timing, of_flags, of_plan};
+pub(crate) use measure::Measured;
 
 use measure::{Trouble, measure};
 use search::Search;
@@ -94,12 +95,12 @@ pub struct Task {
     /// Whether the highest load that holds is searched for.
     pub search: bool,
     /// The most files that the process may have open.
-    pub most_files: u64,
+    pub(crate) most_files: u64,
 }
 
 impl Task {
     /// Why a load cannot be measured with so few open files, and what gives more; none where they suffice.
-    pub fn lack_of_files(&self) -> Option<String> {
+    pub(crate) fn lack_of_files(&self) -> Option<String> {
         let needs = |load: &CalibrationLoad| {
             let demand = demand(&load.spec(self.at_least));
             u64::from(demand.at_once.unwrap_or(0)) + demand.files + OTHER_FILES

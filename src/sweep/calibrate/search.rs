@@ -2,7 +2,7 @@
 
 /// What is known of the levels tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
+pub(crate) struct Search {
     held: Option<u64>,
     failed: Option<u64>,
     first: u64,
@@ -11,13 +11,13 @@ pub struct Search {
 
 impl Search {
     /// A search that begins at `first` and never asks for more than `most`.
-    pub fn new(first: u64, most: u64) -> Search {
+    pub(super) fn new(first: u64, most: u64) -> Search {
         let most = most.max(1);
         Search { held: None, failed: None, first: first.clamp(1, most), most }
     }
 
     /// Learns whether `level` holds.
-    pub fn learn(&mut self, level: u64, holds: bool) {
+    pub(crate) fn learn(&mut self, level: u64, holds: bool) {
         if holds {
             self.held = self.held.max(Some(level));
         } else {
@@ -32,7 +32,7 @@ impl Search {
     }
 
     /// The level to try next; none where the answer is as near as it needs to be, or there is nothing left to ask.
-    pub fn next(&self) -> Option<u64> {
+    pub(super) fn next(&self) -> Option<u64> {
         match (self.held, self.failed) {
             (None, None) => Some(self.first),
             (Some(held), None) => (held < self.most).then(|| held.saturating_mul(2).min(self.most)),
@@ -46,12 +46,12 @@ impl Search {
     }
 
     /// The highest level that held.
-    pub fn held(&self) -> Option<u64> {
+    pub(super) fn held(&self) -> Option<u64> {
         self.held
     }
 
     /// The lowest level that failed.
-    pub fn failed(&self) -> Option<u64> {
+    pub(super) fn failed(&self) -> Option<u64> {
         self.failed
     }
 }

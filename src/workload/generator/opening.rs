@@ -114,12 +114,12 @@ impl Generator {
     }
 
     /// The fewest tokens that stand before the user's first message: what requests have in common by a profile, some have not.
-    pub fn least_lead(&self) -> u32 {
+    pub(crate) fn least_lead(&self) -> u32 {
         self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
     }
 
     /// Tokens of what stands before the user's first message in item `item`: system message and shared text.
-    pub fn lead_tokens(&self, item: u64) -> u32 {
+    pub(crate) fn lead_tokens(&self, item: u64) -> u32 {
         if let Some(drawn) = &self.drawn {
             return self.lead_of_data(drawn, item);
         }

@@ -7,7 +7,7 @@ use super::Generator;
 
 impl Generator {
     /// Says several things in each request from here on.
-    pub fn says_several(&mut self, texts: Says) {
+    pub(crate) fn says_several(&mut self, texts: Says) {
         self.says_what = texts;
         if self.same.is_some() {
             self.same = Some(self.user((0, 0), &self.lead(0), None));

@@ -6,7 +6,7 @@ use super::normal;
 
 /// A normal distribution cut to a range: drawn by its inverse within the share that the cut leaves.
 #[derive(Debug, Clone, Copy)]
-pub struct Bell {
+pub(crate) struct Bell {
     /// Mean before the cut.
     pub mean: f64,
     /// Standard deviation before the cut.
@@ -32,7 +32,7 @@ impl Bell {
     }
 
     /// The share that the cut leaves.
-    pub fn left(&self) -> f64 {
+    pub(crate) fn left(&self) -> f64 {
         self.left
     }
 

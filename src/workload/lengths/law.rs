@@ -8,7 +8,7 @@ use super::moments::Moments;
 
 /// A distribution of one count of tokens.
 #[derive(Debug, Clone)]
-pub enum Law {
+pub(crate) enum Law {
     /// Any number of a range, each as often as the others.
     Uniform(Range),
     /// A normal distribution, cut.
@@ -21,7 +21,7 @@ pub enum Law {
 
 impl Law {
     /// The law of `distribution`.
-    pub fn new(distribution: &Distribution) -> Law {
+    pub(crate) fn new(distribution: &Distribution) -> Law {
         match distribution {
             Distribution::Constant(tokens) => Law::Uniform(Range::one(*tokens)),
             Distribution::Uniform(within) => Law::Uniform(*within),
@@ -44,7 +44,7 @@ impl Law {
     }
 
     /// The count at the share `u`, above 0 and below 1, of all draws. Rounded to the nearest whole token.
-    pub fn at(&self, u: f64) -> u32 {
+    pub(crate) fn at(&self, u: f64) -> u32 {
         match self {
             Law::Uniform(range) => of_range(*range, u),
             Law::Normal(bell) => bell.rounded(bell.at(u)),
@@ -57,7 +57,7 @@ impl Law {
     }
 
     /// Mean and standard deviation by the closed forms, before rounding.
-    pub fn moments(&self) -> Moments {
+    pub(crate) fn moments(&self) -> Moments {
         match self {
             Law::Uniform(range) => Moments::of_range(*range),
             Law::Normal(bell) => Moments::of_normal(bell),
@@ -73,14 +73,14 @@ fn log(tokens: u32) -> f64 {
 }
 
 /// The number of `range` at the share `u` of it.
-pub fn of_range(range: Range, u: f64) -> u32 {
+pub(crate) fn of_range(range: Range, u: f64) -> u32 {
     let count = f64::from(range.max - range.min) + 1.0;
     (range.min + (u * count) as u32).min(range.max)
 }
 
 /// Rows by weight.
 #[derive(Debug, Clone)]
-pub struct Table<T = Range> {
+pub(crate) struct Table<T = Range> {
     rows: Vec<T>,
     /// The share of each row and all before it.
     upto: Vec<f64>,
@@ -88,7 +88,7 @@ pub struct Table<T = Range> {
 
 impl<T: Copy> Table<T> {
     /// What `values` says of each row of `rows`.
-    pub fn new<R: Row>(rows: &Rows<R>, values: Vec<T>) -> Table<T> {
+    pub(crate) fn new<R: Row>(rows: &Rows<R>, values: Vec<T>) -> Table<T> {
         let mut sum = 0.0;
         let mut upto: Vec<f64> = Vec::with_capacity(values.len());
         for row in rows.rows() {
@@ -100,7 +100,7 @@ impl<T: Copy> Table<T> {
     }
 
     /// The row at the share `u`, and the share of that row that `u` is at.
-    pub fn at(&self, u: f64) -> (T, f64) {
+    pub(crate) fn at(&self, u: f64) -> (T, f64) {
         let row = self.upto.partition_point(|upto| *upto <= u).min(self.rows.len() - 1);
         let before = if row == 0 { 0.0 } else { self.upto[row - 1] };
         let inside = (u - before) / (self.upto[row] - before);
@@ -108,7 +108,7 @@ impl<T: Copy> Table<T> {
     }
 
     /// The share of each row, and the row.
-    pub fn shares(&self) -> impl Iterator<Item = (f64, T)> {
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (f64, T)> {
         let before = std::iter::once(0.0).chain(self.upto.iter().copied());
         let shares = self.upto.iter().zip(before).map(|(upto, before)| upto - before);
         shares.zip(self.rows.iter().copied())

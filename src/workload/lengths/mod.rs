@@ -25,11 +25,11 @@ use super::prompt::Lengths as Drawn;
 
 pub(super) use law::Table;
 use law::{Law, of_range};
-pub use moments::Moments;
+pub(crate) use moments::Moments;
 
 /// Draws the lengths of one run's requests.
 #[derive(Debug, Clone)]
-pub struct Sampler {
+pub(crate) struct Sampler {
     key: [u8; 32],
     pair: Pair,
 }
@@ -62,13 +62,13 @@ impl Pair {
 
 impl Sampler {
     /// Draws from `lengths` under `key`: runs with the same key have the same lengths.
-    pub fn new(lengths: &Lengths, key: [u8; 32]) -> Sampler {
+    pub(crate) fn new(lengths: &Lengths, key: [u8; 32]) -> Sampler {
         Sampler { key, pair: Pair::new(lengths) }
     }
 
     /// The lengths of turn `turn` of item `item`, both from 0; a request that is no part of a conversation is turn 0 of the
     /// item with its number.
-    pub fn draw(&self, item: u64, turn: u32) -> Drawn {
+    pub(crate) fn draw(&self, item: u64, turn: u32) -> Drawn {
         let [row, prompt, output] = self.numbers(item, turn);
         match &self.pair {
             Pair::Each { prompt: law, output: other } => {

@@ -6,23 +6,23 @@
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// The density at `z`.
-pub fn density(z: f64) -> f64 {
+pub(crate) fn density(z: f64) -> f64 {
     if z.is_infinite() { 0.0 } else { libm::exp(-z * z / 2.0) / libm::sqrt(2.0 * PI) }
 }
 
 /// The share below `z`.
-pub fn below(z: f64) -> f64 {
+pub(crate) fn below(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
 /// The share between `low` and `high`, exact in either tail.
-pub fn between(low: f64, high: f64) -> f64 {
+pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
 /// The value that the share `p`, above 0 and below 1, lies below: algorithm AS 241, PPND16 (M. J. Wichura, "The Percentage
 /// Points of the Normal Distribution", Applied Statistics 37, 1988), exact to about 16 digits.
-pub fn quantile(p: f64) -> f64 {
+pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180625 - q * q;

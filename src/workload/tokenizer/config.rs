@@ -43,12 +43,12 @@ struct Named {
 
 impl Config {
     /// Reads the file.
-    pub fn read(bytes: &[u8]) -> Result<Config, TokenizerError> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Config, TokenizerError> {
         serde_json::from_slice(bytes).map_err(|error| TokenizerError::Config(short(&error.to_string())))
     }
 
     /// The special tokens that have a name and a text.
-    pub fn special_tokens(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(crate) fn special_tokens(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("bos_token", &self.bos_token),
             ("eos_token", &self.eos_token),
@@ -63,7 +63,7 @@ impl Config {
 
     /// Tokens around a text, where the file says whether its first and last token are added: then Hugging Face's library
     /// (version 5) takes no notice of what `tokenizer.json` says of them.
-    pub fn around(&self) -> Option<usize> {
+    pub(crate) fn around(&self) -> Option<usize> {
         if self.add_bos_token.is_none() && self.add_eos_token.is_none() {
             return None;
         }
@@ -72,7 +72,7 @@ impl Config {
     }
 
     /// The chat template; of several, the one named `default`.
-    pub fn template(&self) -> Result<Option<&str>, TokenizerError> {
+    pub(crate) fn template(&self) -> Result<Option<&str>, TokenizerError> {
         match &self.chat_template {
             None => Ok(None),
             Some(Templates::One(source)) => Ok(Some(source)),

@@ -155,7 +155,7 @@ pub(super) struct Learned {
 
 impl Learned {
     /// The costs of `table`, for prompts that have `frames` around them.
-    pub fn new(table: &Table, frames: Frames) -> Learned {
+    pub(crate) fn new(table: &Table, frames: Frames) -> Learned {
         let cost = |text: &str| text.split(' ').map(|word| table.word(word)).sum::<i64>();
         let alone = frames.alone as i64 - cost(SAMPLE);
         let led = frames.led.map_or(alone, |led| led as i64 - cost(SAMPLE) - cost(LEAD));
@@ -163,22 +163,22 @@ impl Learned {
         Learned { table: table.clone(), alone, led, again }
     }
 
-    pub fn word(&self, word: &str) -> i64 {
+    pub(crate) fn word(&self, word: &str) -> i64 {
         self.table.word(word)
     }
 
     /// Tokens of a text alone.
-    pub fn bare(&self, text: &str) -> u32 {
+    pub(crate) fn bare(&self, text: &str) -> u32 {
         counted(self.cost(text))
     }
 
     /// Tokens of a text as a completions API counts it.
-    pub fn text(&self, text: &str) -> u32 {
+    pub(crate) fn text(&self, text: &str) -> u32 {
         counted(self.cost(text) + self.alone)
     }
 
     /// Tokens of a chat.
-    pub fn chat(&self, messages: &[Message]) -> u32 {
+    pub(crate) fn chat(&self, messages: &[Message]) -> u32 {
         let has_lead = messages.first().is_some_and(|message| message.role == "system");
         let answers = messages.iter().filter(|message| message.role == "assistant").count();
         let frame = if has_lead { self.led } else { self.alone } + self.again * answers as i64;

@@ -80,7 +80,7 @@ impl Tokenizer {
     }
 
     /// Whether it knows what a server counted, and not the model's files.
-    pub fn is_learned(&self) -> bool {
+    pub(crate) fn is_learned(&self) -> bool {
         matches!(self.source, Source::Learned(_))
     }
 
@@ -129,7 +129,7 @@ impl Tokenizer {
     }
 
     /// Tokens of a text alone.
-    pub fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
+    pub(crate) fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, .. } => encode(encoder, text, false),
             Source::Learned(learned) => Ok(learned.bare(text)),

@@ -32,7 +32,7 @@ pub(super) struct ChatTemplate {
 
 impl ChatTemplate {
     /// Compiles `source`.
-    pub fn new(source: String, config: &Config) -> Result<ChatTemplate, TokenizerError> {
+    pub(crate) fn new(source: String, config: &Config) -> Result<ChatTemplate, TokenizerError> {
         if source.len() > MOST_SOURCE {
             return Err(TokenizerError::Template(format!("it has more than {MOST_SOURCE} bytes")));
         }
@@ -52,7 +52,7 @@ impl ChatTemplate {
     }
 
     /// The text that a server makes of `messages`, up to where the answer begins.
-    pub fn render(&self, messages: &[Message]) -> Result<String, TokenizerError> {
+    pub(crate) fn render(&self, messages: &[Message]) -> Result<String, TokenizerError> {
         let fail = |error: minijinja::Error| TokenizerError::Render(words(&error));
         let list: Vec<Value> =
             messages.iter().map(|said| context! { role => said.role, content => said.content }).collect();

@@ -23,7 +23,7 @@ pub(super) struct Costs<'a> {
 }
 
 impl WordCosts {
-    pub fn costs<'a>(&'a self, source: &'a Source) -> Costs<'a> {
+    pub(crate) fn costs<'a>(&'a self, source: &'a Source) -> Costs<'a> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Costs { source, known, text: String::new() }
     }
@@ -31,12 +31,12 @@ impl WordCosts {
 
 impl Costs<'_> {
     /// Tokens of `text`, words apart by single spaces, as it stands behind another word.
-    pub fn text(&mut self, text: &str) -> i64 {
+    pub(crate) fn text(&mut self, text: &str) -> i64 {
         if text.is_empty() { 0 } else { text.split(' ').map(|word| self.word(word)).sum() }
     }
 
     /// Tokens of `word`, which has no space in it, and of the space before it.
-    pub fn word(&mut self, word: &str) -> i64 {
+    pub(crate) fn word(&mut self, word: &str) -> i64 {
         if let Source::Learned(learned) = self.source {
             return learned.word(word);
         }

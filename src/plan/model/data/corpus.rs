@@ -40,14 +40,14 @@ pub struct Exchange {
     /// Tokens of the answer that the file declares.
     pub declared: Option<u32>,
     /// Estimated tokens of the question.
-    pub user_tokens: u32,
+    pub(crate) user_tokens: u32,
     /// Tokens of the answer, declared or estimated; 0 where there is none.
     pub output_tokens: u32,
 }
 
 /// A record of a data set: a question, or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialogue {
+pub(crate) struct Dialogue {
     /// Its system message.
     pub system: Option<Box<str>>,
     /// Estimated tokens of the system message.
@@ -70,7 +70,7 @@ pub struct Source {
     /// What was left out, by reason.
     pub left_out: BTreeMap<String, LeftOut>,
     /// The records, in the order of the file; none in what was read from a results folder.
-    pub dialogues: Vec<Dialogue>,
+    pub(crate) dialogues: Vec<Dialogue>,
     /// Sums over the turns of all records, by the turn's number.
     pub(crate) turns: Vec<OfTurn>,
 }
@@ -165,12 +165,12 @@ impl Corpus {
     }
 
     /// The most questions that a record has.
-    pub fn most_turns(&self) -> u32 {
+    pub(crate) fn most_turns(&self) -> u32 {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
     /// The most tokens of a question with its system message, and of an answer; the most of both together in a first turn.
-    pub fn most_tokens(&self, turns: u32) -> [u32; 3] {
+    pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);
         let first = self.source.turns.first().map_or([0; 3], |first| first.most);

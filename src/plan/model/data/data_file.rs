@@ -166,7 +166,7 @@ impl DataFile {
     }
 
     /// The data set as part of a run; none where its file could not be read, which is a mistake of the plan.
-    pub fn corpus(&self) -> Option<Corpus> {
+    pub(crate) fn corpus(&self) -> Option<Corpus> {
         let source = Arc::clone(self.found.as_ref()?);
         Some(Corpus { order: self.order, output_tokens: None, source })
     }

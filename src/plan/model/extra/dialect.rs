@@ -224,7 +224,7 @@ pub fn takes(field: &str) -> Option<Takes> {
 }
 
 /// Whether requests to `engine` may carry `field`; yes where its fields are not known.
-pub fn is_field(engine: Engine, field: &str) -> bool {
+pub(crate) fn is_field(engine: Engine, field: &str) -> bool {
     bit(engine).is_none() || names(engine, field)
 }
 
@@ -234,7 +234,7 @@ pub fn names(engine: Engine, field: &str) -> bool {
 }
 
 /// The fields that `engine` takes, where they are known.
-pub fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + Clone {
+pub(crate) fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + Clone {
     let bit = bit(engine).unwrap_or(0);
     FIELDS.iter().filter(move |(_, _, engines)| engines & bit != 0).map(|(name, ..)| *name)
 }
@@ -250,6 +250,6 @@ pub fn known() -> impl Iterator<Item = (&'static str, Takes)> {
 }
 
 /// The fields that no request may carry.
-pub fn all_refused() -> impl Iterator<Item = &'static str> {
+pub(crate) fn all_refused() -> impl Iterator<Item = &'static str> {
     REFUSED.iter().map(|(name, ..)| *name)
 }

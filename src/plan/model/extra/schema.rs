@@ -38,7 +38,7 @@ impl JsonSchema for Fields {
 }
 
 /// The fields of a scenario: those for every engine, and under an engine's name those for it alone.
-pub fn of_scenario(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn of_scenario(generator: &mut SchemaGenerator) -> Schema {
     let fields = generator.subschema_for::<Fields>().to_value();
     let own = Engine::ALL.map(|engine| {
         let mut own = fields.clone();

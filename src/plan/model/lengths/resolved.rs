@@ -206,7 +206,7 @@ fn around(ranges: impl Iterator<Item = Range>) -> Range {
 
 impl Lengths {
     /// The fewest and the most tokens that a prompt may have.
-    pub fn prompt_range(&self) -> Range {
+    pub(crate) fn prompt_range(&self) -> Range {
         match self {
             Lengths::Each { prompt, .. } => prompt.range(),
             Lengths::Joint(rows) => around(rows.rows().iter().map(|row| row.prompt)),
@@ -214,7 +214,7 @@ impl Lengths {
     }
 
     /// The fewest and the most tokens that may be asked for.
-    pub fn output_range(&self) -> Range {
+    pub(crate) fn output_range(&self) -> Range {
         match self {
             Lengths::Each { output, .. } => output.range(),
             Lengths::Joint(rows) => around(rows.rows().iter().map(|row| row.output)),
@@ -222,7 +222,7 @@ impl Lengths {
     }
 
     /// The same with every prompt of one length.
-    pub fn with_prompt(&self, tokens: u32) -> Lengths {
+    pub(crate) fn with_prompt(&self, tokens: u32) -> Lengths {
         match self {
             Lengths::Each { output, .. } => {
                 Lengths::Each { prompt: Distribution::Constant(tokens), output: output.clone() }
@@ -234,7 +234,7 @@ impl Lengths {
     }
 
     /// The same with every answer of one length.
-    pub fn with_output(&self, tokens: u32) -> Lengths {
+    pub(crate) fn with_output(&self, tokens: u32) -> Lengths {
         match self {
             Lengths::Each { prompt, .. } => {
                 Lengths::Each { prompt: prompt.clone(), output: Distribution::Constant(tokens) }
@@ -246,7 +246,7 @@ impl Lengths {
     }
 
     /// Whether all requests have the same lengths after all.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         let one = |range: Range| range.min == range.max;
         one(self.prompt_range()) && one(self.output_range())
     }

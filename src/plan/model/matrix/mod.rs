@@ -58,7 +58,7 @@ pub enum What {
 }
 
 /// Which cells are meant: every field given must match. A field that a cell lacks never matches.
-pub type Condition = Table<Filter>;
+pub(crate) type Condition = Table<Filter>;
 
 /// Which values of an axis are meant: any of these.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,14 +9,14 @@ use crate::plan::text::alias::ALIASES;
 use crate::units::Decimal;
 
 /// The schema of a matrix, so that an editor knows the axes.
-pub fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
     let group = group(generator);
     let axes = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": axis(generator, kind) }));
     json_schema!({ "type": "object", "properties": axes, "additionalProperties": group })
 }
 
 /// The schema of a condition: fields of the matrix, each with the values that match.
-pub fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
     let name = "Condition";
     if !generator.definitions().contains_key(name) {
         let fields = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": filter(kind) }));
@@ -30,12 +30,12 @@ pub fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// The schema of `exclude`.
-pub fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": condition_schema(generator) })
 }
 
 /// The schema of `extend`.
-pub fn extends_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn extends_schema(generator: &mut SchemaGenerator) -> Schema {
     let when = described(condition_schema(generator).to_value(), "The cells that are extended.");
     let with = described(cell(generator), "The fields that they get.");
     json_schema!({
@@ -48,7 +48,7 @@ pub fn extends_schema(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// The schema of `add`.
-pub fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cell(generator) })
 }
 
@@ -180,7 +180,7 @@ fn filter(kind: Kind) -> Vec<Value> {
 
 impl Kind {
     /// What an editor may know of a value.
-    pub fn schema(self) -> Value {
+    pub(crate) fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),

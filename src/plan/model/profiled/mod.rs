@@ -3,17 +3,16 @@
 //! The file is read when the plan is loaded and becomes what a plan could say itself: a table of lengths, steps of a rate, shares of
 //! prompts with common beginnings, a table of turns. These are what a run is; the file's name and its form are not.
 
-pub mod arrivals;
-pub mod file;
-pub mod lengths;
-pub mod sharing;
-pub mod sound;
-pub mod turns;
+pub(crate) mod arrivals;
+pub(crate) mod file;
+pub(crate) mod lengths;
+pub(crate) mod sharing;
+pub(crate) mod sound;
+pub(crate) mod turns;
 
-pub use crate::plan::model::profiled::arrivals::Recorded;
-pub use crate::plan::model::profiled::file::ProfileFile;
-pub use crate::plan::model::profiled::sharing::{Sharing, coupled};
-pub use crate::plan::model::profiled::turns::TurnCount;
+pub(crate) use crate::plan::model::profiled::arrivals::Recorded;
+pub(crate) use crate::plan::model::profiled::sharing::{Sharing, coupled};
+pub(crate) use crate::plan::model::profiled::turns::TurnCount;
 
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub struct Profiled {
     /// Lengths of prompts and answers; of answers that the profile does not tell, one token.
     pub lengths: Rows<Joint>,
     /// Requests of which the profile does not tell how long the answers are, of how many.
-    pub without_output: (u64, u64),
+    pub(crate) without_output: (u64, u64),
     /// When requests come, where the profile has times.
     pub arrivals: Option<Arc<Recorded>>,
     /// What prompts have in common at their beginnings, where they have.

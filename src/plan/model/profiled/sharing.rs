@@ -33,7 +33,7 @@ impl Row for Sharing {
 
 impl Sharing {
     /// Tokens that a prompt of `prompt` tokens shares with the others of its group: the least prompt stays its own.
-    pub fn shared_of(&self, prompt: u32) -> u32 {
+    pub(crate) fn shared_of(&self, prompt: u32) -> u32 {
         match self.groups < self.requests {
             true => self.tokens.min(prompt.saturating_sub(LEAST_PROMPT)),
             false => 0,
@@ -99,7 +99,7 @@ fn mean(range: Range, of: impl Fn(u32) -> u32) -> f64 {
 
 /// The lengths of each category, in the order of the categories: the longest prompts go to those that share most, and all of
 /// them together are `lengths`.
-pub fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint>> {
+pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint>> {
     let (categories, rows) = (sharing.rows(), lengths.rows());
     let mut by_tokens: Vec<usize> = (0..categories.len()).collect();
     by_tokens.sort_by_key(|at| categories[*at].shared_of(u32::MAX));

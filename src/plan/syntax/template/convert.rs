@@ -19,14 +19,14 @@ pub(super) struct Room {
 
 impl Room {
     /// Uses up room for `more` bytes behind a text of `length` bytes; false if there is none.
-    pub fn takes(&mut self, length: usize, more: usize) -> bool {
+    pub(crate) fn takes(&mut self, length: usize, more: usize) -> bool {
         let left = self.bytes.checked_sub(more).filter(|_| length + more <= MOST_TEXT);
         self.bytes = left.unwrap_or(self.bytes);
         left.is_some()
     }
 
     /// Uses up room for a copy of a value; false if there is none.
-    pub fn takes_copy(&mut self, nodes: usize, bytes: usize) -> bool {
+    pub(crate) fn takes_copy(&mut self, nodes: usize, bytes: usize) -> bool {
         let left = self.nodes.checked_sub(nodes).zip(self.bytes.checked_sub(bytes));
         (self.nodes, self.bytes) = left.unwrap_or((self.nodes, self.bytes));
         left.is_some()

@@ -46,12 +46,12 @@ pub(super) struct Made {
     /// The value.
     pub value: Value,
     /// The variables it is made of, and those that these are made of.
-    pub via: Vec<(String, Span)>,
+    pub(crate) via: Vec<(String, Span)>,
 }
 
 impl Evaluator {
     /// Without any variable.
-    pub fn new() -> Evaluator {
+    pub(crate) fn new() -> Evaluator {
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
@@ -73,13 +73,13 @@ impl Evaluator {
     }
 
     /// Makes a name known, before its value is.
-    pub fn declare(&mut self, name: &str, place: Span) {
+    pub(crate) fn declare(&mut self, name: &str, place: Span) {
         let variable = Variable { node: None, value: Jinja::UNDEFINED, size: 0, place };
         self.variables.insert(name.to_owned(), variable);
     }
 
     /// Gives a declared variable its value.
-    pub fn define(&mut self, name: &str, node: &Node) {
+    pub(crate) fn define(&mut self, name: &str, node: &Node) {
         if let Some(variable) = self.variables.get_mut(name) {
             variable.value = to_jinja(node);
             variable.size = size(node);
@@ -88,7 +88,7 @@ impl Evaluator {
     }
 
     /// The variables that a template names, whether there are such or not.
-    pub fn uses(&self, template: &str) -> Vec<String> {
+    pub(crate) fn uses(&self, template: &str) -> Vec<String> {
         let names = |part: Part| match part {
             Part::Expression(range) => self.names_in(&template[range]),
             Part::Text(_) => Vec::new(),
@@ -105,7 +105,7 @@ impl Evaluator {
     }
 
     /// What a template at `span` gives; `None` if it depends on a variable that could not be made.
-    pub fn template(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
+    pub(crate) fn template(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let is_blank = |part: &Part| matches!(part, Part::Text(range) if template[range.clone()].trim().is_empty());
         let mut spoken = parts.iter().filter(|part| !is_blank(part));

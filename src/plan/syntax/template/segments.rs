@@ -25,12 +25,12 @@ pub(super) struct Mistake {
 
 impl Mistake {
     /// A mistake of a template.
-    pub fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
+    pub(crate) fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
         Mistake { code: Code::Template, message: message.into(), remedy: remedy.into(), at }
     }
 
     /// It in a text of which its own begins at `by`.
-    pub fn moved(self, by: usize) -> Mistake {
+    pub(crate) fn moved(self, by: usize) -> Mistake {
         Mistake { at: self.at.start + by..self.at.end + by, ..self }
     }
 }
