@@ -54,7 +54,7 @@ fn before(t: f64, first: f64) -> f64 {
     if t < 0.2 { first * t * t / 0.4 } else { first * (t - 0.1) }
 }
 
-#[test]
+#[timed_test]
 fn arrivals_reach_the_server_as_the_profile_says() {
     let experiment = Experiment::new(&["--ttft", "2ms", "--itl", "1ms", "--slots", "64"], SWEEPS);
     for run in &experiment.runs {
@@ -121,7 +121,7 @@ fn ids(preview: &Value) -> Vec<&str> {
     runs.iter().map(|run| run["id"].as_str().unwrap()).collect()
 }
 
-#[test]
+#[timed_test]
 fn one_process_has_one_id_however_it_is_written() {
     let of = |sweep: &str| {
         let preview = preview(&format!("  s: {{ {sweep} }}\n"));
@@ -153,7 +153,7 @@ fn one_process_has_one_id_however_it_is_written() {
     assert_eq!(distinct.len(), others.len(), "{others:?}");
 }
 
-#[test]
+#[timed_test]
 fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     let lab = Lab::new();
     let count = |sweep: &str| {
@@ -231,7 +231,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
     (rows, finished.facts)
 }
 
-#[test]
+#[timed_test]
 fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     // Recorded over 1 s from 10 s on, played at twice the pace from 100 ms on.
     let recorded: Vec<u64> = (0..40).map(|k| 10_000 * MS + k * 25 * MS).collect();
@@ -247,7 +247,7 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     assert_eq!((facts.scheduled, facts.never_sent), (32, 0));
 }
 
-#[test]
+#[timed_test]
 fn a_repeated_trace_goes_on_and_waits_for_a_cap() {
     let trace = Trace::new([0, 0, 0, 50 * MS].into()).repeated(100 * MS);
     let (rows, facts) =

@@ -80,7 +80,7 @@ fn is_consistent(measured: &Value) {
     assert_eq!(measured["stamps"]["client"], requests, "{measured}");
 }
 
-#[test]
+#[timed_test]
 fn the_loads_of_a_plan_are_measured_and_kept() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -125,7 +125,7 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     assert_eq!(kept(&lab).len(), 2, "earlier ones stay");
 }
 
-#[test]
+#[timed_test]
 fn flags_say_a_load_too() {
     let lab = Lab::new();
     let flags =
@@ -162,7 +162,7 @@ fn flags_say_a_load_too() {
     assert!(!lab.results().exists(), "nothing was begun");
 }
 
-#[test]
+#[timed_test]
 fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     let lab = Lab::new();
     let flags = ["--batch-size", "2", "--qps", "30", "--output-tokens", "5000", "--ttft", "10ms", "--itl", "2ms"];
@@ -190,7 +190,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     );
 }
 
-#[test]
+#[timed_test]
 fn nothing_is_kept_of_what_measured_nothing() {
     let lab = Lab::new();
     // Once in a hundred thousand seconds: no request falls into the window.
@@ -201,7 +201,7 @@ fn nothing_is_kept_of_what_measured_nothing() {
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
-#[test]
+#[timed_test]
 fn the_search_ends_between_what_held_and_what_did_not() {
     let lab = Lab::new();
     let flags = ["calibrate", "--batch-size", "2", "--output-tokens", "3", "--ttft", "30ms", "--itl", "5ms"];
@@ -227,7 +227,7 @@ fn the_search_ends_between_what_held_and_what_did_not() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_stopped_client_shows_as_error() {
     let lab = Lab::new();
     let flags = ["--qps", "100", "--output-tokens", "2", "--ttft", "2ms", "--itl", "1ms", "--no-search", "--for", "4s"];
@@ -251,7 +251,7 @@ fn a_stopped_client_shows_as_error() {
     assert!(number(&measured["errors"]["lateness"]["mean_ms"]).abs() < number(&late["mean_ms"]), "{measured}");
 }
 
-#[test]
+#[timed_test]
 fn an_interrupted_calibration_keeps_nothing() {
     let lab = Lab::new();
     let running = lab.start(&["calibrate", "--batch-size", "2", "--for", "60s", "--within", "600s"]);
@@ -263,7 +263,7 @@ fn an_interrupted_calibration_keeps_nothing() {
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
-#[test]
+#[timed_test]
 fn nothing_is_calibrated_beside_a_run() {
     let lab = Lab::new();
     let writer = sweepline::store::Store::lock(lab.results()).unwrap();
@@ -273,7 +273,7 @@ fn nothing_is_calibrated_beside_a_run() {
     drop(writer);
 }
 
-#[test]
+#[timed_test]
 fn a_run_shows_what_its_generator_was_calibrated_for() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);

@@ -66,7 +66,7 @@ fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
     entries.as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {sweep} of {endpoint}: {entries:#}"))
 }
 
-#[test]
+#[timed_test]
 fn known_capacity_is_found_within_the_ladder_and_priced() {
     let lab = measured();
 
@@ -101,7 +101,7 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
 }
 
-#[test]
+#[timed_test]
 fn curves_say_where_servers_bend() {
     let lab = measured();
     let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
@@ -159,7 +159,7 @@ fn curves_say_where_servers_bend() {
     assert_eq!(state("far_below_prediction"), "not_seen", "250 of 300: {found:#}");
 }
 
-#[test]
+#[timed_test]
 fn what_cannot_be_answered_is_refused_in_words() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -187,7 +187,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     assert!(words.contains("299 are needed"), "undecided is never counted as held: {words}");
 }
 
-#[test]
+#[timed_test]
 fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     let lab = Lab::new();
     let models = "models: { m: { id: m, parameters: 1e9, precision: bf16 } }\n";
@@ -214,7 +214,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     }
 }
 
-#[test]
+#[timed_test]
 fn invalid_runs_are_left_out_and_that_is_said() {
     let lab = Lab::new();
     let rest = PLAN.split("sweeps:").next().unwrap();
@@ -238,7 +238,7 @@ fn invalid_runs_are_left_out_and_that_is_said() {
     assert!(curve["slo"].is_null() && curve["rungs"][0]["figures"]["ttft_p50_ms"].is_null(), "{curve:#}");
 }
 
-#[test]
+#[timed_test]
 fn equal_servers_are_equally_cheap_and_requests_of_another_length_are_another_matter() {
     let lab = Lab::new();
     let server = "{ engine: mock, mock: { ttft: 20ms, itl: 4ms, slots: 8, jitter: 50% }, hardware: { gpus: 1, price_per_hour: 3 } }";
@@ -291,7 +291,7 @@ sweeps:
     assert!(dear.contains("cost_per_million misses ("), "{dear}");
 }
 
-#[test]
+#[timed_test]
 fn a_burst_of_errors_in_one_repeat_decides_nothing() {
     // Some 160 requests a run: of one run a fifth fail in a row, and nothing else does.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--jitter", "50%", "--fault", "http:500@60-89"]);

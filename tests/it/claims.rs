@@ -55,7 +55,7 @@ sweeps:
   near: { matrix: { endpoint: [MOCKS], model: m, scenario: one, qps: 86 }, repeats: 10 }
 ";
 
-#[test]
+#[timed_test]
 fn a_limit_that_a_queue_misses_seldom_holds_by_the_luck_of_a_short_window() {
     let lab = Lab::new();
     let runs = shown(&lab, &plan(6, "ttft: 40ms, slots: 4", NEAR), "6");
@@ -75,7 +75,7 @@ sweeps:
 ";
 
 /// On a machine that others keep busy requests wait for cores together, and are worth less for it. So three tries are made.
-#[test]
+#[timed_test]
 fn a_load_far_below_the_limit_holds() {
     let holds = || {
         let lab = Lab::new();
@@ -96,7 +96,7 @@ sweeps:
   over: { matrix: { endpoint: [MOCKS], model: m, scenario: one, qps: 110 }, repeats: 2 }
 ";
 
-#[test]
+#[timed_test]
 fn a_tenth_more_than_a_server_serves_is_never_kept_up_with() {
     let lab = Lab::new();
     let runs = shown(&lab, &plan(5, "ttft: 40ms, slots: 4", OVER), "5");
@@ -127,7 +127,7 @@ sweeps:
   over: { matrix: { endpoint: e2, model: m, scenario: one, qps: 160 } }
 ";
 
-#[test]
+#[timed_test]
 fn a_server_that_halves_its_speed_under_way_is_never_valid() {
     let slowed =
         |from: &str| Mock::start(&["--ttft", "20ms", "--slots", "4", "--fault", &format!("slow:2@{from}-999999")]);
@@ -149,7 +149,7 @@ sweeps:
   errors: { matrix: { endpoint: [e0, e1], model: m, scenario: one, batch_size: 8 }, repeats: 3 }
 ";
 
-#[test]
+#[timed_test]
 fn errors_against_none_fail_the_gate() {
     let mocks = [&[][..], &["--fault", "http:500@6%"]]
         .map(|faults| Mock::start(&[&["--ttft", "20ms", "--slots", "8"][..], faults].concat()));

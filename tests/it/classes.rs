@@ -47,7 +47,7 @@ fn exported(lab: &Lab, endpoint: &str, class: &str, column: &str) -> f64 {
     (logarithms.iter().sum::<f64>() / 3.0).exp()
 }
 
-#[test]
+#[timed_test]
 fn a_class_is_answered_for_alone() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);

@@ -330,7 +330,7 @@ fn sources(folder: &str) -> String {
     rust.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-#[test]
+#[timed_test]
 fn every_command_and_flag_has_a_test() {
     let lab = Lab::new();
     let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
@@ -356,7 +356,7 @@ fn every_command_and_flag_has_a_test() {
     }
 }
 
-#[test]
+#[timed_test]
 fn help_reads_well() {
     let lab = Lab::new();
     insta::assert_snapshot!("help", lab.ok(&["--help"]).stdout);
@@ -373,7 +373,7 @@ fn previewed(lab: &Lab, args: &[&str]) -> Vec<Value> {
     runs.into_iter().filter(|run| run["state"] != "orphan").collect()
 }
 
-#[test]
+#[timed_test]
 fn only_and_skip_choose_runs() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -428,7 +428,7 @@ fn only_and_skip_choose_runs() {
     assert!(open.contains("never committed") && !open.contains("added"), "{open}");
 }
 
-#[test]
+#[timed_test]
 fn force_runs_again_and_dry_run_only_says_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -446,7 +446,7 @@ fn force_runs_again_and_dry_run_only_says_so() {
     assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 1);
 }
 
-#[test]
+#[timed_test]
 fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "empty@every:2"]);
@@ -506,7 +506,7 @@ sweeps:
   s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1, 2] } }
 ";
 
-#[test]
+#[timed_test]
 fn jobs_overlap_except_on_one_resource() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "2s").replace("COOLDOWN", "0s");
@@ -533,7 +533,7 @@ fn jobs_overlap_except_on_one_resource() {
     assert!(runs.windows(2).all(|pair| !overlap(&pair[0], &pair[1])), "{runs:?}");
 }
 
-#[test]
+#[timed_test]
 fn a_resource_rests_between_runs() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
@@ -557,7 +557,7 @@ fn a_resource_rests_between_runs() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_sweep_waits_for_those_it_comes_after() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "200ms").replace("COOLDOWN", "0s");
@@ -591,7 +591,7 @@ fn dead_address() -> String {
     format!("http://{}/v1", listener.local_addr().unwrap())
 }
 
-#[test]
+#[timed_test]
 fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     let plan = ONE.replace("endpoints: {", &format!("endpoints: {{ dead: {{ url: \"{}\", ready: {{ within: 0s }} }},", dead_address())).replace(
         "sweeps:\n  s: {",
@@ -635,7 +635,7 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     assert!(why.contains("new: failed: ") && why.contains("attempt 1 "), "{why}");
 }
 
-#[test]
+#[timed_test]
 fn results_go_where_they_are_told_to() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -664,7 +664,7 @@ fn results_go_where_they_are_told_to() {
     assert!(file.stderr.contains("file") && !file.stderr.contains("panicked"), "{}", file.stderr);
 }
 
-#[test]
+#[timed_test]
 fn talk_is_loud_or_quiet() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -680,7 +680,7 @@ fn talk_is_loud_or_quiet() {
     assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both");
 }
 
-#[test]
+#[timed_test]
 fn colour_comes_when_told() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -699,7 +699,7 @@ fn colour_comes_when_told() {
     }
 }
 
-#[test]
+#[timed_test]
 fn preview_tells_work_by_its_exit_code() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -710,7 +710,7 @@ fn preview_tells_work_by_its_exit_code() {
     assert_eq!(lab.run(&["preview", "none.yaml", "--exit-code"]).code, Some(2));
 }
 
-#[test]
+#[timed_test]
 fn check_tells_the_mistakes_of_all_plans() {
     let lab = Lab::new();
     lab.write("good.yaml", ONE);
@@ -746,7 +746,7 @@ fn check_tells_the_mistakes_of_all_plans() {
     assert_eq!(lab.run(&["nonsense"]).code, Some(2));
 }
 
-#[test]
+#[timed_test]
 fn graphs_are_drawn() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("open: {", "open: { after: closed,"));
@@ -783,7 +783,7 @@ fn graphs_are_drawn() {
     assert_eq!(mermaid.matches(" --> ").count(), edges.len());
 }
 
-#[test]
+#[timed_test]
 fn readers_answer_in_text_and_json() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -852,7 +852,7 @@ fn readers_answer_in_text_and_json() {
     }
 }
 
-#[test]
+#[timed_test]
 fn exports_have_a_row_for_each_run_or_request() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -889,7 +889,7 @@ fn exports_have_a_row_for_each_run_or_request() {
     assert!(std::fs::read(lab.path().join("requests.parquet")).unwrap().starts_with(b"PAR1"));
 }
 
-#[test]
+#[timed_test]
 fn probes_tell_what_servers_say() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny"]);
@@ -928,7 +928,7 @@ fn probes_tell_what_servers_say() {
     assert!(unknown.stdout.contains("does not know the model `huge`; it lists tiny"), "{}", unknown.stdout);
 }
 
-#[test]
+#[timed_test]
 fn a_finished_plan_sends_nothing() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -953,7 +953,7 @@ fn a_finished_plan_sends_nothing() {
     );
 }
 
-#[test]
+#[timed_test]
 fn the_mock_listens_where_it_is_told_to() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
@@ -967,7 +967,7 @@ fn the_mock_listens_where_it_is_told_to() {
     assert_eq!(again.url(), url);
 }
 
-#[test]
+#[timed_test]
 fn embedded_servers_are_gone_with_their_runs() {
     let lab = Lab::new();
     let path = lab.path().join("the-program");
@@ -983,7 +983,7 @@ fn embedded_servers_are_gone_with_their_runs() {
     assert_eq!(std::fs::read_dir("/proc").unwrap().filter_map(of_this).count(), 0);
 }
 
-#[test]
+#[timed_test]
 fn a_reader_that_goes_away_is_no_error() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);

@@ -54,7 +54,7 @@ fn test<'a>(answer: &'a Value, metric: &str) -> &'a Value {
     tests.iter().find(|test| test["metric"] == metric).unwrap_or_else(|| panic!("{metric}: {answer}"))
 }
 
-#[test]
+#[timed_test]
 fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", ARMS);
@@ -116,7 +116,7 @@ fn rounds_turn(lab: &Lab) {
     }
 }
 
-#[test]
+#[timed_test]
 fn results_are_held_against_a_file_of_earlier_ones() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(5, ""));
@@ -177,7 +177,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     assert_eq!(gate(&["--include-invalid"]).code, Some(4));
 }
 
-#[test]
+#[timed_test]
 fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(3, "seed: 1\n"));
@@ -199,7 +199,7 @@ fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     assert!(notes.contains("sent different requests in repeat 0, 1, 2"), "another seed sends other texts: {notes}");
 }
 
-#[test]
+#[timed_test]
 fn chosen_runs_are_compared() {
     let lab = Lab::new();
     let arm = "{ engine: mock, mock: { ttft: 15ms, itl: 2ms } }";
@@ -241,7 +241,7 @@ fn chosen_runs_are_compared() {
     assert!(wrong.code == Some(2) && wrong.stderr.contains("put quotes around it"), "{}", wrong.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_gate_holds_runs_against_the_objective() {
     let lab = Lab::new();
     let gated = |lab: &Lab, slo: &str| -> Ended {
@@ -265,7 +265,7 @@ fn a_gate_holds_runs_against_the_objective() {
     assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 are needed; a window of"));
 }
 
-#[test]
+#[timed_test]
 fn mistakes_name_what_is_there() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(1, ""));

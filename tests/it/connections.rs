@@ -58,7 +58,7 @@ fn assert_none_failed(records: &[Record], ended: &Ended) {
     assert!(records.iter().any(|record| record.row.outcome == Outcome::Ok), "{}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn connections_are_warm_cold_or_new_for_each_request() {
     for (mode, rest) in [("warm", ""), ("cold", "connections: cold, "), ("per_request", "connections: per_request, ")] {
         let (mock, lab) = (Mock::start(&["--itl", "1ms"]), Lab::new());
@@ -88,7 +88,7 @@ fn connections_are_warm_cold_or_new_for_each_request() {
     }
 }
 
-#[test]
+#[timed_test]
 fn connections_are_an_axis_and_a_label() {
     let (mock, lab) = (Mock::start(&[]), Lab::new());
     lab.write(
@@ -105,7 +105,7 @@ fn connections_are_an_axis_and_a_label() {
     assert_eq!(found, BTreeSet::from([("warm".to_owned(), 0), ("cold".to_owned(), 2)]));
 }
 
-#[test]
+#[timed_test]
 fn too_few_files_are_told_before_anything_is_done() {
     let (mock, lab) = (Mock::start(&[]), Lab::new());
     lab.write("plan.yaml", &closed(mock.port, 300, ""));
@@ -131,7 +131,7 @@ fn too_few_files_are_told_before_anything_is_done() {
     assert!(ended.stderr.contains("nothing to do"), "what is there needs no connection: {}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_soft_limit_is_raised_to_the_hard_one() {
     let (mock, lab) = (Mock::start(&[]), Lab::new());
     lab.write("plan.yaml", &closed(mock.port, 300, ""));
@@ -140,7 +140,7 @@ fn a_soft_limit_is_raised_to_the_hard_one() {
     assert_none_failed(&run.records, &ended);
 }
 
-#[test]
+#[timed_test]
 fn runs_side_by_side_share_the_files() {
     let lab = Lab::new();
     let sweep = "sweeps: { s: { matrix: { endpoint: [a, b], model: [m], scenario: [short], batch_size: [150] } } }\n";
@@ -156,7 +156,7 @@ fn runs_side_by_side_share_the_files() {
     assert!(two.code == Some(0) && two.stderr.contains("would refuse this"), "{}", two.stderr);
 }
 
-#[test]
+#[timed_test]
 fn too_few_ports_are_told_before_anything_is_done() {
     let lab = Lab::new();
     lab.write("plan.yaml", &closed(1, 100_000, ""));
@@ -179,7 +179,7 @@ fn too_few_ports_are_told_before_anything_is_done() {
     assert!(!kept.contains("refuse"), "kept connections hold as many ports as are in flight: {kept}");
 }
 
-#[test]
+#[timed_test]
 fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
     // Nothing bounds an open loop without a cap: what it needs shows when the server is slow.
     let (mock, lab) = (Mock::start_with(&["--slots", "1000", "--ttft", "5s"], |command| command), Lab::new());
@@ -192,7 +192,7 @@ fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
     assert!(ended.stderr.contains("raise the limit of open files: ulimit -n"), "{}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn threads_and_timer_build_the_generator_and_name_nothing() {
     let (mock, lab) = (Mock::start(&["--itl", "1ms"]), Lab::new());
     let built = |engine: &str| closed(mock.port, 6, "").replace("sweeps:", &format!("engine: {{ {engine} }}\nsweeps:"));
@@ -224,7 +224,7 @@ fn most_resident(process: u32) -> Option<u64> {
     Some(kib / 1024)
 }
 
-#[test]
+#[timed_test]
 fn ten_thousand_connections_at_once() {
     const SLOTS: u32 = 10_000;
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);

@@ -95,7 +95,7 @@ const TALK: &str = "scenarios:
 phases: { fill: 100ms, stabilize: 100ms, measure: 1500ms, drain: 30s }
 ";
 
-#[test]
+#[timed_test]
 fn users_think_between_an_answer_and_their_next_turn() {
     let sweeps =
         "sweeps: { s: { matrix: { endpoint: a, model: m, scenario: [plain, slow, people], batch_size: 6 } } }\n";
@@ -135,7 +135,7 @@ fn users_think_between_an_answer_and_their_next_turn() {
     }
 }
 
-#[test]
+#[timed_test]
 fn think_times_are_the_same_for_every_server() {
     let sweeps = "sweeps: { s: { matrix: { endpoint: [a, b], model: m, scenario: people, batch_size: [3, 6] } } }\n";
     let flags = ["--ttft", "3ms", "--itl", "1ms", "--slots", "16", "--jitter", "50%"];
@@ -156,7 +156,7 @@ fn think_times_are_the_same_for_every_server() {
     assert!(twice > 20, "{twice} turns on several servers or at several loads");
 }
 
-#[test]
+#[timed_test]
 fn real_answers_stand_in_the_history_and_scripted_ones_are_the_same_everywhere() {
     let all = told(
         &["--ttft", "2ms", "--itl", "1ms", "--slots", "16", "--fault", "http:503@20"],
@@ -202,7 +202,7 @@ sweeps: { s: { matrix: { endpoint: [a, b, c], model: m, scenario: [real, scripte
     assert!(deep > 10, "{deep} answers stand in later requests");
 }
 
-#[test]
+#[timed_test]
 fn conversations_arrive_at_their_rate_and_go_on_by_themselves() {
     let all = told(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -251,7 +251,7 @@ sweeps:
     assert_eq!(by_chance[0][..length], by_chance[1][..length], "two servers get their visitors at the same instants");
 }
 
-#[test]
+#[timed_test]
 fn an_arrival_takes_the_conversation_that_has_waited_longest() {
     let all = told(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -275,7 +275,7 @@ sweeps: { s: { arrivals: constant, matrix: { endpoint: a, model: m, scenario: [p
     }
 }
 
-#[test]
+#[timed_test]
 fn a_history_is_cut_at_the_context() {
     let all = told(
         &["--ttft", "2ms", "--itl", "1ms", "--slots", "16"],

@@ -44,7 +44,7 @@ fn says(ended: &Ended, code: i32, words: &[&str]) {
     words.iter().for_each(|word| assert!(all.contains(word), "{word:?} is missing: {all}"));
 }
 
-#[test]
+#[timed_test]
 fn any_tool_recomputes_the_digest() {
     let (lab, ids) = two_runs();
     for file in [run_json(&lab, &ids[0]), entry(&lab, &ids[0])] {
@@ -59,7 +59,7 @@ fn any_tool_recomputes_the_digest() {
 
 /// One bit after the other, in files drawn with equal chance, each put back when it has been looked for. Forty, or as many as
 /// `SWEEPLINE_FLIPS` says.
-#[test]
+#[timed_test]
 fn verify_finds_every_flipped_bit() {
     let flips: usize = std::env::var("SWEEPLINE_FLIPS").map_or(40, |flips| flips.parse().unwrap());
     let (lab, _) = two_runs();
@@ -84,7 +84,7 @@ fn verify_finds_every_flipped_bit() {
     lab.ok(&["verify"]);
 }
 
-#[test]
+#[timed_test]
 fn an_edited_window_is_found_by_every_reader() {
     let (lab, [bad, good]) = two_runs();
     let path = run_json(&lab, &bad);
@@ -111,7 +111,7 @@ fn an_edited_window_is_found_by_every_reader() {
     lab.ok(&["verify"]);
 }
 
-#[test]
+#[timed_test]
 fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let (lab, [old, new]) = two_runs();
     let run = &lab.runs()[&old];
@@ -140,7 +140,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     says(&lab.run(&["show", &new]), 5, &["it has no digest"]);
 }
 
-#[test]
+#[timed_test]
 fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     let (lab, [id, other]) = two_runs();
     let whole = files(&lab, "inventory");
@@ -194,7 +194,7 @@ fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     unchanged(&whole, &files(&lab, "inventory"));
 }
 
-#[test]
+#[timed_test]
 fn what_is_no_inventory_stops_no_reader() {
     let (lab, [id, _]) = two_runs();
     let (inventory, aside) = (lab.results().join("inventory"), lab.path().join("aside"));
@@ -228,7 +228,7 @@ fn what_is_no_inventory_stops_no_reader() {
     }
 }
 
-#[test]
+#[timed_test]
 fn remedies_name_the_folder_and_do_what_they_say() {
     let (lab, [gone, kept]) = two_runs();
     std::fs::rename(lab.results(), lab.path().join("fo")).unwrap();
@@ -253,7 +253,7 @@ fn remedies_name_the_folder_and_do_what_they_say() {
     says(&lab.run(&["show", "0123456789", "--results", "fo"]), 2, &["`sweepline list --results fo` shows all"]);
 }
 
-#[test]
+#[timed_test]
 fn a_lost_name_of_the_digest_is_damage_also_without_an_entry() {
     let (lab, [bad, _]) = two_runs();
     let path = run_json(&lab, &bad);
@@ -267,7 +267,7 @@ fn a_lost_name_of_the_digest_is_damage_also_without_an_entry() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     let (lab, [gone, kept]) = two_runs();
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
@@ -307,7 +307,7 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     assert!(lab.ok(&["list", "--format", "json"]).json()["deleted"].as_array().unwrap().is_empty());
 }
 
-#[test]
+#[timed_test]
 fn a_bad_entry_is_reported_and_made_anew() {
     let (lab, [id, other]) = two_runs();
     let whole = files(&lab, "inventory");
@@ -340,7 +340,7 @@ fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-#[test]
+#[timed_test]
 fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
     let (lab, [bad, good]) = two_runs();
     let keep = lab.path().join("keep");
@@ -386,7 +386,7 @@ fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
     lab.ok(&["verify"]);
 }
 
-#[test]
+#[timed_test]
 fn a_comparison_goes_on_without_a_bad_run() {
     let lab = lab();
     let plan = super::sweeps::PLAN
@@ -444,7 +444,7 @@ sweeps: { s: { matrix: { endpoint: [demo], model: [m], scenario: [short], batch_
 
 /// Readers that look again and again while a run is replaced: none of them ever calls it damaged. With and without a file system
 /// that exchanges folders.
-#[test]
+#[timed_test]
 fn readers_beside_a_forced_run_never_call_it_damaged() {
     let times: u32 = std::env::var("SWEEPLINE_REPLACEMENTS").map_or(8, |times| times.parse().unwrap());
     let lab = Lab::new();
@@ -495,7 +495,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
     lab.ok(&["verify"]);
 }
 
-#[test]
+#[timed_test]
 fn folders_with_the_last_numbers_are_not_ours() {
     let (lab, [id, _]) = two_runs();
     for folder in ["attempts", "superseded"] {

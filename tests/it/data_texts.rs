@@ -113,7 +113,7 @@ fn number(text: &str) -> usize {
     digits(rest).parse().unwrap()
 }
 
-#[test]
+#[timed_test]
 fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
     let lab = Lab::new();
     lab.write("data/chats.json", &sharegpt(12));
@@ -156,7 +156,7 @@ fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
     assert!(!frozen.contains("visitor") && frozen.contains("file: data/chats.json"), "{frozen}");
 }
 
-#[test]
+#[timed_test]
 fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_without_a_nonce() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(5));
@@ -178,7 +178,7 @@ fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_wit
     }
 }
 
-#[test]
+#[timed_test]
 fn conversations_carry_their_own_turns() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(7));
@@ -224,7 +224,7 @@ fn conversations_carry_their_own_turns() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(9));
@@ -262,7 +262,7 @@ fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
     }
 }
 
-#[test]
+#[timed_test]
 fn texts_and_answers_are_counted_by_the_tokenizer_of_the_model() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(8));

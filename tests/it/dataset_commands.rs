@@ -29,7 +29,7 @@ fn records(lab: &Lab, file: &str, flags: &[&str]) -> Value {
     found
 }
 
-#[test]
+#[timed_test]
 fn a_file_is_looked_into() {
     let lab = Lab::new();
     std::fs::copy(fixture("sharegpt.json"), lab.path().join("chat.json")).unwrap();
@@ -73,7 +73,7 @@ fn a_file_is_looked_into() {
     assert!(absent.stderr.contains("cannot read absent.json: No such file"), "{}", absent.stderr);
 }
 
-#[test]
+#[timed_test]
 fn flags_say_how_a_file_is_read() {
     let lab = Lab::new();
     let count = |file: &str, flags: &[&str]| {
@@ -109,7 +109,7 @@ fn flags_say_how_a_file_is_read() {
     assert!(!lab.path().join("out.jsonl").exists());
 }
 
-#[test]
+#[timed_test]
 fn every_format_becomes_one_that_is_read_alike() {
     let lab = Lab::new();
     for name in ["sharegpt.json", "longbench.json", "oasst.trees.jsonl", "mooncake.jsonl", "burstgpt_sessions.csv"] {
@@ -158,7 +158,7 @@ fn parquet_file(lab: &Lab) {
     writer.close().unwrap();
 }
 
-#[test]
+#[timed_test]
 fn parquet_is_read_by_its_columns() {
     let lab = Lab::new();
     parquet_file(&lab);
@@ -209,7 +209,7 @@ fn trace(count: u64) -> String {
     (0..count).map(|at| format!("{}\n", line(at))).collect()
 }
 
-#[test]
+#[timed_test]
 fn a_sample_is_a_matter_of_its_seed() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(100));
@@ -233,7 +233,7 @@ fn a_sample_is_a_matter_of_its_seed() {
     assert!(said.contains("100 of 100 records in some.parquet, all there are"), "{said}");
 }
 
-#[test]
+#[timed_test]
 fn a_profile_is_made_of_ranges() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(400));
@@ -298,7 +298,7 @@ proptest! {
 
     /// Whatever a log says, its profile says none of it: no word, no name, no date. Its strings are those of its form. Numbers
     /// of the log are longer than any length or count of the profile, which may be the same by chance.
-    #[test]
+    #[timed_test]
     fn no_word_of_the_input_is_in_a_profile(
         talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),
     ) {

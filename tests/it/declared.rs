@@ -27,7 +27,7 @@ fn is_run(ended: &Ended) {
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn the_only_scenario_is_what_the_server_is_sent() {
     let (lab, mut mock) = (Lab::new(), Mock::start(&[]));
     let on_mock = |plan: String| {
@@ -65,7 +65,7 @@ fn the_only_scenario_is_what_the_server_is_sent() {
     assert!(bodies > 0 && told > 0, "{bodies} of {told}");
 }
 
-#[test]
+#[timed_test]
 fn several_scenarios_and_no_axis_are_a_mistake() {
     let lab = Lab::new();
     let refused = |text: &str, wanted: &[&str]| {
@@ -92,7 +92,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     assert_eq!(none["runs"][0]["cell"]["scenario"], "B1");
 }
 
-#[test]
+#[timed_test]
 fn what_is_declared_and_never_used_is_told() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
@@ -180,7 +180,7 @@ fn trace_file() -> String {
     trace().into_iter().enumerate().map(line).collect()
 }
 
-#[test]
+#[timed_test]
 fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -213,7 +213,7 @@ fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -236,7 +236,7 @@ fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
 }
 
 /// Where the server counts, its own usage has what the trace and the script say.
-#[test]
+#[timed_test]
 fn traces_and_histories_are_as_long_as_the_server_counts() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace_file());
@@ -264,7 +264,7 @@ fn traces_and_histories_are_as_long_as_the_server_counts() {
 }
 
 /// Without a tokenizer the server's own count says how far off the estimate was.
-#[test]
+#[timed_test]
 fn an_estimate_that_is_far_off_is_told() {
     let lab = Lab::new();
     let (runs, _) = measured(&lab, "", "{ prompt_tokens: 800, output_tokens: 2 }", "batch_size: 2");
@@ -285,7 +285,7 @@ fn an_estimate_that_is_far_off_is_told() {
 }
 
 /// Texts of a data set go out to the letter: that an estimate of them is off says nothing of the run.
-#[test]
+#[timed_test]
 fn an_estimate_of_a_data_set_is_not_held_against_it() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "a bc de ".repeat(60 + k));
@@ -303,7 +303,7 @@ fn an_estimate_of_a_data_set_is_not_held_against_it() {
 }
 
 /// What one class of a mix shares is no contradiction to the data set that another one sends.
-#[test]
+#[timed_test]
 fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
@@ -340,7 +340,7 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
 }
 
 /// What `check` says of a sweep's requests it says of every class of a mix, and only of what the plan tells.
-#[test]
+#[timed_test]
 fn what_is_said_of_a_mix_is_true_of_its_classes() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));

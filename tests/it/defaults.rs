@@ -26,7 +26,7 @@ fn ids(lab: &Lab, plan: &Value) -> Vec<Value> {
     preview["runs"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect()
 }
 
-#[test]
+#[timed_test]
 fn the_schemas_defaults_are_what_runs_get() {
     let lab = Lab::new();
     let schema = lab.ok(&["schema"]).json();

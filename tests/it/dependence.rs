@@ -23,7 +23,7 @@ fn open_loop(service: &str, sweep: &str, slo: &str) -> (String, Value, String) {
     (ended.stdout + &ended.stderr, shown, page)
 }
 
-#[test]
+#[timed_test]
 fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
     let slo = "slo: { e2e: { p99: 30s } }\n";
     let (printed, shown, page) = open_loop("4ms", "qps: [215]", slo);
@@ -37,7 +37,7 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
     assert!(printed.contains("objective undecided: a window of"), "{printed}");
 }
 
-#[test]
+#[timed_test]
 fn a_light_load_is_kept_up_with_and_a_heavy_one_is_not() {
     let (_, light, page) = open_loop("4ms", "qps: [60]", "");
     let saturation = &light["saturation"];
@@ -65,7 +65,7 @@ fn a_light_load_is_kept_up_with_and_a_heavy_one_is_not() {
     assert!(printed.contains("saturated") && page.contains("saturated"), "{page}");
 }
 
-#[test]
+#[timed_test]
 fn a_closed_loop_has_no_such_state() {
     let (_, shown, page) = open_loop("4ms", "batch_size: [2]", "");
     assert_eq!(shown["saturation"], Value::Null);

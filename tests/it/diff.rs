@@ -36,7 +36,7 @@ fn lab() -> Lab {
     lab
 }
 
-#[test]
+#[timed_test]
 fn edits_are_told_with_the_runs_that_they_cost() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
@@ -48,7 +48,7 @@ fn edits_are_told_with_the_runs_that_they_cost() {
     assert!(alone.stderr.contains("a.yaml@main"), "{}", alone.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_pull_request_gets_markdown_and_programs_json() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "markdown"]).stdout);
@@ -79,7 +79,7 @@ fn told(lab: &Lab, a: &str, b: &str) -> Vec<(String, usize, usize)> {
     diff["edits"].as_array().unwrap().iter().map(part).collect()
 }
 
-#[test]
+#[timed_test]
 fn values_repeats_sweeps_and_rules_come_and_go() {
     let lab = Lab::new();
     let row = |text: &str, come, go| (text.to_owned(), come, go);
@@ -128,7 +128,7 @@ fn repository() -> Option<Lab> {
     Some(lab)
 }
 
-#[test]
+#[timed_test]
 fn a_plan_is_compared_with_what_it_was() {
     let Some(lab) = repository() else { return };
     lab.write("plans/nightly.yaml", &edited());
@@ -152,7 +152,7 @@ fn a_plan_is_compared_with_what_it_was() {
     assert!(lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan is a .yaml"), "the file itself");
 }
 
-#[test]
+#[timed_test]
 fn fragments_are_those_of_the_revision() {
     let Some(lab) = repository() else { return };
     let (head, phases) =
@@ -171,7 +171,7 @@ fn fragments_are_those_of_the_revision() {
     assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `parts/times.yaml`?"), "{}", wrong.stderr);
 }
 
-#[test]
+#[timed_test]
 fn what_git_cannot_give_is_said() {
     let Some(lab) = repository() else { return };
     let says = |args: &[&str], words: &str| {

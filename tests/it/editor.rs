@@ -186,7 +186,7 @@ fn folder() -> Lab {
     lab
 }
 
-#[test]
+#[timed_test]
 fn an_editor_has_nothing_to_say_about_our_plans_and_explains_their_fields() {
     let Some(program) = program() else { return };
     let lab = folder();
@@ -234,7 +234,7 @@ sweeps:
       q
 ";
 
-#[test]
+#[timed_test]
 fn an_editor_underlines_mistakes_and_completes_keys_and_values() {
     let Some(program) = program() else { return };
     let lab = folder();

@@ -45,7 +45,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Prompts of all lengths up to 3 500 tokens: the server counts each as it was meant, chats and texts. A few by default; two
 /// hundred, as the server is slow, with SWEEPLINE_REALSERVER_PROMPTS=200.
-#[test]
+#[timed_test]
 fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     let wanted = std::env::var("SWEEPLINE_REALSERVER_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let seconds = (wanted / 3).max(5);
@@ -81,7 +81,7 @@ fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
 }
 
 /// A template needs tokens of its own: what is asked to be shorter is told, and what is asked to be so always is refused.
-#[test]
+#[timed_test]
 fn prompts_that_are_too_short_for_the_template_are_told() {
     let (lab, library, mock) = (Lab::new(), bpe(), Mock::start(&[]));
     folder(&lab, &library);
@@ -136,7 +136,7 @@ sweeps:
 
 /// Without files of the model, its server counts: in three dialects, before the run and not while it lasts, and prompts have
 /// exactly the asked lengths. One that does not count leaves the estimate, and the run says so.
-#[test]
+#[timed_test]
 fn a_server_that_counts_makes_lengths_exact() {
     for dialect in ["vllm", "sglang", "llama.cpp", "none"] {
         let (lab, mock) = (Lab::new(), Mock::start(&["--tokenize", dialect, "--itl", "1ms"]));
@@ -185,7 +185,7 @@ fn asked_before_each_run(mock: &Mock) {
     assert!(counts.len() < 10_000, "{}", counts.len());
 }
 
-#[test]
+#[timed_test]
 fn who_counts_is_a_part_of_what_a_run_is() {
     let lab = Lab::new();
     let ids = |tokenizer: &str| {

@@ -68,7 +68,7 @@ fn codes_of_mistakes() -> Vec<String> {
     codes
 }
 
-#[test]
+#[timed_test]
 fn every_code_has_a_page() {
     let pages: Vec<&str> = PAGES.iter().map(|page| page.code).collect();
     assert!(pages.is_sorted(), "{pages:?}");
@@ -81,7 +81,7 @@ fn every_code_has_a_page() {
     assert_eq!(files, pages.iter().map(|code| format!("{code}.md")).collect::<Vec<_>>());
 }
 
-#[test]
+#[timed_test]
 fn pages_have_one_shape() {
     for page in PAGES {
         let (code, text) = (page.code, page.markdown);
@@ -99,7 +99,7 @@ fn pages_have_one_shape() {
     }
 }
 
-#[test]
+#[timed_test]
 fn examples_do_what_their_page_says() {
     for page in PAGES {
         let (wrong, said) = codes(&example(page.markdown, "Wrong"));
@@ -117,7 +117,7 @@ fn examples_do_what_their_page_says() {
     }
 }
 
-#[test]
+#[timed_test]
 fn codes_are_explained() {
     let lab = Lab::new();
     let list = lab.ok(&["explain"]).stdout;

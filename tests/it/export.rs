@@ -50,7 +50,7 @@ pub fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
     out.join(book)
 }
 
-#[test]
+#[timed_test]
 fn a_workbook_is_read_by_others() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
@@ -72,7 +72,7 @@ fn a_workbook_is_read_by_others() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_workbook_has_the_sheets_that_are_asked_for() {
     let Some(python) = python() else { return };
     let lab = lab();
@@ -102,7 +102,7 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
     }
 }
 
-#[test]
+#[timed_test]
 fn columns_are_chosen_by_name_and_pattern() {
     let lab = lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -134,7 +134,7 @@ fn columns_are_chosen_by_name_and_pattern() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_pivot_has_loads_across_and_metrics_down() {
     let lab = lab();
     honest(&lab.measured(&["run", "plan.yaml"]));
@@ -169,7 +169,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
     lab.ok(&["export", "again.yaml", "--wide"]);
 }
 
-#[test]
+#[timed_test]
 fn token_events_are_those_of_the_rows() {
     let lab = lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 2"]));
@@ -191,7 +191,7 @@ fn token_events_are_those_of_the_rows() {
     assert!(rows.next().is_none());
 }
 
-#[test]
+#[timed_test]
 fn chosen_runs_are_exported() {
     let lab = lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));

@@ -60,7 +60,7 @@ fn further(body: &str) -> Value {
     body
 }
 
-#[test]
+#[timed_test]
 fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
@@ -94,7 +94,7 @@ fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
     }
 }
 
-#[test]
+#[timed_test]
 fn each_further_field_is_part_of_what_a_run_is() {
     let lab = Lab::new();
     let ids = |text: &str| -> Vec<String> {

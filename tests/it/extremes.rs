@@ -98,7 +98,7 @@ fn is_for_people(text: &str, what: &str) {
     assert_eq!(wide, None, "{what}");
 }
 
-#[test]
+#[timed_test]
 fn no_rows_break_an_answer() {
     let lab = Lab::new();
     commit(&lab);

@@ -22,7 +22,7 @@ fn run(lab: &Lab, args: &[&str]) -> Ended {
     Ended::from(lab.command(args).env("SWEEP_KEY", KEY).output().unwrap())
 }
 
-#[test]
+#[timed_test]
 fn all_requests_failed() {
     let server = Server::start(|_, stream| {
         let body = format!(
@@ -81,7 +81,7 @@ fn all_requests_failed() {
     assert!(errors.ends_with(" http_500") && rows[0]["first_error"].as_str().unwrap().starts_with("CUDA"), "{errors}");
 }
 
-#[test]
+#[timed_test]
 fn an_answer_without_words_is_said_to_have_none() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n");
@@ -100,7 +100,7 @@ fn an_answer_without_words_is_said_to_have_none() {
     assert!(json["failures"][0]["message"].is_null(), "{}", json["failures"]);
 }
 
-#[test]
+#[timed_test]
 fn tokens_of_failures_are_no_figures() {
     // Each answer begins, and breaks off behind its first token.
     let server = Server::start(|_, stream| {
@@ -116,7 +116,7 @@ fn tokens_of_failures_are_no_figures() {
     assert_eq!(row.matches("n/a").count(), 4, "{}", ended.stdout);
 }
 
-#[test]
+#[timed_test]
 fn some_requests_failed_and_others_not() {
     let server = Server::start(|number, stream| {
         let answer = match number % 3 {

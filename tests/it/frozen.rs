@@ -181,7 +181,7 @@ fn times(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().map_or(default, |times| times.parse().unwrap())
 }
 
-#[test]
+#[timed_test]
 fn a_generator_that_stood_still_is_never_valid() {
     let places = [Place::AcrossStart, Place::Begin, Place::Middle, Place::AcrossEnd];
     let mut stops = Vec::new();
@@ -213,7 +213,7 @@ fn a_generator_that_stood_still_is_never_valid() {
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
 }
 
-#[test]
+#[timed_test]
 fn clean_runs_are_not_called_paused() {
     let runs: Vec<&str> = LOADS.into_iter().cycle().take(times("SWEEPLINE_CLEAN", 6)).collect();
     let judged = beside(&runs, |load| {
@@ -244,7 +244,7 @@ fn clean_runs_are_not_called_paused() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-#[test]
+#[timed_test]
 fn a_lock_is_not_named_like_another_format() {
     let lab = super::sweeps::lab();
     for name in ["fr.toml", "fr.json", "fr.TOML", "fr.txt"] {

@@ -109,7 +109,7 @@ fn asked<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&[command, "plan.yaml"], more, &LADDER[..]].concat()
 }
 
-#[test]
+#[timed_test]
 fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 80.0), 0);
@@ -157,7 +157,7 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert!(said(&lab, &asked("diagnose", &[])).contains("was given up: 1 for 429 (3 of 3)"));
 }
 
-#[test]
+#[timed_test]
 fn a_gate_names_a_load_that_was_given_up() {
     let lab = measured();
     let gate = |lab: &Lab| lab.run(&["run", "plan.yaml", "--gate", "--only", "sweep == 'ladder'"]);
@@ -180,7 +180,7 @@ fn a_gate_names_a_load_that_was_given_up() {
     assert!(ended.stderr.contains("gate: 1 missed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
 }
 
-#[test]
+#[timed_test]
 fn exports_name_what_was_given_up_and_give_it_no_number() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 100.0), 0);
@@ -228,7 +228,7 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
     assert!(Path::new(&lab.path().join("book.xlsx")).exists());
 }
 
-#[test]
+#[timed_test]
 fn an_unknown_model_says_nothing_of_the_load() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 80.0), 0);
@@ -251,7 +251,7 @@ fn an_unknown_model_says_nothing_of_the_load() {
     assert!(text.contains("no run counts: all were given up: 404 (3 of 3)"), "{text}");
 }
 
-#[test]
+#[timed_test]
 fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     let lab = measured();
     let then = lab.path().join("then");
@@ -294,7 +294,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     }
 }
 
-#[test]
+#[timed_test]
 fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let lab = measured();
     // A result stays what it is, whatever became of its repetition; so does one that came after all.

@@ -49,7 +49,7 @@ fn met(lab: &Lab, mock: &Mock) -> (BTreeMap<String, BTreeSet<String>>, Vec<Value
     (met, asked)
 }
 
-#[test]
+#[timed_test]
 fn each_arrives_as_it_is_said() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "5ms"]);
@@ -117,7 +117,7 @@ fn is_clean(folder: &std::path::Path) {
     }
 }
 
-#[test]
+#[timed_test]
 fn missing_values_are_named_together_before_anything_is_sent() {
     let lab = Lab::new();
     let mock = Mock::start(&[]);
@@ -140,7 +140,7 @@ fn missing_values_are_named_together_before_anything_is_sent() {
     assert!(mock.log_now().is_empty());
 }
 
-#[test]
+#[timed_test]
 fn what_cannot_be_a_header_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     let text = "\

@@ -124,7 +124,7 @@ fn taken(name: &str, text: &str, more: &[&str]) -> String {
     said
 }
 
-#[test]
+#[timed_test]
 fn aliases_that_unfold() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     let mut laughs = "m0: &m0 { k0: v }\n".to_owned();
@@ -148,7 +148,7 @@ fn aliases_that_unfold() {
     ]);
 }
 
-#[test]
+#[timed_test]
 fn texts_that_nest() {
     bounded(&[
         ("lists in lists", nested("a: ", "[", "]", 100_000)),
@@ -169,7 +169,7 @@ fn texts_that_nest() {
     ]);
 }
 
-#[test]
+#[timed_test]
 fn texts_that_are_long() {
     let numbers = many("#, ", 300_000);
     bounded(&[
@@ -203,7 +203,7 @@ fn texts_that_are_long() {
     ]);
 }
 
-#[test]
+#[timed_test]
 fn texts_with_many_names() {
     let names = |bytes| many("  name#: { base: B1 }\n", bytes);
     let models = many("  m#: { id: m }\n", 380_000);
@@ -291,7 +291,7 @@ fn after_all(count: usize) -> String {
     (0..count).map(sweep).collect()
 }
 
-#[test]
+#[timed_test]
 fn texts_with_many_mistakes() {
     let excludes = many("{ qps: # }, ", 500_000);
     let product = many("{ scenario: A1, qps: #, temperature: 0.1 }, ", 600_000);

@@ -122,7 +122,7 @@ fn position(text: &str, part: &str) -> String {
     format!("{}:{}", text[..at].matches('\n').count() + 1, at - line_start + 1)
 }
 
-#[test]
+#[timed_test]
 fn what_is_only_said_or_read_names_nothing() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -174,7 +174,7 @@ fn what_is_only_said_or_read_names_nothing() {
     assert_eq!(elsewhere, named, "another results folder");
 }
 
-#[test]
+#[timed_test]
 fn neither_order_nor_notation_names_anything() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -213,7 +213,7 @@ sweeps:
   one: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2] } }
 ";
 
-#[test]
+#[timed_test]
 fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -280,7 +280,7 @@ fn assert_why_names(lab: &Lab, plan: &str, field: &str, (before, old, new): (&st
     assert!(told > 0);
 }
 
-#[test]
+#[timed_test]
 fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -432,7 +432,7 @@ fn states(lab: &Lab, plan: &str) -> BTreeMap<String, (String, String)> {
     preview(lab, plan).iter().map(entry).collect()
 }
 
-#[test]
+#[timed_test]
 fn an_edited_value_runs_alone() {
     let lab = Lab::new();
     lab.write("plan.yaml", EDITED);
@@ -468,7 +468,7 @@ fn an_edited_value_runs_alone() {
     assert!(why.stdout.starts_with("orphan: "), "{}", why.stdout);
 }
 
-#[test]
+#[timed_test]
 fn corrupt_and_forced_runs_are_redone() {
     let lab = Lab::new();
     lab.write("plan.yaml", EDITED);

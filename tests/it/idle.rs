@@ -13,7 +13,7 @@ fn exported(lab: &Lab, plan: &str, column: &str) -> Value {
     rows[0][column].clone()
 }
 
-#[test]
+#[timed_test]
 fn the_first_request_after_a_pause_is_a_result() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "30ms", "--itl", "2ms"]);

@@ -46,7 +46,7 @@ fn import(lab: &Lab, args: &[&str]) -> Ended {
     lab.run(&[&["import"], args].concat())
 }
 
-#[test]
+#[timed_test]
 fn every_fixture_becomes_a_plan_that_says_where_it_came_from() {
     let lab = lab();
     for (file, more) in FIXTURES {
@@ -79,7 +79,7 @@ fn every_value_has_an_origin(file: &str, plan: &str) {
     }
 }
 
-#[test]
+#[timed_test]
 fn every_fixture_file_is_used() {
     let scripts: String = FIXTURES.map(|(file, _)| std::fs::read_to_string(fixtures().join(file)).unwrap()).concat();
     for entry in std::fs::read_dir(fixtures()).unwrap() {
@@ -88,7 +88,7 @@ fn every_fixture_file_is_used() {
     }
 }
 
-#[test]
+#[timed_test]
 fn every_documented_option_is_mapped_or_listed() {
     let lab = Lab::new();
     let documented = std::fs::read_to_string(fixtures().join("documented_options.sh")).unwrap();
@@ -108,7 +108,7 @@ fn every_documented_option_is_mapped_or_listed() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_command_may_stand_on_the_command_line() {
     let lab = Lab::new();
     let command = "vllm bench serve --model m --request-rate 10 --num-prompts 1000 --random-input-len 100";
@@ -125,7 +125,7 @@ fn a_command_may_stand_on_the_command_line() {
     assert!(!secret.stdout.contains("opensesame1"));
 }
 
-#[test]
+#[timed_test]
 fn parameter_files_go_with_a_command_or_with_flags() {
     let lab = lab();
     let nameless = import(&lab, &["named_params.json"]);
@@ -142,7 +142,7 @@ fn parameter_files_go_with_a_command_or_with_flags() {
     assert!(bare.contains("id: a/b") && bare.contains("url: http://h:1/v1"), "{bare}");
 }
 
-#[test]
+#[timed_test]
 fn what_is_wrong_is_named_with_its_place_and_remedy() {
     let lab = Lab::new();
     let bench = "vllm bench serve --model m";
@@ -218,7 +218,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     assert_eq!(import(&lab, &[]).code, Some(2));
 }
 
-#[test]
+#[timed_test]
 fn hostile_files_are_refused_in_bounded_time_and_words() {
     let lab = Lab::new();
     let mut garbage = String::new();
@@ -277,7 +277,7 @@ fn hostile_files_are_refused_in_bounded_time_and_words() {
     assert!(bytes.code == Some(2) && bytes.stderr.contains("bytes.sh:2: this line is not UTF-8"), "{}", bytes.stderr);
 }
 
-#[test]
+#[timed_test]
 fn no_secret_of_any_shape_gets_into_a_plan() {
     let lab = Lab::new();
     let key = "qwertz98765zxcvb";
@@ -327,7 +327,7 @@ fn of_data(lab: &Lab, options: &str) -> (String, String) {
     (std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap(), ended.stderr)
 }
 
-#[test]
+#[timed_test]
 fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
     let lab = Lab::new();
     lab.write(
@@ -342,7 +342,7 @@ fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
     assert!(!plan.contains("nonce:"), "its prompts are prose of ours: {plan}");
 }
 
-#[test]
+#[timed_test]
 fn minus_one_asks_for_the_answers_that_records_declare() {
     let lab = Lab::new();
     lab.write(
@@ -362,7 +362,7 @@ fn minus_one_asks_for_the_answers_that_records_declare() {
     assert!(listed.contains("1 no answer"), "{listed}");
 }
 
-#[test]
+#[timed_test]
 fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
     let lab = Lab::new();
     let record = |prompt: usize, answer: usize| {
@@ -391,7 +391,7 @@ fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
     assert!(!listed.contains("together") && listed.contains("four characters"), "{listed}");
 }
 
-#[test]
+#[timed_test]
 fn recorded_texts_keep_what_they_share() {
     let lab = Lab::new();
     lab.write("own.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
@@ -406,7 +406,7 @@ fn recorded_texts_keep_what_they_share() {
     assert!(!plan.contains("nonce:"), "{plan}");
 }
 
-#[test]
+#[timed_test]
 fn a_chat_template_that_the_plan_does_not_apply_is_listed() {
     let lab = Lab::new();
     lab.write("own.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
@@ -428,7 +428,7 @@ fn a_chat_template_that_the_plan_does_not_apply_is_listed() {
     assert!(listed.contains("--no-oversample: a run lasts a length of time"), "{listed}");
 }
 
-#[test]
+#[timed_test]
 fn what_a_plan_cannot_say_is_named_with_what_can() {
     let lab = Lab::new();
     lab.write("trace.jsonl", "{}\n");
@@ -440,7 +440,7 @@ fn what_a_plan_cannot_say_is_named_with_what_can() {
     assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve ends with an error"), "{listed}");
 }
 
-#[test]
+#[timed_test]
 fn an_imported_plan_runs() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny"]);
@@ -476,7 +476,7 @@ fn an_imported_plan_runs() {
     }
 }
 
-#[test]
+#[timed_test]
 fn files_are_not_overwritten_unasked() {
     let lab = lab();
     lab.write("mine.yaml", "mine");

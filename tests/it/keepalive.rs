@@ -199,7 +199,7 @@ fn opened(run: &Run) -> usize {
     run.records.iter().filter(|record| record.row.connection() == Some(Connection::New)).count()
 }
 
-#[test]
+#[timed_test]
 fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
     let run = |close, slots: u32| {
         let (run, seen) = Closer::start(close).measure(&format!("matrix: {{ {CELL}, batch_size: [{slots}] }}"));
@@ -218,7 +218,7 @@ fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
     assert!(lost * 50 <= sent && opened + lost + 8 >= sent, "{lost} of {sent} lost, {opened} opened");
 }
 
-#[test]
+#[timed_test]
 fn a_connection_that_was_closed_while_idle_is_not_used() {
     let close = Close::AfterIdle(Duration::from_millis(20));
     let (run, seen) = Closer::start(close).measure(&format!("arrivals: constant, matrix: {{ {CELL}, qps: [10] }}"));
@@ -227,7 +227,7 @@ fn a_connection_that_was_closed_while_idle_is_not_used() {
     assert!(opened * 10 > run.records.len() * 8, "each found its connection closed: {opened} of {}", run.records.len());
 }
 
-#[test]
+#[timed_test]
 fn a_connection_that_was_opened_ahead_and_closed_unused_is_replaced() {
     // Slots join over two seconds; the connections of most are gone by then, and a slot that is at work is never idle.
     let load = format!("phases: {{ fill: 2s }}, matrix: {{ {CELL}, batch_size: [8] }}");

@@ -45,19 +45,19 @@ fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
     assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
 }
 
-#[test]
+#[timed_test]
 fn a_kill_before_the_commit_costs_one_run() {
     kill_and_go_on("before_seal:2", 1, 0);
     kill_and_go_on("before_run_json:3", 2, 0);
 }
 
-#[test]
+#[timed_test]
 fn a_kill_around_the_rename_costs_nothing() {
     kill_and_go_on("before_rename:2", 1, 1);
     kill_and_go_on("after_rename:3", 3, 0);
 }
 
-#[test]
+#[timed_test]
 fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
     for (failpoint, entries) in [("before_entry:2", 1), ("after_entry:2", 2)] {
         let lab = lab();
@@ -71,7 +71,7 @@ fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
     for (failpoint, aside, finished) in [
         ("before_rename:2", 1, 1),
@@ -105,7 +105,7 @@ fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_kill_of_the_first_and_of_the_last_commit() {
     let lab = lab();
     killed_at(&lab, "before_rename", &["run", "plan.yaml"]);
@@ -125,7 +125,7 @@ fn random(seed: u64) -> f64 {
     (z ^ (z >> 31)) as f64 / u64::MAX as f64
 }
 
-#[test]
+#[timed_test]
 fn a_kill_at_any_instant_loses_nothing() {
     const KILLS: u32 = 20;
     let undisturbed = lab();
@@ -170,7 +170,7 @@ fn kill_at_and_go_on(after: Duration, undisturbed: &BTreeSet<String>) -> bool {
     ended.code.is_none()
 }
 
-#[test]
+#[timed_test]
 fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
     let lab = lab();
     let first = goes_on(&lab, &files(&lab, "runs"));
@@ -224,7 +224,7 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [1, 2] }
 ";
 
-#[test]
+#[timed_test]
 fn one_signal_abandons_the_run_and_leaves_the_rest() {
     let lab = lab();
     lab.write("plan.yaml", LONGER);
@@ -251,7 +251,7 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
     assert_eq!(names(&lab, "attempts").len(), 3, "what was abandoned stays for whoever wants to look");
 }
 
-#[test]
+#[timed_test]
 fn a_sweep_that_is_to_outlive_its_terminal_does() {
     let lab = lab();
     lab.write("plan.yaml", LONGER);
@@ -268,7 +268,7 @@ fn a_sweep_that_is_to_outlive_its_terminal_does() {
     assert_eq!(names(&lab, "runs").len(), 2);
 }
 
-#[test]
+#[timed_test]
 fn a_signal_between_runs_keeps_what_is_committed() {
     let lab = lab();
     let running = lab.start(&["run", "plan.yaml"]);
@@ -285,7 +285,7 @@ fn a_signal_between_runs_keeps_what_is_committed() {
     assert!(ended.stderr.contains(&format!("short: {left} run")), "{}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_second_signal_ends_at_once() {
     // A server that takes connections and never answers: a probe waits for it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -306,7 +306,7 @@ fn a_second_signal_ends_at_once() {
     assert!(names(&lab, "runs").is_empty());
 }
 
-#[test]
+#[timed_test]
 fn a_killed_attempt_is_listed_and_never_a_result() {
     let lab = lab();
     lab.write("longer.yaml", LONGER);

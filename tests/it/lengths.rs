@@ -30,7 +30,7 @@ fn scenario(run: &Run) -> &str {
 /// How far a text of the generator's own is off the tokens it was to have.
 const OFF: u32 = 2;
 
-#[test]
+#[timed_test]
 fn requests_are_as_long_as_the_plan_says() {
     let lab = Lab::new();
     let scenarios = "  drawn: { lengths: { prompt: { lognormal: { mean: 200, sd: 120, min: 20, max: 900 } }, output: { uniform: { min: 2, max: 30 } } } }\n  \
@@ -146,7 +146,7 @@ fn ids(lab: &Lab, plan: &str) -> BTreeMap<String, String> {
     runs.map(|run| (text(&run["cell"]["scenario"]), text(&run["id"]))).collect()
 }
 
-#[test]
+#[timed_test]
 fn what_is_sent_is_what_a_run_is() {
     let lab = Lab::new();
     lab.write("tables/prompts.csv", "min,max,weight\n16,99,3\n100,199,0.5\n# nothing was longer\n200,299,0\n");
@@ -192,7 +192,7 @@ fn what_is_sent_is_what_a_run_is() {
     assert_eq!(changed, ["d1", "d3"]);
 }
 
-#[test]
+#[timed_test]
 fn presets_stand_on_an_axis() {
     let lab = Lab::new();
     let text = plan("  long: { base: C }", "long").replace("batch_size: [4]", "lengths: [chat, code], batch_size: [4]");

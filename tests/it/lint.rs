@@ -74,7 +74,7 @@ phases: { fill: 50ms, stabilize: 50ms, measure: 200ms, drain: 5s }
 sweeps: { one: { matrix: { scenario: [tiny], batch_size: [1, 2] } } }
 "#;
 
-#[test]
+#[timed_test]
 fn a_hasty_plan_is_told_what_it_lacks() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -83,7 +83,7 @@ fn a_hasty_plan_is_told_what_it_lacks() {
     insta::assert_snapshot!(ended.stdout);
 }
 
-#[test]
+#[timed_test]
 fn a_careful_plan_is_told_nothing() {
     let lab = Lab::new();
     lab.write("careful.yaml", CAREFUL);
@@ -93,7 +93,7 @@ fn a_careful_plan_is_told_nothing() {
     assert_eq!(json["diagnostics"], json!([]));
 }
 
-#[test]
+#[timed_test]
 fn strict_fails_on_warnings_and_only_there() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -114,7 +114,7 @@ fn strict_fails_on_warnings_and_only_there() {
     assert_eq!(lab.ok(&["check", "--strict", "allowed.yaml"]).stdout, "allowed.yaml: ok\n");
 }
 
-#[test]
+#[timed_test]
 fn mistakes_come_first_and_lints_of_whole_plans_after() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -135,7 +135,7 @@ fn mistakes_come_first_and_lints_of_whole_plans_after() {
     assert!(found[1..].iter().all(|one| one["severity"] != "error" && one["file"] == "hasty.yaml"), "{json}");
 }
 
-#[test]
+#[timed_test]
 fn run_and_preview_say_it_in_one_line() {
     let lab = Lab::new();
     lab.write("mock plan.yaml", MOCK);
@@ -153,7 +153,7 @@ fn run_and_preview_say_it_in_one_line() {
     assert_eq!(lab.run(&["run", "mock plan.yaml", "--force", "--quiet"]).stderr, "");
 }
 
-#[test]
+#[timed_test]
 fn what_calibrate_showed_of_this_host_counts() {
     let lab = Lab::new();
     let plan = CAREFUL.replace("qps: [1, 2, 5] }, repeats: 3 }", "qps: [1, 2, 5] }, repeats: 3 }\n  load: { matrix: { endpoint: [vllm, sglang], scenario: [B1, B2], batch_size: [64, 5000] }, repeats: 3 }");

@@ -1,5 +1,9 @@
 //! The one integration binary: everything through the built program, real processes, real sockets, real files.
 
+// Each file with tests wants its attribute.
+#[macro_use]
+extern crate timed_test;
+
 mod architecture;
 mod arrivals;
 mod bad;
@@ -46,6 +50,7 @@ mod lab;
 mod left_behind;
 mod lengths;
 mod lint;
+mod machine;
 mod margins;
 mod memory;
 mod mix;

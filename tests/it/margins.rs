@@ -36,7 +36,7 @@ fn compared(lab: &Lab, args: &[&str]) -> Value {
     answer
 }
 
-#[test]
+#[timed_test]
 fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
     let lab = Lab::new();
     let [good, bad] = servers(&lab, "http:500@6%");
@@ -66,7 +66,7 @@ fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
     assert_eq!(turned["families"][0]["cells"][0]["guardrail"]["outcome"], "better");
 }
 
-#[test]
+#[timed_test]
 fn a_run_that_is_invalid_for_its_errors_is_not_hidden_by_being_left_out() {
     let lab = Lab::new();
     let [good, bad] = servers(&lab, "http:500@40%");
@@ -91,7 +91,7 @@ fn earlier(lab: &Lab, baseline: &Value, times: [f64; 5]) {
     lab.write("earlier.json", &changed.to_string());
 }
 
-#[test]
+#[timed_test]
 fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");
@@ -130,7 +130,7 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     assert!(open.stderr.contains(told) && open.stderr.contains("repeats would do for all"), "{}", open.stderr);
 }
 
-#[test]
+#[timed_test]
 fn exploring_is_not_for_gates() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");

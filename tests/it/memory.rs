@@ -21,7 +21,7 @@ fn resident(process: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-#[test]
+#[timed_test]
 fn memory_is_flat_under_many_tokens() {
     let mock = Mock::start_with(&["--slots", "64"], |command| command);
     let lab = Lab::new();
@@ -102,7 +102,7 @@ fn shown(lab: &Lab, dir: &Path) -> (u64, serde_json::Value) {
     (most, ended.json()["metrics"].clone())
 }
 
-#[test]
+#[timed_test]
 fn judging_a_long_run_does_not_hold_it() {
     let mock = Mock::start_with(&["--slots", "8"], |command| command);
     let lab = Lab::new();

@@ -63,7 +63,7 @@ fn class(row: &RequestRow) -> &str {
     row.class.as_deref().expect("every request has a class")
 }
 
-#[test]
+#[timed_test]
 fn each_class_has_its_share_its_lengths_and_its_fields() {
     let (_lab, runs, bodies) = experiment("a: { url: URL, engine: mock }", "{ scenario: mixed, batch_size: 4 }");
     let rows = rows(&runs[0]);
@@ -94,7 +94,7 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
     assert!(rows.iter().any(|row| row.turn == Some(2) && row.outcome == Outcome::Ok), "conversations go on");
 }
 
-#[test]
+#[timed_test]
 fn every_endpoint_and_load_gets_the_same_classes_with_the_same_texts() {
     let (_lab, runs, bodies) = experiment(
         "a: { url: URL, engine: mock, resource: a }, b: { url: URL, engine: mock, resource: b }",
@@ -121,7 +121,7 @@ fn every_endpoint_and_load_gets_the_same_classes_with_the_same_texts() {
     assert_eq!(differ, 0);
 }
 
-#[test]
+#[timed_test]
 fn every_view_of_a_run_tells_its_classes() {
     let (lab, runs, _) = experiment("a: { url: URL, engine: mock }", "{ scenario: [mixed, short], qps: 200 }");
     let run = runs.iter().find(|run| run.json["spec"]["labels"]["scenario"] == "mixed").unwrap();
@@ -156,7 +156,7 @@ fn every_view_of_a_run_tells_its_classes() {
     assert!(requests.contains("\"class\": \"talk\"") || requests.contains("\"class\":\"talk\""));
 }
 
-#[test]
+#[timed_test]
 fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     let lab = Lab::new();
     let plan = format!(

@@ -16,7 +16,7 @@ fn shortened(plan: &str) -> String {
     short
 }
 
-#[test]
+#[timed_test]
 fn a_first_plan_runs_as_it_is() {
     let lab = Lab::new();
     let plan = lab.ok(&["new", "--batch-size", "1,2"]).stdout;
@@ -29,7 +29,7 @@ fn a_first_plan_runs_as_it_is() {
     assert_eq!(lab.runs().len(), 2);
 }
 
-#[test]
+#[timed_test]
 fn a_server_says_what_it_is() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny-7b"]);
@@ -47,7 +47,7 @@ fn a_server_says_what_it_is() {
     assert!(lab.only_run().records.iter().any(|record| record.row.outcome.is_ok()));
 }
 
-#[test]
+#[timed_test]
 fn servers_with_many_models_or_none_need_a_name() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "one", "--model", "two"]);
@@ -74,7 +74,7 @@ fn servers_with_many_models_or_none_need_a_name() {
     lab.ok(&["check", "plan.yaml"]);
 }
 
-#[test]
+#[timed_test]
 fn flags_say_more_than_the_server() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "m"]);
@@ -98,7 +98,7 @@ fn flags_say_more_than_the_server() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_key_is_named_and_never_written() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "m", "--api-key-env", "HOME"]);

@@ -49,7 +49,7 @@ fn says(ended: &Ended, text: &str) {
     assert!(ended.stderr.contains(text), "`{text}` is missing in\n{}{}", ended.stderr, ended.stdout);
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_never_comes_is_waited_for_and_named() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let front = Front::absent(mock.port);
@@ -66,7 +66,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     assert!(order("gone: waiting") < order("gone: not ready"));
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_comes_late_is_measured() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     for (early, of) in [(Mood::Absent, "Connection refused"), (Mood::loading(), "HTTP 503")] {
@@ -89,7 +89,7 @@ fn a_server_that_comes_late_is_measured() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_path_says_when_the_server_is_ready() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 300ms }")]);
@@ -101,7 +101,7 @@ fn a_path_says_when_the_server_is_ready() {
     assert_eq!(committed(&lab), ["a", "a"]);
 }
 
-#[test]
+#[timed_test]
 fn what_an_edit_must_mend_is_told_at_once_and_together() {
     let mock = Mock::start(&["--ttft", "1ms", "--model", "tiny"]);
     let key = Front::start(mock.port, Mood::says("401 Unauthorized", "", r#"{"error":{"message":"no key"}}"#));
@@ -183,7 +183,7 @@ fn complete(lab: &Lab, (code, said): (Option<i32>, String)) {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
@@ -199,7 +199,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     complete(&lab, (code, said));
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     let (mock, front, lab) = slow(", ready: { within: 500ms }");
     let night = Night::start(&lab, "10s");
@@ -217,7 +217,7 @@ fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     complete(&lab, Night::start(&lab, "10s").end());
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_hangs_is_waited_for() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "500ms");
@@ -246,29 +246,29 @@ fn is_waited_for(mood: Mood, words: &[&str]) {
     complete(&lab, (code, said));
 }
 
-#[test]
+#[timed_test]
 fn a_model_that_is_swapped_under_way_is_waited_for() {
     let other = r#"{"error":{"message":"the model `tiny` does not exist"},"data":[{"id":"huge"}]}"#;
     is_waited_for(Mood::says("404 Not Found", "", other), &["HTTP 404 three times", "does not exist"]);
 }
 
-#[test]
+#[timed_test]
 fn a_key_that_is_no_longer_taken_is_waited_for() {
     let expired = r#"{"error":{"message":"the key has expired"}}"#;
     is_waited_for(Mood::says("401 Unauthorized", "", expired), &["HTTP 401 three times: the key has expired"]);
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_is_unavailable_for_a_while_is_waited_for() {
     is_waited_for(Mood::loading(), &["HTTP 503"]);
 }
 
-#[test]
+#[timed_test]
 fn a_gateway_without_a_server_behind_it_is_waited_for() {
     is_waited_for(Mood::says("502 Bad Gateway", "", "<html>Bad Gateway</html>"), &["HTTP 502"]);
 }
 
-#[test]
+#[timed_test]
 fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
@@ -286,7 +286,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     complete(&lab, (code, said));
 }
 
-#[test]
+#[timed_test]
 fn what_is_spoiled_each_time_is_given_up() {
     // The probe is answered each time, the load never: a limit that only a load meets.
     let server = Server::start(|_, stream| {
@@ -379,7 +379,7 @@ impl Drop for Gateway {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     let gateway = Gateway::start();
     let lab = lab(&[("gateway", gateway.port, ", retries: { runs: 1 }")]);
@@ -395,7 +395,7 @@ fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     assert!((24..100).contains(&above), "{above} requests above the limit: {}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn an_embedded_server_that_dies_is_started_again() {
     let lab = Lab::new();
     lab.write(
@@ -415,7 +415,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     assert_eq!(committed(&lab), ["a"]);
 }
 
-#[test]
+#[timed_test]
 fn a_wait_ends_with_the_sweep() {
     let front = Front::absent(1);
     let lab = lab(&[("gone", front.port, ", ready: { within: 10m }")]);

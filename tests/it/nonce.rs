@@ -102,7 +102,7 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
 
 /// A night measured, and another: what the machine spoiled is measured anew from the beginning, for which requests are slowed down
 /// goes by their number.
-#[test]
+#[timed_test]
 fn a_second_night_meets_nothing_of_the_first() {
     let (lab, mut mock) = (0..8).find_map(|_| two_nights()).expect("two nights with a client that was awake");
     let compare =
@@ -177,7 +177,7 @@ fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
     (0..requests).map(body).collect()
 }
 
-#[test]
+#[timed_test]
 fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
     for nonce in ["on", "run"] {
         let lab = Lab::new();
@@ -217,7 +217,7 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).unwrap()
 }
 
-#[test]
+#[timed_test]
 fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
@@ -256,7 +256,7 @@ const LOG: &str = r#"[
 {"conversations": [{"from": "human", "value": "What does a room with a view of the harbour cost?"}, {"from": "gpt", "value": "Ninety a night."}]}
 ]"#;
 
-#[test]
+#[timed_test]
 fn one_nonce_for_a_run_leaves_what_recorded_texts_share() {
     let lab = Lab::new();
     // A block of one token finds every leading token that two prompts have in common.
@@ -319,7 +319,7 @@ sweeps:
     }
 }
 
-#[test]
+#[timed_test]
 fn a_scenario_or_an_axis_says_how_far_it_reaches_and_no_other_run_changes() {
     let lab = Lab::new();
     let plan = |nonce: &str, scenario: &str, axis: &str| {
@@ -381,7 +381,7 @@ sweeps: {{ all: {{ matrix: {{ scenario: [s, t], batch_size: 1{axis} }} }} }}
     }
 }
 
-#[test]
+#[timed_test]
 fn cold_prompts_need_a_nonce_for_each_request() {
     let lab = Lab::new();
     let check = |nonce: &str, scenario: &str, axes: &str| {

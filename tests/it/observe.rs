@@ -47,7 +47,7 @@ fn series(run: &Run) -> BTreeMap<String, Vec<Sample>> {
     series
 }
 
-#[test]
+#[timed_test]
 fn what_a_run_sees_of_its_generator_adds_up() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
     let lab = Lab::new();
@@ -89,7 +89,7 @@ fn what_a_run_sees_of_its_generator_adds_up() {
     }
 }
 
-#[test]
+#[timed_test]
 fn samples_tell_the_same_as_the_facts() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
     let lab = Lab::new();
@@ -169,7 +169,7 @@ fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_neighbour_that_takes_the_cores_is_named() {
     let allowed = sched_getaffinity(None).unwrap();
     let core = (0..CpuSet::MAX_CPU).rev().find(|core| allowed.is_set(*core)).unwrap();

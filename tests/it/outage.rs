@@ -122,7 +122,7 @@ fn probe_answer() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-#[test]
+#[timed_test]
 fn three_429_end_an_attempt_at_once() {
     for threads in ["", "engine: { threads: 2 }\n"] {
         let (server, lab) = (limited(), Lab::new());
@@ -138,7 +138,7 @@ fn three_429_end_an_attempt_at_once() {
     }
 }
 
-#[test]
+#[timed_test]
 fn with_errors_measured_a_storm_of_429_is_what_is_measured() {
     let measured = ", errors: measured";
     for (endpoint, scenario, is_measured) in
@@ -159,7 +159,7 @@ fn with_errors_measured_a_storm_of_429_is_what_is_measured() {
     }
 }
 
-#[test]
+#[timed_test]
 fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     let server = Server::start_with(|listener| drop(listener.take()), |_, _| {});
     let lab = Lab::new();
@@ -170,7 +170,7 @@ fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     assert!((20..100).contains(&refused), "{refused}");
 }
 
-#[test]
+#[timed_test]
 fn a_model_that_was_swapped_under_way_ends_it() {
     let server = Server::start(|number, stream| {
         let unknown = http(404, "", "The model `tiny` does not exist.");
@@ -182,7 +182,7 @@ fn a_model_that_was_swapped_under_way_ends_it() {
     spoiled(&lab, &ended, "unknown_model", "HTTP 404 three times: The model `tiny` does not exist.");
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_is_gone_ends_it_in_any_phase() {
     for phases in
         ["{ fill: 30s, stabilize: 0s, measure: 1s, drain: 1s }", "{ fill: 0s, stabilize: 0s, measure: 30s, drain: 1s }"]
@@ -197,7 +197,7 @@ fn a_server_that_is_gone_ends_it_in_any_phase() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_gateway_whose_server_is_gone_ends_it() {
     // Well until the tenth generation.
     let unavailable = http(503, "Retry-After: 1\r\n", "no backend");
@@ -219,7 +219,7 @@ fn a_gateway_whose_server_is_gone_ends_it() {
     assert_eq!(spoiled["retry_after"], "1s");
 }
 
-#[test]
+#[timed_test]
 fn the_end_of_an_embedded_server_spoils_its_run() {
     let lab = Lab::new();
     lab.write(
@@ -237,7 +237,7 @@ fn the_end_of_an_embedded_server_spoils_its_run() {
     spoiled(&lab, &ended, "server_died", "the server process ended during the run");
 }
 
-#[test]
+#[timed_test]
 fn sporadic_errors_are_measurements() {
     let kept = "batch_size: [8]";
     for (flags, load, more, outcomes) in [
@@ -262,7 +262,7 @@ fn sporadic_errors_are_measurements() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     let server = Server::start(|_, stream| {
         // It says nothing of closing.
@@ -275,7 +275,7 @@ fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     assert!(ok >= 90, "{ok}");
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_hangs_ends_it() {
     let (mock, lab) = (Mock::start(&["--ttft", "20ms"]), Lab::new());
     let phases = "phases: { fill: 0s, stabilize: 0s, measure: 60s, drain: 1s }\n";
@@ -294,7 +294,7 @@ fn a_server_that_hangs_ends_it() {
     assert!(ended.stderr.contains("nothing was received for "), "{}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_hangs_with_one_request_under_way_ends_it() {
     // Every request ends by its own timeout before the silence is long enough: the next one goes on with it.
     let (mock, lab) = (Mock::start(&["--ttft", "20ms"]), Lab::new());
@@ -309,7 +309,7 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
     spoiled(&lab, &ended, "silent", "did not answer a check within 600ms, twice");
 }
 
-#[test]
+#[timed_test]
 fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
     // While it computes it answers nothing: longer than it may be silent, and than a check waits.
     let server = Single::start(|generation| match generation {
@@ -328,7 +328,7 @@ fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
     assert!(ok >= 3, "{ok}");
 }
 
-#[test]
+#[timed_test]
 fn neither_a_clean_nor_an_overloaded_run_is_taken_for_an_outage() {
     let clean: usize = std::env::var("SWEEPLINE_CLEAN").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
     // Answers take 64 ms, so two slots serve 31 requests in a second.

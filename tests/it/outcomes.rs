@@ -70,7 +70,7 @@ const FAULTS: [(&str, &str, &str); 17] = [
     ("slow:200", "timeout", "not done within 3s"),
 ];
 
-#[test]
+#[timed_test]
 fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     // The probe's generation is the mock's request 1.
     let faults: Vec<String> = FAULTS
@@ -125,7 +125,7 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     assert_eq!(fault_of(6), "stall");
 }
 
-#[test]
+#[timed_test]
 fn a_connection_reset_at_once_is_not_tried_again() {
     // Connections 1 and 2 are the probe's, 3 asks for the gauge. The run's first ends with its second request, so that the next ones
     // meet the resets.
@@ -178,7 +178,7 @@ fn odd_answers() -> Vec<(Vec<u8>, &'static str, &'static str)> {
     ]
 }
 
-#[test]
+#[timed_test]
 fn what_is_no_answer_is_told_apart() {
     let server = Server::start(|number, stream| {
         let answers = odd_answers();
@@ -202,7 +202,7 @@ fn what_is_no_answer_is_told_apart() {
     assert_eq!(server.ids().len(), records.iter().filter(|record| record.row.sent_ns.is_some()).count());
 }
 
-#[test]
+#[timed_test]
 fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     const SENT: usize = 1 << 30;
     let server = Server::start(|_, stream| {
@@ -232,7 +232,7 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     assert!(peak > 0 && peak < 256 << 20, "one line of 16 MiB at a time, not {peak} bytes");
 }
 
-#[test]
+#[timed_test]
 fn a_body_that_does_not_end_after_done_holds_nobody_up() {
     let server = Server::start(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -253,7 +253,7 @@ fn a_body_that_does_not_end_after_done_holds_nobody_up() {
     assert!(whole.iter().all(|record| record.row.done_ns.unwrap() >= record.row.last_token_ns.unwrap()));
 }
 
-#[test]
+#[timed_test]
 fn refused_and_unanswered_connections_are_connect() {
     // Nobody listens once the probe is answered.
     let gone = Server::start_with(|listener| drop(listener.take()), |_, _| {});
@@ -319,7 +319,7 @@ fn endpoints(lab: &Lab) -> Vec<String> {
     lab.runs().values().map(|run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-#[test]
+#[timed_test]
 fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     let (dead, alive) =
         (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
@@ -352,7 +352,7 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     assert!(again.stderr.contains("2 skipped"), "{}", again.stderr);
 }
 
-#[test]
+#[timed_test]
 fn fail_fast_leaves_the_rest() {
     // At the probe: nobody listens on port 1 of the loopback. In the run: nobody listens any longer.
     let (dead, alive) =
@@ -382,7 +382,7 @@ pub fn child_with(parent: u32, argument: &str) -> Option<Pid> {
     std::fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(of)
 }
 
-#[test]
+#[timed_test]
 fn the_death_of_an_embedded_server_fails_its_run_alone() {
     let lab = Lab::new();
     lab.write(
@@ -413,7 +413,7 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
     assert!(error(died[0]).contains("the server process has ended"), "{:?}", died[0].row.error);
 }
 
-#[test]
+#[timed_test]
 fn what_is_under_way_at_the_end_of_drain_is_cut() {
     // A server for each run: one that has stopped answering is not ready for a second.
     let mocks = ["a", "b", "c"].map(|name| (name, Mock::start(&["--fault", "stall:2@2-"])));
@@ -455,7 +455,7 @@ fn what_is_under_way_at_the_end_of_drain_is_cut() {
     }
 }
 
-#[test]
+#[timed_test]
 fn proxies_of_the_environment_change_nothing() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

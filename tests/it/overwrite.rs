@@ -36,7 +36,7 @@ fn only_by_force(lab: &Lab, command: &[&str], file: &str, what: &str) {
     assert_ne!(std::fs::read(&path).unwrap(), before, "{command:?} --force");
 }
 
-#[test]
+#[timed_test]
 fn a_plan_is_replaced_by_nothing() {
     let lab = lab();
     for (command, what) in [
@@ -51,7 +51,7 @@ fn a_plan_is_replaced_by_nothing() {
     }
 }
 
-#[test]
+#[timed_test]
 fn tables_of_others_stay() {
     let lab = lab();
     let made = || {
@@ -78,7 +78,7 @@ fn tables_of_others_stay() {
     assert_eq!((refused.code, std::fs::read(&inside).unwrap()), (Some(2), bytes), "{}", refused.stderr);
 }
 
-#[test]
+#[timed_test]
 fn what_a_command_wrote_it_writes_again() {
     let lab = lab();
     for command in [
@@ -115,7 +115,7 @@ fn what_a_command_wrote_it_writes_again() {
     lab.ok(&["export", "--rows", "requests", "-o", "runs.csv"]);
 }
 
-#[test]
+#[timed_test]
 fn data_sets_and_profiles_are_kept() {
     let lab = Lab::new();
     let line =
@@ -131,7 +131,7 @@ fn data_sets_and_profiles_are_kept() {
     only_by_force(&lab, &["dataset", "profile", "own.jsonl", "-o", "log.jsonl"], "log.jsonl", "a profile");
 }
 
-#[test]
+#[timed_test]
 fn numbers_carry_the_version_of_the_analysis() {
     let lab = lab();
     let rows = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();

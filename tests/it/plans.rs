@@ -71,62 +71,62 @@ fn is_run_at_small_scale(name: &str) {
     assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing is left to do");
 }
 
-#[test]
+#[timed_test]
 fn the_saturation_plan_runs() {
     is_run_at_small_scale("saturation");
 }
 
-#[test]
+#[timed_test]
 fn the_qps_curve_runs() {
     is_run_at_small_scale("qps-curve");
 }
 
-#[test]
+#[timed_test]
 fn the_prefix_plan_runs() {
     is_run_at_small_scale("prefix");
 }
 
-#[test]
+#[timed_test]
 fn the_engine_comparison_runs() {
     is_run_at_small_scale("engine-comparison");
 }
 
-#[test]
+#[timed_test]
 fn the_length_matrix_runs() {
     is_run_at_small_scale("length-matrix");
 }
 
-#[test]
+#[timed_test]
 fn the_presets_run() {
     is_run_at_small_scale("presets");
 }
 
-#[test]
+#[timed_test]
 fn the_conversations_plan_runs() {
     is_run_at_small_scale("conversations");
 }
 
-#[test]
+#[timed_test]
 fn the_mix_runs() {
     is_run_at_small_scale("mix");
 }
 
-#[test]
+#[timed_test]
 fn the_trace_plan_runs() {
     is_run_at_small_scale("trace");
 }
 
-#[test]
+#[timed_test]
 fn the_data_set_plan_runs() {
     is_run_at_small_scale("dataset");
 }
 
-#[test]
+#[timed_test]
 fn the_profile_plan_runs() {
     is_run_at_small_scale("profile");
 }
 
-#[test]
+#[timed_test]
 fn every_plan_is_right_and_explains_itself() {
     let lab = Lab::new();
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();

@@ -43,7 +43,7 @@ fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
     reasons.iter().map(|reason| (text(&reason["name"]), text(&reason["state"]))).collect()
 }
 
-#[test]
+#[timed_test]
 fn a_cache_gives_back_what_is_declared() {
     let lab = Lab::new();
     // 12 contexts of 1 024 tokens are twice what the cache of the tiles keeps, and a fifth of the other's.
@@ -74,7 +74,7 @@ fn a_cache_gives_back_what_is_declared() {
     assert_eq!(seen, ["all", "cold", "none", "tile", "warm"]);
 }
 
-#[test]
+#[timed_test]
 fn a_leak_is_caught() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--prefix-cache", "1000000"]);

@@ -45,7 +45,7 @@ fn has_no_marks(what: &[&str], ended: &Ended) {
     }
 }
 
-#[test]
+#[timed_test]
 fn no_mark_of_a_plan_reaches_the_terminal() {
     let lab = Lab::new();
     lab.write("plan.yaml", &marked());
@@ -90,7 +90,7 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
     has_no_marks(&["check", "bad.yaml"], &bad);
 }
 
-#[test]
+#[timed_test]
 fn a_key_is_found_in_every_part_of_an_address() {
     const KEY: &str = "CANARY7f3a9c51d2e84b60";
     let half = |with: &str| format!("{}{with}{}", &KEY[..9], &KEY[9..]);
@@ -122,7 +122,7 @@ fn a_key_is_found_in_every_part_of_an_address() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_key_that_an_address_repeats_is_not_printed() {
     const KEY: &str = "abcd-efgh-ijkl";
     let lab = Lab::new();
@@ -150,7 +150,7 @@ fn a_key_that_an_address_repeats_is_not_printed() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_does_not_end_its_answer_is_named() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -171,7 +171,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
     server.join().unwrap();
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_says_nothing_is_not_waited_for_long() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = format!("http://{}/v1", silent.local_addr().unwrap());
@@ -192,7 +192,7 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     }
 }
 
-#[test]
+#[timed_test]
 fn lists_have_an_end() {
     let lab = Lab::new();
     let names: Vec<String> = (0..1_500).map(|at| format!("model-{at}-{}", "x".repeat(80))).collect();
@@ -224,7 +224,7 @@ fn lists_have_an_end() {
     assert!(said.contains("and 280 more: `preview --all`") && said.len() < 15_000, "{} bytes\n{said}", said.len());
 }
 
-#[test]
+#[timed_test]
 fn a_frozen_plan_shows_the_thresholds_that_hold() {
     let lab = super::sweeps::lab();
     let text = lab.ok(&["freeze", "plan.yaml"]).stdout;
@@ -248,7 +248,7 @@ fn a_frozen_plan_shows_the_thresholds_that_hold() {
     assert!(errors.contains("suspect: 3%") && errors.contains("invalid: 10%"), "{errors}");
 }
 
-#[test]
+#[timed_test]
 fn an_entry_of_a_long_line_is_named_by_its_number() {
     let lab = Lab::new();
     let good = r#"{"prompt":"a","output":"b"}"#;
@@ -269,7 +269,7 @@ fn an_entry_of_a_long_line_is_named_by_its_number() {
     assert_eq!(json["left_out"]["wrong_value"]["entry"], 2, "{json}");
 }
 
-#[test]
+#[timed_test]
 fn what_a_sweep_says_of_the_cache_on_one_side_only_is_a_difference() {
     let lab = Lab::new();
     let plan = |cache: &str| {
@@ -292,7 +292,7 @@ fn what_a_sweep_says_of_the_cache_on_one_side_only_is_a_difference() {
     assert!(message.contains("cache (") && message.contains("cold") && message.contains("warm"), "{message}");
 }
 
-#[test]
+#[timed_test]
 fn import_maps_what_a_plan_has() {
     let lab = Lab::new();
     lab.write(
@@ -344,7 +344,7 @@ fn variables_of_children(process: u32) -> Vec<String> {
 }
 
 #[cfg(target_os = "linux")]
-#[test]
+#[timed_test]
 fn an_embedded_server_is_given_no_key() {
     let lab = super::sweeps::lab();
     let running =
@@ -358,7 +358,7 @@ fn an_embedded_server_is_given_no_key() {
     assert!(matches!(running.end().code, Some(0 | 3)));
 }
 
-#[test]
+#[timed_test]
 fn the_words_of_a_server_move_no_cursor() {
     let server = super::server::Server::start(|_, stream| {
         let body = "{\"error\":{\"message\":\"a\u{202e}b\u{200b}c\\u001b[2Jd\"}}";

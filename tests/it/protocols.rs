@@ -60,7 +60,7 @@ fn metrics(lab: &Lab, run: &Run) -> Value {
     lab.ok(&["show", &id[..12], "--plan", "plan.yaml", "--format", "json"]).json()
 }
 
-#[test]
+#[timed_test]
 fn each_asks_and_is_answered_in_its_own_way() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "10ms", "--itl", "2ms"]);
@@ -112,7 +112,7 @@ fn each_asks_and_is_answered_in_its_own_way() {
     }
 }
 
-#[test]
+#[timed_test]
 fn what_has_no_tokens_has_no_numbers_of_tokens() {
     let lab = Lab::new();
     let mock = Mock::start(&["--ttft", "10ms", "--itl", "2ms"]);
@@ -156,7 +156,7 @@ fn what_has_no_tokens_has_no_numbers_of_tokens() {
     assert_eq!(table.lines().count(), 8, "{table}");
 }
 
-#[test]
+#[timed_test]
 fn an_answer_of_another_length_or_form_is_a_failure() {
     let faults = ["short@3", "empty@4", "error-object@5", "wrong-shape@6", "invalid-json@7"];
     let wanted = ["malformed", "malformed", "stream_error", "malformed", "malformed"];
@@ -185,7 +185,7 @@ fn an_answer_of_another_length_or_form_is_a_failure() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_stream_of_responses_that_breaks_is_told_like_any_other() {
     let faults = ["error-object:2@3", "truncate:2@4", "reset:2@5", "invalid-json:2@6", "empty@7"];
     let wanted = ["stream_error", "malformed", "reset", "malformed", "empty"];
@@ -208,7 +208,7 @@ fn a_stream_of_responses_that_breaks_is_told_like_any_other() {
     assert_eq!(outcomes[1..6], wanted, "{outcomes:?}");
 }
 
-#[test]
+#[timed_test]
 fn what_a_protocol_does_not_do_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     let text = "\
@@ -250,7 +250,7 @@ sweeps:
     assert!(!said.contains("scenario `B1`"), "a text can be embedded: {said}");
 }
 
-#[test]
+#[timed_test]
 fn how_many_texts_may_be_an_axis_and_defaults_are_said() {
     let lab = Lab::new();
     let text = "\

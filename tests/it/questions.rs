@@ -33,7 +33,7 @@ sweeps:
     )
 }
 
-#[test]
+#[timed_test]
 fn a_real_server_with_two_settings_is_asked_about() {
     let lab = Lab::new();
     let Some(together) = RealServer::start(lab.path()) else { return };

@@ -41,7 +41,7 @@ fn number(row: &Value, column: &str) -> f64 {
     row[column].as_f64().unwrap_or_else(|| panic!("{column} is {}", row[column]))
 }
 
-#[test]
+#[timed_test]
 fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
     let lab = measured(&["--ttft", "1ms", "--itl", "1ms", "--jitter", "30%", "--fault", "http:500@every:20"], 10, 400);
     let run = &rows(&lab, "runs")[0];
@@ -69,7 +69,7 @@ fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
     assert!(line.contains("< "), "{shown}");
 }
 
-#[test]
+#[timed_test]
 fn generation_throughput_is_the_inverse_of_tpot() {
     for tokens in [2, 9] {
         let lab = measured(&["--ttft", "1ms", "--itl", "5ms"], tokens, 40);
@@ -88,7 +88,7 @@ fn generation_throughput_is_the_inverse_of_tpot() {
     assert_eq!(number(&rows(&lab, "runs")[0], "generation_throughput_n"), 0.0);
 }
 
-#[test]
+#[timed_test]
 fn gaps_of_few_requests_have_no_percentiles() {
     let lab = measured(&["--ttft", "300ms", "--itl", "1ms"], 300, 8);
     let run = &rows(&lab, "runs")[0];

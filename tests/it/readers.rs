@@ -68,7 +68,7 @@ pub fn python() -> Option<PathBuf> {
     None
 }
 
-#[test]
+#[timed_test]
 fn others_read_one_table_and_compute_the_same_figures() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
@@ -98,7 +98,7 @@ fn others_read_one_table_and_compute_the_same_figures() {
     assert!(told["runs"] == 8 && told["figures"].as_u64() > Some(8 * 7 * 3), "{told}");
 }
 
-#[test]
+#[timed_test]
 fn a_reader_that_goes_away_is_no_error() {
     let lab = super::sweeps::lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));

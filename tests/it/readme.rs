@@ -34,7 +34,7 @@ fn block(start: &str) -> Vec<String> {
     block.map(|line| line.trim_start_matches("    ").to_owned()).collect()
 }
 
-#[test]
+#[timed_test]
 fn its_plan_is_a_plan() {
     let readme = readme();
     let plan = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -43,7 +43,7 @@ fn its_plan_is_a_plan() {
     assert_eq!(lab.ok(&["check", "--strict", "plan.yaml"]).stdout, "plan.yaml: ok\n", "and a good one");
 }
 
-#[test]
+#[timed_test]
 fn its_commands_exist() {
     let lab = Lab::new();
     let help = lab.ok(&["--help"]).stdout;
@@ -59,7 +59,7 @@ fn its_commands_exist() {
     }
 }
 
-#[test]
+#[timed_test]
 fn its_picture_of_the_terminal_is_true() {
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/quickstart.yaml")).unwrap();
     let lab = Lab::new();

@@ -103,7 +103,7 @@ sweeps:
     )
 }
 
-#[test]
+#[timed_test]
 fn rows_tell_what_a_real_server_said() {
     let lab = Lab::new();
     let Some(server) = RealServer::start(lab.path()) else { return };
@@ -112,7 +112,7 @@ fn rows_tell_what_a_real_server_said() {
     assert_eq!(versions, ["HTTP/1.0"].into(), "the proxy saw the real server");
 }
 
-#[test]
+#[timed_test]
 fn rows_tell_what_the_mock_said() {
     let lab = Lab::new();
     let shape = ["--words", "escaped", "--reasoning", "3", "--cut", "random", "--crlf"];

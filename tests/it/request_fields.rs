@@ -48,7 +48,7 @@ fn sent(lab: &Lab, mock: &Mock) -> BTreeMap<String, Value> {
     bodies
 }
 
-#[test]
+#[timed_test]
 fn each_arrives_as_it_is_said_and_nothing_where_it_is_omitted() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "10ms"]);
@@ -74,7 +74,7 @@ fn each_arrives_as_it_is_said_and_nothing_where_it_is_omitted() {
     assert!(frozen.stderr.contains("nothing to do"), "{}", frozen.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_length_is_asked_for_once_and_a_model_has_an_id() {
     let lab = Lab::new();
     let text = "\

@@ -28,7 +28,7 @@ fn lab() -> Lab {
     lab
 }
 
-#[test]
+#[timed_test]
 fn an_export_goes_where_a_link_leads() {
     let lab = lab();
     let target = lab.write("target.csv", "");
@@ -40,7 +40,7 @@ fn an_export_goes_where_a_link_leads() {
     assert_eq!(std::fs::read_dir(lab.path()).unwrap().count(), 4, "plan, results, target, link: nothing is left over");
 }
 
-#[test]
+#[timed_test]
 fn what_is_not_called_like_a_run_is_left_alone() {
     let lab = lab();
     std::fs::write(lab.results().join("runs/README"), "mine").unwrap();
@@ -52,7 +52,7 @@ fn what_is_not_called_like_a_run_is_left_alone() {
     assert!(lab.results().join("runs/README").exists());
 }
 
-#[test]
+#[timed_test]
 fn one_damaged_run_hides_no_other() {
     let lab = lab();
     let (_, run) = lab.runs().pop_first().unwrap();
@@ -69,7 +69,7 @@ fn one_damaged_run_hides_no_other() {
     assert_eq!((table.code, table.stdout.lines().count()), (Some(5), 2), "a header and the whole run");
 }
 
-#[test]
+#[timed_test]
 fn a_page_is_no_completion() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -91,7 +91,7 @@ fn a_page_is_no_completion() {
     assert!(lab.runs().is_empty());
 }
 
-#[test]
+#[timed_test]
 fn no_load_is_too_high_to_be_stopped() {
     let lab = Lab::new();
     lab.write("beyond.yaml", &PLAN.replace("batch_size: [1, 2]", "qps: [1e12]"));
@@ -109,7 +109,7 @@ fn no_load_is_too_high_to_be_stopped() {
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn the_objective_is_answered() {
     let lab = Lab::new();
     let slo = "slo: { ttft: { p50: 10s }, e2e: { p50: 1us }, cost_per_million: 0.01 }\nsweeps:";

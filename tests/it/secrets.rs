@@ -121,7 +121,7 @@ fn command_lines(process: u32) -> Vec<String> {
     std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter_map(child).collect()
 }
 
-#[test]
+#[timed_test]
 fn the_key_reaches_the_server_and_nothing_else() {
     let mock =
         Mock::start_with(&["--ttft", "2ms", "--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", CANARY));
@@ -183,7 +183,7 @@ fn echoes() -> Vec<Vec<u8>> {
     echoes
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_repeats_the_key_finds_no_reader() {
     let server = Server::start(|number, stream| {
         let echoes = echoes();
@@ -211,7 +211,7 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
     everything_is_clean(&lab, with_key);
 }
 
-#[test]
+#[timed_test]
 fn a_refused_key_is_not_shown() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -241,7 +241,7 @@ fn a_refused_key_is_not_shown() {
     is_clean(&lab.results());
 }
 
-#[test]
+#[timed_test]
 fn missing_keys_are_named_together_before_anything_is_sent() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

@@ -76,7 +76,7 @@ fn content_first(answer: &str, reasoning: usize) -> String {
     format!("{}{}", &answer[border..], &answer[..border])
 }
 
-#[test]
+#[timed_test]
 fn every_shape_is_a_whole_answer() {
     let mocks: Vec<Mock> = SHAPES
         .iter()
@@ -172,7 +172,7 @@ fn role_chunk_is_no_token(shape: &Shape, records: &[Record]) {
     assert_eq!(most > 10_000_000, opens, "{:?} {}: {most} ns", shape.flags, shape.endpoint);
 }
 
-#[test]
+#[timed_test]
 fn a_whole_answer_without_a_stream() {
     let mock = Mock::start(&["--ttft", "5ms"]);
     let lab = Lab::new();
@@ -203,7 +203,7 @@ fn a_whole_answer_without_a_stream() {
     }
 }
 
-#[test]
+#[timed_test]
 fn streams_that_the_mock_does_not_send() {
     let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
     let tool =

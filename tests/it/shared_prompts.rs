@@ -86,7 +86,7 @@ fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
     runs
 }
 
-#[test]
+#[timed_test]
 fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_own() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
@@ -104,7 +104,7 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
     assert_eq!(shares(&lab.only_run()), (0.0, 0.0));
 }
 
-#[test]
+#[timed_test]
 fn what_is_shared_may_count_otherwise_than_the_rest() {
     let lab = Lab::new();
     // To us four letters are a token; to the server every word is one, however short or long.
@@ -128,7 +128,7 @@ fn what_is_shared_may_count_otherwise_than_the_rest() {
     assert!((told - cached).abs() <= 2.0, "{told:.1} % declared, {cached:.1} % cached");
 }
 
-#[test]
+#[timed_test]
 fn a_data_set_that_comes_again_is_known_then() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(25, 1));
@@ -143,7 +143,7 @@ fn a_data_set_that_comes_again_is_known_then() {
     }
 }
 
-#[test]
+#[timed_test]
 fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with() {
     // Each on a server of its own: without a nonce the second would meet what the first has left.
     for history in ["real", "scripted"] {
@@ -160,7 +160,7 @@ fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with
     }
 }
 
-#[test]
+#[timed_test]
 fn classes_of_a_mix_share_what_both_send() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(300, 1));
@@ -175,7 +175,7 @@ fn classes_of_a_mix_share_what_both_send() {
     holds(&lab, &plan("chat", "off", rest), 35.0);
 }
 
-#[test]
+#[timed_test]
 fn a_trace_whose_texts_begin_alike_declares_it() {
     let lab = Lab::new();
     // Blocks are named, in a place of their own or not: what counts is what stands before them.
@@ -205,7 +205,7 @@ fn a_trace_whose_texts_begin_alike_declares_it() {
     assert!(of(2).unwrap() >= 1024 - 1024 / 128, "{:?}", of(2));
 }
 
-#[test]
+#[timed_test]
 fn beyond_the_bound_nothing_is_declared_and_nothing_judged() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
@@ -236,7 +236,7 @@ fn age(run: &Run) {
     run.put_old_record(json);
 }
 
-#[test]
+#[timed_test]
 fn rows_of_older_versions_are_read_as_unknown_where_they_may_be_wrong() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(100, 1));

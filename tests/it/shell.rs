@@ -35,7 +35,7 @@ fn completed(lab: &Lab, line: &str) -> Vec<String> {
     ended.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-#[test]
+#[timed_test]
 fn bash_completes_commands_flags_values_and_files() {
     let lab = Lab::new();
     if !has("bash") {
@@ -58,7 +58,7 @@ fn bash_completes_commands_flags_values_and_files() {
     }
 }
 
-#[test]
+#[timed_test]
 fn every_shell_gets_a_script_of_its_own() {
     let lab = Lab::new();
     let heads = [
@@ -95,7 +95,7 @@ fn set(page: &str) -> String {
     ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-#[test]
+#[timed_test]
 fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     let lab = Lab::new();
     lab.ok(&["man", "--output", "share/man1"]);

@@ -18,7 +18,7 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [short], qps: [40] }
 ";
 
-#[test]
+#[timed_test]
 fn a_plan_becomes_judged_rows_once() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);

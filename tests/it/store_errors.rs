@@ -27,7 +27,7 @@ fn named(ended: &Ended, start: &str) -> PathBuf {
     PathBuf::from(word.unwrap_or_else(|| panic!("no path in {error:?}")).trim_end_matches([':', ',']))
 }
 
-#[test]
+#[timed_test]
 fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
     let lab = lab();
     let program = env!("CARGO_BIN_EXE_sweepline");
@@ -88,7 +88,7 @@ impl Drop for Mounted {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_space() {
     let lab = lab();
     let Some(disk) = Mounted::tmpfs(&lab.results(), "4k") else { return };
@@ -140,7 +140,7 @@ fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_folder_that_cannot_be_written_is_named_and_still_read() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
@@ -169,7 +169,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
     goes_on(&lab, &before);
 }
 
-#[test]
+#[timed_test]
 fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -196,7 +196,7 @@ fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     assert!(names(&lab, "superseded").is_empty(), "nothing was measured twice");
 }
 
-#[test]
+#[timed_test]
 fn results_under_a_file_are_refused_by_name() {
     let lab = lab();
     lab.write("notes.txt", "not a folder");
@@ -233,7 +233,7 @@ fn problems(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
     runs.filter(|run| run["whole"] == false).map(|run| (text(&run["id"]), files(run))).collect()
 }
 
-#[test]
+#[timed_test]
 fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
     let lab = lab();
     goes_on(&lab, &files(&lab, "runs"));
@@ -274,7 +274,7 @@ fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
     assert_eq!(names(&lab, "superseded").len(), 4, "what there was of them is kept");
 }
 
-#[test]
+#[timed_test]
 fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
@@ -300,7 +300,7 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     assert_eq!(names(&lab, "runs").len(), 1);
 }
 
-#[test]
+#[timed_test]
 fn a_run_that_cannot_be_read_is_not_left_out_silently() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -318,7 +318,7 @@ fn a_run_that_cannot_be_read_is_not_left_out_silently() {
     lab.ok(&["show", &ids[1]]);
 }
 
-#[test]
+#[timed_test]
 fn one_writer_at_a_time_and_readers_as_they_like() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));

@@ -68,7 +68,7 @@ impl Drop for Terminal {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_terminal_shows_bars_then_the_table() {
     let lab = Lab::new();
     // Runs of some seconds, so that their live line can be read.
@@ -102,7 +102,7 @@ fn a_terminal_shows_bars_then_the_table() {
     assert!(colours.iter().any(|verdict| painted.contains(verdict)), "a terminal gets colour: {painted}");
 }
 
-#[test]
+#[timed_test]
 fn a_narrow_terminal_cuts_what_matters_least() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quickstart().replace("measure: 400ms", "measure: 2s"));
@@ -128,7 +128,7 @@ fn stable(lab: &Lab, text: &str) -> String {
     text
 }
 
-#[test]
+#[timed_test]
 fn the_quickstart_says_what_the_readme_quotes() {
     let run = || {
         let lab = Lab::new();
@@ -189,7 +189,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
     insta::assert_snapshot!(again.stderr.lines().next().unwrap(), @"quickstart: nothing to do; the results of all 12 runs are in results; no request was sent");
 }
 
-#[test]
+#[timed_test]
 fn repeats_are_summed_up_over_runs() {
     let lab = Lab::new();
     // The second sweep shares the cell of the first; the third has too few repeats to sum up.

@@ -86,7 +86,7 @@ fn agree(run: &Run, mock: &mut Mock) -> usize {
     rows.len()
 }
 
-#[test]
+#[timed_test]
 fn texts_are_those_of_the_servers_logs() {
     let lab = Lab::new();
     let mut mocks = start();
@@ -110,7 +110,7 @@ fn texts_are_those_of_the_servers_logs() {
     assert!(ended.code != Some(0) && ended.stdout.contains("texts.parquet has another SHA-256"), "{ended:?}");
 }
 
-#[test]
+#[timed_test]
 fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
     let lab = Lab::new();
     let mocks = start();

@@ -44,7 +44,7 @@ fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)>
     table
 }
 
-#[test]
+#[timed_test]
 fn threads_change_nothing_but_who_does_the_work() {
     let (one, three) = (table(1), table(3));
     let runs = |table: &BTreeMap<(String, u64), _>| table.keys().map(|(run, _)| run.clone()).collect::<BTreeSet<_>>();

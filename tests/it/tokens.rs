@@ -151,14 +151,14 @@ fn smallest_chat(library: &Library) -> u32 {
     counted(library, Api::Chat, &empty) as u32 + 1
 }
 
-#[test]
+#[timed_test]
 fn byte_level_bpe_prompts_are_exact() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = load(&folder(&lab, &library));
     every_prompt_is_as_long_as_asked(&library, tokenizer);
 }
 
-#[test]
+#[timed_test]
 fn unigram_prompts_are_exact() {
     let (lab, library) = (Lab::new(), unigram());
     let tokenizer = load(&folder(&lab, &library));
@@ -175,7 +175,7 @@ pub fn real_model() -> Option<PathBuf> {
     Some(model)
 }
 
-#[test]
+#[timed_test]
 fn a_real_models_prompts_are_exact() {
     let Some(model) = real_model() else { return };
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
@@ -204,7 +204,7 @@ sweeps:
 
 /// The server itself counts what we meant to send: to the token, for both APIs. With SWEEPLINE_PROMPTS there are more
 /// lengths than the few that show it.
-#[test]
+#[timed_test]
 fn a_real_server_counts_what_we_meant_to_send() {
     let lab = Lab::new();
     let Some(server) = RealServer::start(lab.path()) else { return };
@@ -240,7 +240,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A server that counts otherwise than its model's tokenizer is found out: the mock knows no tokenizer.
-#[test]
+#[timed_test]
 fn a_server_of_another_tokenizer_is_told() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -256,7 +256,7 @@ fn a_server_of_another_tokenizer_is_told() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_tokenizer_is_a_part_of_what_a_run_is() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -292,7 +292,7 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
     assert!(format!("{}{}", ended.stdout, ended.stderr).contains("tokenizer"), "{}{}", ended.stdout, ended.stderr);
 }
 
-#[test]
+#[timed_test]
 fn a_system_message_and_equal_prompts_are_exact_too() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = Arc::new(load(&folder(&lab, &library)));
@@ -317,7 +317,7 @@ fn a_system_message_and_equal_prompts_are_exact_too() {
     }
 }
 
-#[test]
+#[timed_test]
 fn what_cannot_be_reached_is_told_as_it_is() {
     let Some(model) = real_model() else { return };
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
@@ -332,7 +332,7 @@ fn what_cannot_be_reached_is_told_as_it_is() {
 
 /// One message of each kind costs what the template makes of it: `expected` is what Hugging Face's library (transformers
 /// 5.23, jinja2 3.1.6) rendered of the same template.
-#[test]
+#[timed_test]
 fn a_template_is_rendered_as_hugging_faces_library_does() {
     let (lab, library) = (Lab::new(), bpe());
     let model = folder(&lab, &library);
@@ -364,7 +364,7 @@ fn of_template(library: &Library, config: &str, template: Option<&str>) -> Resul
     })
 }
 
-#[test]
+#[timed_test]
 fn hostile_templates_end() {
     let library = bpe();
     let chat = [Message { role: "user", content: "Why?" }];
@@ -387,7 +387,7 @@ fn hostile_templates_end() {
     assert_eq!(date("{{ strftime_now('%d %b %Y') }}"), "26 Jul 2024", "the clock stands still");
 }
 
-#[test]
+#[timed_test]
 fn what_stands_beside_the_vocabulary_counts() {
     let library = bpe();
     let text = |config: &str| of_template(&library, config, None).unwrap().text_tokens("Why?").unwrap();
@@ -424,7 +424,7 @@ fn what_stands_beside_the_vocabulary_counts() {
     }
 }
 
-#[test]
+#[timed_test]
 fn files_are_found_digested_and_refused() {
     let (lab, library) = (Lab::new(), bpe());
     let model = folder(&lab, &library);

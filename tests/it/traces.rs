@@ -43,7 +43,7 @@ fn sent(run: &Run) -> Vec<(u64, u64, u32, u32)> {
     sent
 }
 
-#[test]
+#[timed_test]
 fn a_trace_is_replayed_as_it_was() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(200));
@@ -65,7 +65,7 @@ fn a_trace_is_replayed_as_it_was() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));
@@ -95,7 +95,7 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     assert!((declared - cached).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
 }
 
-#[test]
+#[timed_test]
 fn blocks_are_shared_as_the_trace_says() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
@@ -123,7 +123,7 @@ fn blocks_are_shared_as_the_trace_says() {
     assert!(cold.records.iter().all(|record| record.row.cached_tokens.unwrap_or(0) < 64));
 }
 
-#[test]
+#[timed_test]
 fn what_a_run_is_knows_the_bytes_and_not_the_place() {
     let lab = Lab::new();
     let id = |plan: &str| {
@@ -151,7 +151,7 @@ fn what_a_run_is_knows_the_bytes_and_not_the_place() {
     assert_eq!(lock["runs"][0]["id"], plan["runs"][0]["id"]);
 }
 
-#[test]
+#[timed_test]
 fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
@@ -180,7 +180,7 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     lab.ok(&["check", "inner/plan.yaml", "--allow-outside"]);
 }
 
-#[test]
+#[timed_test]
 fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));

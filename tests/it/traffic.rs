@@ -131,7 +131,7 @@ fn common(one: &[String], other: &[String]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-#[test]
+#[timed_test]
 fn endpoints_arms_and_loads_get_the_same_requests() {
     let lab = Lab::new();
     let flags = ["--ttft", "2ms", "--slots", "64"];
@@ -190,7 +190,7 @@ sweeps:
     assert!(delays[0] >= 0 && at(50) < 1_000.0);
 }
 
-#[test]
+#[timed_test]
 fn runs_share_no_prefix_that_is_not_declared() {
     let lab = Lab::new();
     let flags = ["--ttft", "2ms", "--slots", "64", "--prefix-cache", "1000000000"];
@@ -286,7 +286,7 @@ fn warm_cache(lab: &Lab, run: &Run) -> Option<Value> {
     verdict["reasons"].as_array().unwrap().iter().find(|reason| reason["name"] == "warm_cache").cloned()
 }
 
-#[test]
+#[timed_test]
 fn the_cache_gives_back_what_scenarios_declare() {
     let lab = Lab::new();
     // A tile is three times what the cache holds; everything else fits in.
@@ -322,7 +322,7 @@ sweeps:
     assert!(off.is_empty(), "more than 2 points off: {off:?}");
 }
 
-#[test]
+#[timed_test]
 fn a_leak_between_runs_is_a_warm_cache() {
     let lab = Lab::new();
     let mocks = [Mock::start(&["--ttft", "1ms", "--prefix-cache", "10000000"])];

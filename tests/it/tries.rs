@@ -68,7 +68,7 @@ fn is_at(words: &str, before: &str) -> bool {
     time.len() == 5 && time[2] == b':' && time.iter().filter(|byte| byte.is_ascii_digit()).count() == 4
 }
 
-#[test]
+#[timed_test]
 fn what_was_interrupted_says_when() {
     let (lab, id) = killed();
     let tried = entry(&lab, &id, &[]);
@@ -100,7 +100,7 @@ fn what_was_interrupted_says_when() {
     }
 }
 
-#[test]
+#[timed_test]
 fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     let (lab, id) = killed();
     let state = |flags: &[&str]| decided(&lab, &id, flags);
@@ -169,7 +169,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!(state(&[]), new("failed: 429"));
 }
 
-#[test]
+#[timed_test]
 fn a_new_count_begins_only_when_it_is_asked_for() {
     let lab = Lab::new();
     // A question gets its answer at the second time; a run meets the limit at once.
@@ -198,7 +198,7 @@ fn a_new_count_begins_only_when_it_is_asked_for() {
     assert!(names(&lab, "runs").is_empty());
 }
 
-#[test]
+#[timed_test]
 fn a_result_stays_what_it_is_whatever_was_tried_since() {
     let (lab, id) = killed();
     lab.write("plan.yaml", &PLAN.replace("60s", "200ms"));
@@ -229,7 +229,7 @@ fn first_of_plan(lab: &Lab) -> String {
     shown["runs"][0]["id"].as_str().unwrap()[..16].to_owned()
 }
 
-#[test]
+#[timed_test]
 fn retries_have_bounds() {
     let lab = Lab::new();
     for (runs, wrong) in [("0", false), ("100", false), ("101", true), ("-1", true), ("often", true)] {
@@ -242,7 +242,7 @@ fn retries_have_bounds() {
     assert!(check.stderr.contains("`runs` must be 0 to 100, not 101"), "{}", check.stderr);
 }
 
-#[test]
+#[timed_test]
 fn lines_have_times_and_numbers_go_on_after_a_resume() {
     let lab = super::sweeps::lab();
     let first = lab.run(&["run", "plan.yaml", "--only", "batch_size in [1, 2]"]);

@@ -182,7 +182,7 @@ fn last_of_slots(run: &Run) -> Vec<&RequestRow> {
     rows(run).filter(|row| !followed.contains(&row.request)).collect()
 }
 
-#[test]
+#[timed_test]
 fn a_closed_loop_keeps_its_slots_at_work() {
     let experiment = Experiment::new(
         &["--ttft", "10ms", "--itl", "2ms", "--slots", "8", "--jitter", "20%"],
@@ -242,7 +242,7 @@ pub fn scheduled(run: &Run) -> Vec<u64> {
     rows.into_values().collect()
 }
 
-#[test]
+#[timed_test]
 fn open_loop_arrivals_are_the_schedules() {
     let experiment = Experiment::new(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -312,7 +312,7 @@ fn load(run: &&Run) -> f64 {
     run.json["facts"]["qps"].as_f64().unwrap()
 }
 
-#[test]
+#[timed_test]
 fn latencies_contain_the_servers_own() {
     let experiment = Experiment::new(
         &["--ttft", "15ms", "--itl", "3ms", "--slots", "3", "--jitter", "30%"],
@@ -349,7 +349,7 @@ sweeps:
     assert!(p50.iter().all(|ms| *ms < 20.0), "far beyond the usual: {p50:?} ms");
 }
 
-#[test]
+#[timed_test]
 fn a_cap_is_never_exceeded_and_waiting_is_told() {
     let experiment = Experiment::new(
         &["--ttft", "40ms", "--itl", "2ms", "--slots", "8"],
@@ -389,7 +389,8 @@ sweeps:
             }
         }
     }
-    assert!(released.is_sorted());
+    // Answers that ended both before the client woke are read in either order: with two places, no more than neighbours change theirs.
+    assert!(released.windows(3).all(|three| three[0] <= three[2]), "{released:?}");
     assert!(waited > 20, "{waited} waited and were let through");
     assert!(held > 20, "{held} waited to the end");
     let held_in_window = rows(run).filter(|row| row.released_ns.is_none() && row.phase == Phase::Measure).count();
@@ -426,7 +427,7 @@ fn side_by_side<T: Clone>(one: &BTreeMap<u64, T>, other: &BTreeMap<u64, T>) -> V
     pairs
 }
 
-#[test]
+#[timed_test]
 fn two_endpoints_get_the_same_texts_and_two_runs_share_no_prefix() {
     let experiment = Experiment::new(
         &["--slots", "8", "--itl", "1ms"],
@@ -477,7 +478,7 @@ sweeps:
     }
 }
 
-#[test]
+#[timed_test]
 fn without_a_nonce_texts_are_sent_verbatim() {
     let experiment = Experiment::new(
         &["--slots", "8", "--itl", "1ms"],
@@ -497,7 +498,7 @@ sweeps: { two: { matrix: { endpoint: [a, b], model: [m], scenario: [diverse, sys
     }
 }
 
-#[test]
+#[timed_test]
 fn drain_keeps_the_load_until_the_last_measured_request_has_ended() {
     let experiment = Experiment::new(
         &["--ttft", "20ms", "--itl", "8ms", "--slots", "8", "--jitter", "40%"],
@@ -535,7 +536,7 @@ sweeps:
     }
 }
 
-#[test]
+#[timed_test]
 fn a_window_is_prolonged_until_it_holds_enough() {
     let experiment = Experiment::new(
         &["--ttft", "20ms", "--itl", "1ms", "--slots", "8"],

@@ -6,7 +6,7 @@ use super::outcomes::plan;
 
 const MATRIX: &str = "endpoint: [a], model: [m], scenario: [short]";
 
-#[test]
+#[timed_test]
 fn a_cell_without_a_valid_run_is_named() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
@@ -36,7 +36,7 @@ fn a_cell_without_a_valid_run_is_named() {
     assert!(shown["metrics"]["error_share_high"].is_null(), "{}", shown["metrics"]);
 }
 
-#[test]
+#[timed_test]
 fn an_error_share_of_none_has_an_upper_end() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
@@ -58,7 +58,7 @@ fn an_error_share_of_none_has_an_upper_end() {
     assert!(table.lines().next().unwrap().contains("error_share,error_share_low,error_share_high,"), "{table}");
 }
 
-#[test]
+#[timed_test]
 fn a_saturated_load_asks_for_no_longer_window() {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "0ms", "--slots", "1"]);
     let lab = Lab::new();

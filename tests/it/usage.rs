@@ -36,7 +36,7 @@ fn reason(verdict: &Value) -> Option<&str> {
     reasons.find(|reason| reason["name"] == "impossible_usage").map(|reason| reason["text"].as_str().unwrap())
 }
 
-#[test]
+#[timed_test]
 fn more_tokens_than_can_be_are_believed_of_no_engine() {
     let mock = Mock::start(&["--fault", "usage:2000000000@all"]);
     for stream in [true, false] {
@@ -70,7 +70,7 @@ fn more_tokens_than_can_be_are_believed_of_no_engine() {
     }
 }
 
-#[test]
+#[timed_test]
 fn every_count_is_held_against_what_can_be() {
     let cases = [
         (r#"{"completion_tokens":4,"prompt_tokens":40}"#, None),

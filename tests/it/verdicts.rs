@@ -73,7 +73,7 @@ fn was_stalled(run: &Run) -> bool {
 
 const SHORT: &str = "fill: 0s, stabilize: 0s, measure: { for: 100ms, min_requests: 60, at_most: 90s }, drain: 60s";
 
-#[test]
+#[timed_test]
 fn a_clean_run_has_no_reason() {
     let mock = Mock::start(&["--ttft", "80ms", "--itl", "8ms"]);
     let lab = Lab::new();
@@ -90,7 +90,7 @@ fn a_clean_run_has_no_reason() {
     assert!(judged.run.records.iter().filter(|record| record.row.outcome.is_ok()).count() >= 80);
 }
 
-#[test]
+#[timed_test]
 fn errors_are_suspect_and_then_invalid() {
     for (fault, weight) in [("http:503@every:20", "suspect"), ("reset@every:3", "invalid")] {
         let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
@@ -102,7 +102,7 @@ fn errors_are_suspect_and_then_invalid() {
     }
 }
 
-#[test]
+#[timed_test]
 fn another_length_than_asked_for_is_suspect() {
     for fault in ["short@all", "long@all"] {
         let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
@@ -118,7 +118,7 @@ fn another_length_than_asked_for_is_suspect() {
     assert!(judged.text.contains("\"output_length\":\"ignore_eos was not sent"), "{}", judged.text);
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_gets_slower_is_unsteady() {
     // 100 requests and then 25 that take 4 times as long: the change comes in the middle of the window.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@102-"]);
@@ -127,7 +127,7 @@ fn a_server_that_gets_slower_is_unsteady() {
     run(&lab, &one(mock.port, "batch_size: [2]", "", phases, "")).has("unsteady", "suspect");
 }
 
-#[test]
+#[timed_test]
 fn a_server_that_is_cold_at_first_is_warming_up() {
     // Of 150 requests of the window the first 30 take 4 times as long.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@2-32"]);
@@ -138,7 +138,7 @@ fn a_server_that_is_cold_at_first_is_warming_up() {
 }
 
 /// Silence on all streams, in both loops, once in the window.
-#[test]
+#[timed_test]
 fn a_server_that_pauses_is_told() {
     for load in ["batch_size: [4]", "qps: [40]"] {
         let mock = Mock::start(&["--ttft", "20ms", "--itl", "5ms", "--fault", "pause:1500@80"]);
@@ -155,7 +155,7 @@ fn a_server_that_pauses_is_told() {
     }
 }
 
-#[test]
+#[timed_test]
 fn errors_in_a_burst_are_told_from_errors_all_through() {
     let bunched = |fault: &str| {
         let mock = Mock::start(&["--ttft", "2ms", "--fault", fault]);
@@ -169,7 +169,7 @@ fn errors_in_a_burst_are_told_from_errors_all_through() {
     assert!(!bunched("http:500@every:14"));
 }
 
-#[test]
+#[timed_test]
 fn too_few_requests_for_the_slo_are_suspect() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
@@ -179,7 +179,7 @@ fn too_few_requests_for_the_slo_are_suspect() {
     assert!(judged.text.contains("299"), "{}", judged.text);
 }
 
-#[test]
+#[timed_test]
 fn more_arrivals_than_the_server_serves_are_saturated() {
     // 10 requests per second come out of one slot, and 60 come in.
     let mock = Mock::start(&["--ttft", "100ms", "--slots", "1"]);
@@ -199,7 +199,7 @@ fn more_arrivals_than_the_server_serves_are_saturated() {
     }
 }
 
-#[test]
+#[timed_test]
 fn a_window_without_a_request_is_invalid_cached_and_redone() {
     // The only request begins in fill and outlasts the window; the probe's is answered.
     let mock = Mock::start(&["--fault", "stall-headers@2,4"]);
@@ -229,7 +229,7 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     assert_eq!(mock.log(2 * before).len(), 2 * before);
 }
 
-#[test]
+#[timed_test]
 fn redo_invalid_leaves_the_others_alone() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
@@ -259,7 +259,7 @@ fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> 
     judged(lab, ended)
 }
 
-#[test]
+#[timed_test]
 fn a_generator_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
@@ -277,7 +277,7 @@ fn a_generator_that_is_held_up_is_late() {
     assert!(late.count() >= 40, "late requests are sent late, not left out");
 }
 
-#[test]
+#[timed_test]
 fn a_closed_loop_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "80ms"]);
     let lab = Lab::new();
@@ -291,7 +291,7 @@ fn a_closed_loop_that_is_held_up_is_late() {
     assert!(judged.run.records.iter().filter(late).count() >= 4, "each slot was late once");
 }
 
-#[test]
+#[timed_test]
 fn a_generator_that_is_held_up_to_the_end_misses_the_rate() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
