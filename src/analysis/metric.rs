@@ -1,5 +1,7 @@
 //! How the metrics of `crate::metrics` are read off a run, and the columns that tables of runs have of them.
 
+use std::borrow::Cow;
+
 use crate::metrics::{Kind, Of};
 pub use crate::metrics::{METRICS, Metric, Unit, find};
 use crate::plan::Percentile;
@@ -118,8 +120,10 @@ pub enum Number {
 pub struct Column {
     /// Its name, the unit at the end: `ttft_p50_ms`.
     pub name: String,
-    /// What it holds and when it is null.
+    /// What it holds.
     pub doc: String,
+    /// When it is null; empty where never.
+    pub null: String,
     field: Field,
     metric: usize,
 }
@@ -153,6 +157,14 @@ pub enum Scope {
 }
 
 impl Column {
+    /// What it holds and when it is null, as one text.
+    pub fn described(&self) -> String {
+        match self.null.as_str() {
+            "" => self.doc.clone(),
+            null => format!("{} Null: {null}.", self.doc),
+        }
+    }
+
     /// The metric's key and the percentile, where the column holds one.
     pub fn percentile(&self) -> Option<(&'static str, Percentile)> {
         match self.field {
@@ -210,93 +222,81 @@ fn column(index: usize, field: Field) -> Column {
         Field::Streams => format!("{key}_streams"),
         Field::Effective(p) => format!("{key}_{}_effective_n", percentile(p)),
     };
-    Column { name, doc: doc(metric, field), field, metric: index }
+    let (doc, null) = meaning(metric, field);
+    Column { name, doc, null, field, metric: index }
 }
 
-fn doc(metric: &Metric, field: Field) -> String {
+/// What a column holds, and when it is null.
+fn meaning(metric: &Metric, field: Field) -> (String, String) {
     let Metric { title, definition, null_when, .. } = metric;
-    if let Some(doc) = doc_of_rate(metric, field) {
-        return doc;
+    if let Some((doc, null)) = meaning_of_rate(metric, field) {
+        return (doc, null.into_owned());
     }
     let is_of_gaps = matches!(metric.kind, Kind::Distribution { of: Of::Gaps, .. });
     let planless = if metric.kind == Kind::OfPlan { "no plan given, or " } else { "" };
-    match field {
-        Field::Itself | Field::Mean if null_when.is_empty() => format!("{definition}."),
-        Field::Itself => format!("{definition}. Null: {planless}{null_when}."),
+    let (doc, null) = match field {
+        Field::Itself | Field::Mean if null_when.is_empty() => (format!("{definition}."), ""),
+        Field::Itself => return (format!("{definition}."), format!("{planless}{null_when}")),
         Field::Mean => {
-            format!("Mean {title} of completed requests: {definition}. Null: no request has one ({null_when}).")
+            let doc = format!("Mean {title} of completed requests: {definition}.");
+            return (doc, format!("no request has one ({null_when})"));
         }
-        Field::Sd => format!("Standard deviation of {title}, completed requests. Null: below 2 of them."),
-        Field::Of(p) if is_of_gaps => format!(
-            "{} of {title}, exact, type 7. Null: fewer than 30 requests have gaps, or these are worth fewer than n = {}.",
-            quantile::name(p),
-            quantile::need(p)
-        ),
-        Field::Of(p) => format!(
-            "{} of {title}, exact, type 7. Null: below n = {}, or the rank falls among failures.",
-            quantile::name(p),
-            quantile::need(p)
-        ),
-        Field::Low(p) => {
-            format!(
-                "Lower end of the 95 % interval of {title} {} within the run. Null: no interval, or open.",
-                quantile::name(p)
-            )
+        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "below 2 of them"),
+        Field::Of(p) => {
+            let need = quantile::need(p);
+            let null = match is_of_gaps {
+                true => format!("fewer than 30 requests have gaps, or these are worth fewer than n = {need}"),
+                false => format!("below n = {need}, or the rank falls among failures"),
+            };
+            return (format!("{} of {title}, exact, type 7.", quantile::name(p)), null);
         }
-        Field::High(p) => {
-            format!(
-                "Upper end of the 95 % interval of {title} {} within the run. Null: no interval, open, or among failures.",
-                quantile::name(p)
-            )
-        }
-        Field::Max => format!("Largest {title}. Null: none, or a request failed, which counts as larger than any."),
-        Field::N => format!("Values of {title}, failures counted."),
-        Field::Failures => format!("Failed requests: above all others in {title}."),
+        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or open"),
+        Field::High(p) => (end_of_interval("Upper", title, p), "no interval, open, or among failures"),
+        Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any"),
+        Field::N => (format!("Values of {title}, failures counted."), ""),
+        Field::Failures => (format!("Failed requests: above all others in {title}."), ""),
         Field::Above => {
-            format!("Largest observed {title} or bound: a percentile among failures is above. Null: none failed.")
+            (format!("Largest observed {title} or bound: a percentile among failures is above."), "none failed")
         }
-        Field::Below => format!("Smallest observed {title}. Null: always."),
-        Field::TailRatio => format!("p99 / p50 of {title}. Null: either is null, or p50 is 0."),
-        Field::Streams => format!("Requests that have {title}."),
-        Field::Effective(p) => format!(
-            "Independent values that would say as much of {} of {title}: their number / the design effect, for those of one \
-             request are alike. What `show` calls worth.",
-            quantile::name(p)
-        ),
-    }
+        Field::Below => (format!("Smallest observed {title}."), "always"),
+        Field::TailRatio => (format!("p99 / p50 of {title}."), "either is null, or p50 is 0"),
+        Field::Streams => (format!("Requests that have {title}."), ""),
+        Field::Effective(p) => {
+            let doc = format!(
+                "Independent values that would say as much of {} of {title}: their number / the design effect, for those of \
+                 one request are alike. What `show` calls worth.",
+                quantile::name(p)
+            );
+            (doc, "")
+        }
+    };
+    (doc, null.to_owned())
 }
 
-/// What a column of a rate holds, where a rate is the other way round: failures are below all, and percentiles are of the lower side.
-fn doc_of_rate(metric: &Metric, field: Field) -> Option<String> {
+/// The same of a rate, where it is the other way round: failures are below all, and percentiles are of the lower side.
+fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
-    let doc = match field {
+    let (doc, null) = match field {
         _ if !metric.is_rate() => return None,
-        Field::Of(p) => format!(
-            "{} of {title}: what {} % of requests got or better, exact, type 7. Null: below n = {}, or the rank falls among \
-             failures.",
-            quantile::name(p),
-            quantile::permille(p) as f64 / 10.0,
-            quantile::need(p)
-        ),
-        Field::Low(p) => {
+        Field::Of(p) => {
+            let share = quantile::permille(p) as f64 / 10.0;
             let name = quantile::name(p);
-            format!(
-                "Lower end of the 95 % interval of {title} {name} within the run. Null: no interval, or among failures."
-            )
+            let doc = format!("{name} of {title}: what {share} % of requests got or better, exact, type 7.");
+            return Some((doc, format!("below n = {}, or the rank falls among failures", quantile::need(p)).into()));
         }
-        Field::High(p) => {
-            let name = quantile::name(p);
-            format!(
-                "Upper end of the 95 % interval of {title} {name} within the run. Null: no interval, or among failures."
-            )
-        }
-        Field::Max => format!("Largest {title}. Null: none."),
-        Field::Failures => format!("Failed requests: below all others in {title}."),
-        Field::Above => format!("What a percentile of {title} among failures is above. Null: always, they are below."),
-        Field::Below => format!("Smallest observed {title}: a percentile among failures is below. Null: none failed."),
+        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or among failures"),
+        Field::High(p) => (end_of_interval("Upper", title, p), "no interval, or among failures"),
+        Field::Max => (format!("Largest {title}."), "none"),
+        Field::Failures => (format!("Failed requests: below all others in {title}."), ""),
+        Field::Above => (format!("What a percentile of {title} among failures is above."), "always, they are below"),
+        Field::Below => (format!("Smallest observed {title}: a percentile among failures is below."), "none failed"),
         _ => return None,
     };
-    Some(doc)
+    Some((doc, null.into()))
+}
+
+fn end_of_interval(end: &str, title: &str, p: Percentile) -> String {
+    format!("{end} end of the 95 % interval of {title} {} within the run.", quantile::name(p))
 }
 
 impl Column {

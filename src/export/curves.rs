@@ -30,12 +30,12 @@ pub(crate) const BRIEF: [&str; 15] = [
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
-        text("plan", "Name of the plan. Null: exported without one."),
-        text("sweep", "Name of the sweep. Null: exported without a plan."),
+        text("plan", "Name of the plan.").null("exported without one"),
+        text("sweep", "Name of the sweep.").null("exported without a plan"),
         text("endpoint", "The plan's name of the endpoint."),
         text("model", "The plan's name of the model."),
         text("scenario", "The plan's name of the scenario."),
-        Column::new("cap", Kind::Int, "In-flight cap of an open loop. Null: none, or a closed loop."),
+        Column::new("cap", Kind::Int, "In-flight cap of an open loop.").null("none, or a closed loop"),
     ];
     let mut others = vec![
         text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
@@ -43,44 +43,39 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         Column::new(
             "arrived_rate_requests_per_s",
             Kind::Float,
-            "Requests per second that really came, on average over the runs. Null: a closed loop, or no run counts.",
-        ),
+            "Requests per second that really came, on average over the runs.",
+        ).null("a closed loop, or no run counts"),
         Column::new("runs", Kind::Int, "Runs that the figures are of."),
         Column::new("left_out", Kind::Int, "Invalid runs of the load: left out, not counted in any figure."),
         text(
             "excluded",
-            "Repeats that do not count because something happened to them that most did not see, like repeat 1: paused. Null: none.",
-        ),
+            "Repeats that do not count because something happened to them that most did not see, like repeat 1: paused.",
+        ).null("none"),
         Column::new("given_up", Kind::Int, "Runs of the load that were given up: they have no figures."),
-        text("given_up_reason", "Why they were given up, like 429 (3 of 3). Null: none was."),
+        text("given_up_reason", "Why they were given up, like 429 (3 of 3).").null("none was"),
         Column::new("saturated", Kind::Bool, "Whether arrivals outran the server, over the runs."),
         text(
             "saturation",
-            "Whether the server kept up with what came, over the runs: kept_up, saturated or not_shown. Null: a closed loop, or no run \
-             counts.",
-        ),
+            "Whether the server kept up with what came, over the runs: kept_up, saturated or not_shown.",
+        ).null("a closed loop, or no run counts"),
         text(
             "objective",
-            "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at which a run was given up misses, but \
-             for 404. Null: no objective.",
-        ),
+            "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at which a run was given up misses, but for 404.",
+        ).null("no objective"),
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
-            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator. Null: \
-             the load lacks one of the two, was given up, or the server was not shown to keep up with it.",
-        ),
+            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator.",
+        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
-            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E. Null: \
-             the load lacks one of the two, was given up, or the server was not shown to keep up with it.",
-        ),
+            "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
-            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 values), separated \
-             by spaces. Null: none.",
-        ),
+            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 values), separated by spaces.",
+        ).null("none"),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
     others.push(analysis_column());
@@ -94,18 +89,15 @@ fn of_figure(reading: &Ordinate) -> [Column; 4] {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
     let name = reading.name;
-    let doc = format!(
-        "{}. Of one run, or the mean over several (geometric for times, rates and money). Null: no run counts, or one of them \
-         does not have it.",
-        meaning(reading)
-    );
+    let doc =
+        format!("{}. Of one run, or the mean over several (geometric for times, rates and money).", meaning(reading));
     let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
     let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
     [
-        number(format!("{name}{suffix}"), &doc),
-        end("low", "Lower end of its 95 % interval. Null: it has none."),
-        end("high", "Upper end of its 95 % interval. Null: it has none."),
-        Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on. Null: it has none."),
+        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them does not have it"),
+        end("low", "Lower end of its 95 % interval.").null("it has none"),
+        end("high", "Upper end of its 95 % interval.").null("it has none"),
+        Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on.").null("it has none"),
     ]
 }
 

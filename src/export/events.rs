@@ -10,12 +10,12 @@ use super::{Cell, Column, Kind, Sheet};
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![
-        Column::new("sweep", Kind::Text, "Name of the sweep. Null: exported without a plan."),
+        Column::new("sweep", Kind::Text, "Name of the sweep.").null("exported without a plan"),
         Column::new("run_id", Kind::Text, "The full RunId."),
         int("attempt", "Which attempt at the run this is, from 1."),
         int("request", "Number of the request in its run, from 0."),
         int("event", "Number of the token event in its answer, from 0."),
-        int("gap_ns", "Time since the event before. Null: the first event."),
+        int("gap_ns", "Time since the event before.").null("the first event"),
         int("offset_ns", "Time since the first event."),
         int("at_ns", "Time since the run's start."),
     ]

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn columns_have_their_types_whatever_is_null() {
         let kinds = [("t", Kind::Text), ("i", Kind::Int), ("f_ms", Kind::Float), ("b", Kind::Bool), ("s", Kind::Time)];
-        let columns = kinds.map(|(name, kind)| Column::new(name, kind, "What. Null: never.")).into();
+        let columns = kinds.map(|(name, kind)| Column::new(name, kind, "What.").null("never")).into();
         let full = || vec!["x".into(), 5u32.into(), Cell::Int(2), Cell::Bool(true), "2026-01-01T00:00:00Z".into()];
         let rows = std::iter::repeat_with(|| vec![Cell::Null; 5]).take(BATCH).chain(std::iter::once_with(full));
         let mut bytes = Vec::new();

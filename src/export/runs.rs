@@ -76,18 +76,16 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
         Column::new("started", Kind::Time, "When the run started, RFC 3339."),
         analysis_column(),
         text("verdict", VERDICTS[usize::from(by_class)]),
-        text("reasons", "Names of what speaks against the run, separated by spaces. Null: nothing."),
-        text("labels", "What describes a valid run, like saturated. Null: nothing."),
-        text("errors", "How the failed requests of the window ended, like 10 http_500, 2 reset. Null: none failed."),
-        text(
-            "first_error",
-            "What was said of the first of the most frequent errors. Null: none failed, or nothing was said.",
-        ),
+        text("reasons", "Names of what speaks against the run, separated by spaces.").null("nothing"),
+        text("labels", "What describes a valid run, like saturated.").null("nothing"),
+        text("errors", "How the failed requests of the window ended, like 10 http_500, 2 reset.").null("none failed"),
+        text("first_error", "What was said of the first of the most frequent errors.")
+            .null("none failed, or nothing was said"),
     ];
     if !by_class {
         let doc = "Why the run was given up, and how often it was tried again, of how often it may be, like 429 (3 of 3). What the \
-                   server said is in first_error. Null: it has a result.";
-        others.push(text("given_up", doc));
+                   server said is in first_error.";
+        others.push(text("given_up", doc).null("it has a result"));
     }
     let metrics = metric::columns(Scope::Plan);
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
@@ -185,16 +183,16 @@ pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
 pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     let taken = others.iter().any(|column| column.name == axis);
     let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };
-    let doc = format!("The cell's value on the axis {axis}. Null: the axis does not apply.");
-    Column { unit: "", ..Column::new(name, Kind::Text, doc) }
+    let doc = format!("The cell's value on the axis {axis}.");
+    Column { unit: "", ..Column::new(name, Kind::Text, doc).null("the axis does not apply") }
 }
 
 /// Columns of where a plan has the run: a run that two sweeps share is a row of each.
 pub(super) fn name_columns() -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     vec![
-        text("plan", "Name of the plan. Null: exported without one."),
-        text("sweep", "Name of the sweep. Null: exported without a plan."),
+        text("plan", "Name of the plan.").null("exported without one"),
+        text("sweep", "Name of the sweep.").null("exported without a plan"),
     ]
 }
 
@@ -210,12 +208,9 @@ pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
         text("endpoint", "The plan's name of the endpoint."),
         text("model", "The plan's name of the model."),
         text("scenario", "The plan's name of the scenario."),
-        Column::new(
-            "batch_size",
-            Kind::Int,
-            "Requests in flight of a closed loop, or the cap of an open one. Null: an open loop without a cap.",
-        ),
-        Column::new("qps", Kind::Float, "Declared arrivals per second. Null: a closed loop.").label(),
+        Column::new("batch_size", Kind::Int, "Requests in flight of a closed loop, or the cap of an open one.")
+            .null("an open loop without a cap"),
+        Column::new("qps", Kind::Float, "Declared arrivals per second.").null("a closed loop").label(),
     ];
     columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
     columns.push(Column::new("repeat", Kind::Int, "Which repeat of its cell this is, from 0."));

@@ -50,7 +50,7 @@ fn batch(runs: &[StoredRun]) -> Result<RecordBatch, ArrowError> {
     let mut columns = label_columns(runs)?;
     columns.extend(metric::columns(Scope::Rows).iter().map(|column| {
         let numbers = runs.iter().map(|run| column.read(&run.metrics, &PlanMetrics::default()));
-        (column.name.clone(), column.doc.clone(), array(column.counts(), numbers))
+        (column.name.clone(), column.described(), array(column.counts(), numbers))
     }));
     let field = |(name, doc, array): &(String, String, ArrayRef)| {
         let about = [("description".to_string(), doc.clone())];

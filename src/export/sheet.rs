@@ -82,13 +82,15 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of that name and meaning. What `text` says behind `Null:` is when it is null; the unit is what the name
-    /// ends with.
-    pub fn new(name: impl Into<String>, kind: Kind, text: impl Into<String>) -> Column {
-        let (name, text) = (name.into(), text.into());
-        let (doc, null) = text.split_once(" Null: ").unwrap_or((&text, ""));
-        let (doc, null) = (doc.to_owned(), null.trim_end_matches('.').to_owned());
-        Column { unit: unit_of(&name), name, kind, doc, null, is_label: false }
+    /// A column of that name and meaning that is never null; the unit is what the name ends with.
+    pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Column {
+        let name = name.into();
+        Column { unit: unit_of(&name), name, kind, doc: doc.into(), null: String::new(), is_label: false }
+    }
+
+    /// The same column, null in that case; never where the case is empty.
+    pub fn null(self, case: impl Into<String>) -> Column {
+        Column { null: case.into(), ..self }
     }
 
     /// The same column as one of labels.
@@ -99,7 +101,7 @@ impl Column {
     /// The column of a metric.
     pub fn of(metric: &metric::Column) -> Column {
         let kind = if metric.counts() { Kind::Int } else { Kind::Float };
-        Column { unit: metric.unit(), ..Column::new(&metric.name, kind, &metric.doc) }
+        Column { unit: metric.unit(), ..Column::new(&metric.name, kind, &metric.doc).null(&metric.null) }
     }
 }
 
@@ -283,7 +285,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_column_knows_its_unit_and_when_it_is_null() {
-        let column = Column::new("x_ms", Kind::Float, "What it is. Null: never seen.");
+        let column = Column::new("x_ms", Kind::Float, "What it is.").null("never seen");
         assert_eq!((column.unit, column.doc.as_str(), column.null.as_str()), ("ms", "What it is.", "never seen"));
         assert_eq!(Column::new("attempts", Kind::Int, "Number.").null, "");
     }

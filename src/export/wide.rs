@@ -115,8 +115,8 @@ impl Load {
             (None, Some(batch)) => (format!("batch_{batch}"), format!("With {batch} requests in flight")),
             (None, None) => ("no_load".to_owned(), "At a load that has no name".to_owned()),
         };
-        let doc = format!("{doc}: the value of the row's metric. Null: no such run, or the metric is null.");
-        Column { unit: "", ..Column::new(name, Kind::Any, doc) }
+        let doc = format!("{doc}: the value of the row's metric.");
+        Column { unit: "", ..Column::new(name, Kind::Any, doc).null("no such run, or the metric is null") }
     }
 }
 

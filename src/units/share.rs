@@ -16,6 +16,9 @@ use super::{Decimal, TextVisitor, UnitError};
 pub struct Share(pub Decimal);
 
 impl Share {
+    /// What its reader says that it expects.
+    pub const EXPECTED: &str = "a share in percent, like 1%";
+
     /// `percent` hundredths.
     pub const fn percent(percent: i64) -> Share {
         Share(Decimal::new(percent, 2))
@@ -69,7 +72,7 @@ impl Serialize for Share {
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor("a share in percent, like 1%", PhantomData))
+        deserializer.deserialize_any(TextVisitor(Share::EXPECTED, PhantomData))
     }
 }
 

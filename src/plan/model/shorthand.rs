@@ -224,6 +224,9 @@ impl<T> Default for OneOrMany<T> {
     }
 }
 
+/// What [`OneOrMany`] says that it expects.
+pub(crate) const VALUE_OR_VALUES: &str = "a value or a list of values";
+
 impl<T> OneOrMany<T> {
     /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
@@ -243,7 +246,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
         impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
             type Value = OneOrMany<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value or a list of values")
+                f.write_str(VALUE_OR_VALUES)
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)

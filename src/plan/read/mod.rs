@@ -7,3 +7,4 @@ pub(crate) mod other_tools;
 pub(crate) mod reader;
 pub(crate) mod recover;
 pub(crate) mod remedy;
+pub(crate) mod wanted;

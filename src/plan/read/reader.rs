@@ -7,6 +7,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::plan::read::wanted::Wanted;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
 /// What is wrong with the node at a path.
@@ -17,7 +18,7 @@ pub(crate) enum Mistake {
     /// The table at the path lacks a field.
     MissingField(&'static str),
     /// The value is of another type than this.
-    WrongType(String),
+    WrongType(Wanted),
     /// The text is none of these.
     UnknownChoice(&'static [&'static str]),
     /// A key without a value.
@@ -66,10 +67,10 @@ impl de::Error for ReadError {
         Mistake::Other(message.to_string()).into()
     }
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Mistake::WrongType(expected.to_string()).into()
+        Mistake::WrongType(Wanted::from_words(&expected.to_string())).into()
     }
     fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Mistake::WrongType(expected.to_string()).into()
+        Mistake::WrongType(Wanted::from_words(&expected.to_string())).into()
     }
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
         Mistake::UnknownKey(expected).into()

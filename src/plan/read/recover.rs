@@ -6,6 +6,7 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::plan::Plan;
 use crate::plan::read::reader::{Mistake, ReadError, read};
 use crate::plan::read::remedy::quoted;
+use crate::plan::read::wanted::Wanted;
 use crate::plan::read::{other_tools, remedy};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Dotted, Node, Step, Value};
@@ -103,13 +104,17 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
         Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
             .remedy(remedy::of_nothing(path, tree, text)),
         Mistake::UnknownChoice(expected) => {
-            let remedy = match &at.node.value {
-                Value::Text(text) => suggest::remedy(text, expected.iter().copied()),
-                _ => format!("write {}", suggest::choices(expected.iter().copied())),
+            let near = match &at.node.value {
+                Value::Text(text) => suggest::nearest(text, expected.iter().copied()),
+                _ => None,
             };
-            let remedy = match expected.contains(&"llamacpp") && !remedy.starts_with("did") {
-                true => format!("{remedy}; `openai` serves for any other that speaks OpenAI's API"),
-                false => remedy,
+            let choices = || suggest::choices(expected.iter().copied());
+            let remedy = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if matches!(path, [.., Step::Key(key)] if key == "engine") => {
+                    format!("write {}; `openai` serves for any other that speaks OpenAI's API", choices())
+                }
+                None => format!("write {}", choices()),
             };
             let message =
                 format!("`{}` cannot be {}", Dotted(&written), shown(at.node, text).trim_start_matches("the text "));
@@ -118,7 +123,7 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
         // A table that lacks a key of its own was wrong there.
         Mistake::Other(_) if !at.node.holes.is_empty() => return None,
         Mistake::WrongType(expected) => wrong_type(at.node, &written, expected, text),
-        Mistake::Other(message) => other(message),
+        Mistake::Other(message) => other(message, path),
     };
     Some(match &error.mistake {
         Mistake::UnknownKey(_) => diagnostic,
@@ -129,13 +134,12 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
 }
 
 /// What the unit types say is "what is wrong: what to write".
-fn other(message: &str) -> Diagnostic {
+fn other(message: &str, path: &[Step]) -> Diagnostic {
+    let is_secret = matches!(path, [.., Step::Key(key)] if key == "secret" || key == "api_key");
+    let code = if is_secret { Code::Secret } else { Code::WrongValue };
     match message.split_once(": ") {
-        Some((cause, remedy)) => {
-            let code = if cause.starts_with("a secret") { Code::Secret } else { Code::WrongValue };
-            Diagnostic::new(code, cause).remedy(remedy)
-        }
-        None => Diagnostic::new(Code::WrongValue, message),
+        Some((cause, remedy)) => Diagnostic::new(code, cause).remedy(remedy),
+        None => Diagnostic::new(code, message),
     }
 }
 
@@ -177,29 +181,15 @@ fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option
     diagnostic
 }
 
-fn wrong_type(node: &Node, path: &[Step], expected: &str, text: &str) -> Diagnostic {
-    let wanted = in_words(expected, &node.value);
-    let message = format!("`{}` must be {wanted}, not {}", Dotted(path), shown(node, text));
-    let remedy = remedy::of_type(node, path, expected, &wanted, text);
+fn wrong_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -> Diagnostic {
+    let bound = match (wanted, &node.value) {
+        (Wanted::Whole(_), Value::Int(number)) if *number < 0 => " without a sign".to_owned(),
+        (Wanted::Whole(most), Value::Int(_)) => format!(" of at most {most}"),
+        _ => String::new(),
+    };
+    let message = format!("`{}` must be {wanted}{bound}, not {}", Dotted(path), shown(node, text));
+    let remedy = remedy::of_type(node, path, wanted, text);
     Diagnostic::new(Code::WrongType, message).remedy(remedy)
-}
-
-/// What serde's derives expect, in a user's words.
-fn in_words(expected: &str, found: &Value) -> String {
-    match expected {
-        "u32" | "u64" if matches!(found, Value::Int(number) if *number < 0) => {
-            "a whole number without a sign".to_owned()
-        }
-        "u32" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u32::MAX),
-        "u64" if matches!(found, Value::Int(_)) => format!("a whole number of at most {}", u64::MAX),
-        "u32" | "u64" => "a whole number".to_owned(),
-        "a string" => "a text".to_owned(),
-        "a boolean" => "true or false".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        "a map" => "a table of names and values".to_owned(),
-        other if other.starts_with("struct ") => "a table of fields".to_owned(),
-        other => other.to_owned(),
-    }
 }
 
 fn shown(node: &Node, text: &str) -> String {

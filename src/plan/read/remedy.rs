@@ -13,6 +13,7 @@ use crate::plan::model::record::RecordPatch;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::read::other_tools;
 use crate::plan::read::reader::{Mistake, ReadError, read};
+use crate::plan::read::wanted::Wanted;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
@@ -119,12 +120,12 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
     }
 }
 
-/// What to type for a value of another type than the field takes: `expected` in serde's words, `wanted` in a user's.
-pub(crate) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, text: &str) -> String {
+/// What to type for a value of another type than the field takes.
+pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -> String {
     if let Some(remedy) = of_place(node, path, text) {
         return remedy;
     }
-    if let (Value::Text(written), true) = (&node.value, wanted.contains("number"))
+    if let (Value::Text(written), Wanted::Whole(_) | Wanted::Number | Wanted::Other(_)) = (&node.value, wanted)
         && let Some(remedy) = suggest::meant_number(written)
     {
         return remedy;
@@ -132,39 +133,39 @@ pub(crate) fn of_type(node: &Node, path: &[Step], expected: &str, wanted: &str, 
     if matches!(path.last(), Some(Step::Key(key)) if key == "memory_bandwidth") {
         return "write it with its unit, like 3.35TB/s".to_owned();
     }
-    match (&node.value, expected) {
-        (Value::Float(share), _) if expected.starts_with("a share") && (0.0..1.0).contains(share) => {
+    match (&node.value, wanted) {
+        (Value::Float(share), Wanted::Share) if (0.0..1.0).contains(share) => {
             let percent = (share * 1e8).round() / 1e6;
             format!("shares are in percent: write {percent}% for {} of all", quoted(node, text))
         }
-        (Value::Int(_) | Value::Float(_), _) if expected.starts_with("a share") => {
+        (Value::Int(_) | Value::Float(_), Wanted::Share) => {
             format!("write it with its sign: {}%", quoted(node, text))
         }
-        (Value::Text(text), "a boolean") => match text.to_lowercase().as_str() {
+        (Value::Text(text), Wanted::Bool) => match text.to_lowercase().as_str() {
             "true" => "write it without quotes: true".to_owned(),
             "false" => "write it without quotes: false".to_owned(),
             "on" | "yes" | "y" => "write `true`".to_owned(),
             "off" | "no" | "n" => "write `false`".to_owned(),
             _ => "write `true` or `false`".to_owned(),
         },
-        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") if !node.via.is_empty() => {
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), Wanted::Text) if !node.via.is_empty() => {
             "make it a text: \"{{ … ~ '' }}\"".to_owned()
         }
-        (Value::Int(_) | Value::Float(_) | Value::Bool(_), "a string") => {
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), Wanted::Text) => {
             format!("put quotes around it: \"{}\"", quoted(node, text))
         }
-        (Value::Map(entries), "a value or a list of values") if entries.iter().any(|entry| entry.key == "from") => {
+        (Value::Map(entries), Wanted::ValueOrValues) if entries.iter().any(|entry| entry.key == "from") => {
             "write `when` beside the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
         }
-        (Value::Map(_), "a sequence") => "put it into a list: [{ … }]".to_owned(),
-        (_, "a string") => "write one text, in quotes if it has a `:`".to_owned(),
-        _ if wanted.starts_with("a whole number") && quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
+        (Value::Map(_), Wanted::List) => "put it into a list: [{ … }]".to_owned(),
+        (_, Wanted::Text) => "write one text, in quotes if it has a `:`".to_owned(),
+        (_, Wanted::Whole(_)) if quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
             "write a smaller number".to_owned()
         }
-        _ if wanted.starts_with("a whole number") => "write digits only, like 3".to_owned(),
-        (Value::Text(_), "a number") => "write digits only, like 1.5 or 70.6e9".to_owned(),
-        (_, "a map") => "give each entry a name: { NAME: … }".to_owned(),
-        _ if wanted.starts_with("a table") => "write it like { field: value }".to_owned(),
+        (_, Wanted::Whole(_)) => "write digits only, like 3".to_owned(),
+        (Value::Text(_), Wanted::Number) => "write digits only, like 1.5 or 70.6e9".to_owned(),
+        (_, Wanted::Names) => "give each entry a name: { NAME: … }".to_owned(),
+        (_, Wanted::Fields) => "write it like { field: value }".to_owned(),
         _ => format!("write {wanted}"),
     }
 }
