@@ -12,7 +12,7 @@ use std::io::Write;
 use crate::plan::FieldValue;
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
-use crate::plan::model::shorthand::DrainMode;
+use crate::plan::model::phases::DrainMode;
 use crate::plan::model::talk::Talk;
 use crate::plan::{
     Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::extra;
-use crate::plan::model::shorthand::DrainMode;
+use crate::plan::model::phases::DrainMode;
 use crate::plan::{
     Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
     Process, Scalar, Sessions, Sweep, Table,

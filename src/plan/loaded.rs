@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::plan::model::plan::Plan;
+use crate::plan::model::shorthand::Shorthand;
 use crate::plan::text::place::Place;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::Span;
@@ -87,7 +88,7 @@ impl Loaded {
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
             }
-            [Step::Key(field)] => is_leaf && ["for", "preset", "constant", "file"].contains(&field.as_str()),
+            [Step::Key(field)] => is_leaf && Shorthand::is_field(field),
             _ => false,
         };
         is_there.then(|| self.origin(path))?

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, PlanErrors};
 use crate::plan::files::disk::{Disk, Files};
+use crate::plan::files::find;
 use crate::plan::files::length_tables;
 use crate::plan::files::loader::{Loader, MOST_BYTES, Options, bad_line};
 use crate::plan::loaded::Loaded;
@@ -69,15 +70,7 @@ pub fn parse_with(
     loader.found.extend(recovered.found);
     let mut plan = recovered.plan;
     if let Some(plan) = &mut plan {
-        crate::plan::files::traces::find(plan, &recovered.tree, &mut loader);
-        crate::plan::files::data::find(plan, &recovered.tree, &mut loader);
-        crate::plan::files::profiles::find(plan, &recovered.tree, &mut loader);
-        crate::plan::files::tokenizers::find(
-            plan,
-            &recovered.tree,
-            name.parent().unwrap_or(Path::new("")),
-            &mut loader,
-        );
+        find::find(plan, &recovered.tree, &mut loader);
         loader.found.extend(crate::plan::check::check(plan, &recovered.tree));
     }
     match plan {

@@ -9,7 +9,7 @@ use crate::expand::{
 };
 
 use crate::plan::model::content::{Content, Reuse};
-use crate::plan::model::shorthand::DrainMode;
+use crate::plan::model::phases::DrainMode;
 use crate::plan::{
     Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Scalar,
     Table, Timeouts,

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
-use crate::plan::model::shorthand::DrainMode;
+use crate::plan::model::phases::DrainMode;
 use crate::plan::{Arrivals, Connections, ErrorPolicy, NonceMode, Plan, Process, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 

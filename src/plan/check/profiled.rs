@@ -37,7 +37,7 @@ impl Checker<'_> {
             let (untold, all) = without;
             let message = format!(
                 "the profile `{}` does not tell how long answers are, of {untold} of its {all} requests",
-                file.file
+                file.file.written()
             );
             let remedy = "say how many tokens are asked for: output_tokens: 256";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));

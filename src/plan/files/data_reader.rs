@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::dataset::{Dataset, DatasetError, Record, Skipped, digest, estimated_tokens};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
 use crate::plan::model::data::corpus::{Dialogue, Exchange, OfTurn, Source};
 use crate::plan::model::data::data_file::TableOf;
@@ -21,14 +22,14 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// The files of a plan, each read once in one way.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct DataReader {
     texts: HashMap<(PathBuf, String, bool), Arc<Source>>,
     pairs: HashMap<(PathBuf, String), FoundLengths>,
 }
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-impl Reader {
+impl DataReader {
     /// The texts of a data set; with `unanswered` also questions without an answer.
     pub(crate) fn texts(
         &mut self,
@@ -36,11 +37,11 @@ impl Reader {
         unanswered: bool,
         span: &Span,
         loader: &Loader<'_>,
-    ) -> Parsed<Arc<Source>> {
-        let path = local(table, span, loader)?;
+    ) -> Found<Arc<Source>> {
+        let path = loader.on_disk("data set", table.file, span)?;
         let key = (path.clone(), table.reading(), unanswered);
         if let Some(known) = self.texts.get(&key) {
-            return Ok(Arc::clone(known));
+            return Ok((Arc::clone(known), path));
         }
         let mut collected = Collected { unanswered, ..Collected::default() };
         let skipped = each(&path, table, |record| collected.add(record))?;
@@ -50,15 +51,15 @@ impl Reader {
             digest(&path).map_err(|error| cannot(table, &path, &error))?,
         )?);
         self.texts.insert(key, Arc::clone(&source));
-        Ok(source)
+        Ok((source, path))
     }
 
     /// The lengths of a data set.
-    pub(crate) fn pairs(&mut self, table: &TableOf, span: &Span, loader: &Loader<'_>) -> Parsed<FoundLengths> {
-        let path = local(table, span, loader)?;
+    pub(crate) fn pairs(&mut self, table: &TableOf, span: &Span, loader: &Loader<'_>) -> Found<FoundLengths> {
+        let path = loader.on_disk("data set", table.file, span)?;
         let key = (path.clone(), table.reading());
         if let Some(known) = self.pairs.get(&key) {
-            return Ok(known.clone());
+            return Ok((known.clone(), path));
         }
         let mut collected = length_pairs::Collected::default();
         let skipped = each(&path, table, |record| {
@@ -73,17 +74,8 @@ impl Reader {
             return Err(Diagnostic::new(Code::Empty, message).remedy(remedy).into());
         }
         self.pairs.insert(key, found.clone());
-        Ok(found)
+        Ok((found, path))
     }
-}
-
-/// Where the file of a data set lies on this machine.
-fn local(table: &TableOf, span: &Span, loader: &Loader<'_>) -> Parsed<PathBuf> {
-    let (_, canonical) = loader.locate(table.file, span)?;
-    loader.local(&canonical).ok_or_else(|| {
-        let message = format!("the data set `{}` is read from the disk, not from a revision", table.file);
-        Diagnostic::new(Code::File, message).remedy("compare two files: sweepline diff A B").into()
-    })
 }
 
 /// What is wrong with a file, which lies at `path` and is told as the plan writes it.

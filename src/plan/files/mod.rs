@@ -3,9 +3,9 @@
 //!
 //! What was found is put into the types of `model`. Stands on `syntax`, `read` and `model`; only `load` calls it.
 
-pub(crate) mod data;
 pub(crate) mod data_reader;
 pub(crate) mod disk;
+pub(crate) mod find;
 pub(crate) mod length_tables;
 pub(crate) mod loader;
 pub(crate) mod profiles;

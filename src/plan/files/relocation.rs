@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Component, Path, PathBuf};
 
+use crate::plan::model::file_ref::NamedFile;
 use crate::plan::model::plan::Plan;
+use crate::plan::model::scenario::Scenario;
 
 /// A file that a plan in another folder could not name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,26 +24,25 @@ impl Plan {
         else {
             return Ok(());
         };
-        let traces = self.scenarios.values_mut().filter_map(|scenario| scenario.trace.as_mut());
-        for trace in traces {
-            rename(&mut trace.file, trace.lies_at.as_deref(), &folder, allow_outside)?;
+        self.files().into_iter().try_for_each(|file| {
+            let (written, lies_at) = file.named();
+            rename(written, lies_at, &folder, allow_outside)
+        })
+    }
+
+    /// All files that the plan names.
+    fn files(&mut self) -> Vec<&mut dyn NamedFile> {
+        let mut files: Vec<&mut dyn NamedFile> = Vec::new();
+        for Scenario { trace, profile, data, lengths, .. } in self.scenarios.values_mut() {
+            files.extend(trace.iter_mut().map(|trace| &mut trace.file as &mut dyn NamedFile));
+            files.extend(profile.iter_mut().map(|profile| &mut profile.file as &mut dyn NamedFile));
+            files.extend(data.iter_mut().map(|data| &mut data.file as &mut dyn NamedFile));
+            let pairs = lengths.iter_mut().filter_map(|lengths| lengths.data.as_mut());
+            files.extend(pairs.map(|data| &mut data.file as &mut dyn NamedFile));
         }
-        let profiles = self.scenarios.values_mut().filter_map(|scenario| scenario.profile.as_mut());
-        for profile in profiles {
-            rename(&mut profile.file, profile.lies_at.as_deref(), &folder, allow_outside)?;
-        }
-        for data in self.scenarios.values_mut().filter_map(|scenario| scenario.data.as_mut()) {
-            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
-        }
-        let lengths = self.scenarios.values_mut().filter_map(|scenario| scenario.lengths.as_mut()?.data.as_mut());
-        for data in lengths {
-            rename(&mut data.file, data.lies_at.as_deref(), &folder, allow_outside)?;
-        }
-        for tokenizer in self.models.values_mut().filter_map(|model| model.tokenizer.as_mut()) {
-            let (written, lies_at) = tokenizer.file();
-            rename(written, lies_at, &folder, allow_outside)?;
-        }
-        Ok(())
+        let tokenizers = self.models.values_mut().filter_map(|model| model.tokenizer.as_mut());
+        files.extend(tokenizers.map(|tokenizer| &mut tokenizer.0 as &mut dyn NamedFile));
+        files
     }
 }
 

@@ -32,9 +32,13 @@ impl Loader<'_> {
         Ok((path, canonical))
     }
 
-    /// The file of this machine at a path without links, where files are read from its disk.
-    pub(crate) fn local(&self, canonical: &Path) -> Option<PathBuf> {
-        self.files.local(canonical)
+    /// Where a file lies on this machine, without links; `what` it is, for the message of an error.
+    pub(crate) fn on_disk(&self, what: &str, written: &str, span: &Span) -> Result<PathBuf, Box<Diagnostic>> {
+        let (_, canonical) = self.locate(written, span)?;
+        self.files.local(&canonical).ok_or_else(|| {
+            let message = format!("the {what} `{written}` is read from the disk, not from a revision");
+            Diagnostic::new(Code::File, message).remedy("compare two files: sweepline diff A B").into()
+        })
     }
 
     /// Adds the text of a file that is no plan; what is wrong in it then has a place.

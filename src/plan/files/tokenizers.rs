@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::files::disk::Files;
+use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
-use crate::plan::model::plan::Plan;
 use crate::plan::model::tokenizer::FoundTokenizer;
-use crate::plan::text::tree::{Node, Step};
+use crate::plan::text::span::Span;
 
 /// The main file, as Hugging Face's libraries write it.
 const TOKENIZER: &str = "tokenizer.json";
@@ -29,49 +29,27 @@ const MOST_TOKENIZER: usize = 256 << 20;
 /// Bytes of the largest other file.
 const MOST_OTHER: usize = 4 << 20;
 
-/// Finds the tokenizers that the plan's models name; each is read once, however many models name it.
-pub(crate) fn find(plan: &mut Plan, tree: &Node, folder: &Path, loader: &mut Loader<'_>) {
-    let mut known: HashMap<PathBuf, FoundTokenizer> = HashMap::new();
-    for (name, model) in &mut plan.models {
-        let Some(tokenizer) = model.tokenizer.as_mut().filter(|tokenizer| !tokenizer.is_server()) else { continue };
-        match one(&tokenizer.written, folder, loader, &mut known) {
-            Ok(found) => tokenizer.found = Some(found),
-            Err(diagnostic) => {
-                let place = tree.walk(&[Step::from("models"), Step::from(name.as_str()), Step::from("tokenizer")]);
-                if !place.broken {
-                    loader.found.push((*diagnostic).at(Some(place.span())).with(place.related()));
-                }
-            }
-        }
-    }
+/// The tokenizers of a plan, each read once.
+#[derive(Default)]
+pub(crate) struct Tokenizers {
+    known: HashMap<PathBuf, FoundTokenizer>,
 }
 
-fn one(
-    written: &str,
-    folder: &Path,
-    loader: &Loader<'_>,
-    known: &mut HashMap<PathBuf, FoundTokenizer>,
-) -> Result<FoundTokenizer, Box<Diagnostic>> {
-    let path = folder.join(written);
-    let path = loader.files().canonical(&path).map_err(|error| {
-        let message = format!("the tokenizer `{written}` cannot be read: {error}");
-        Diagnostic::new(Code::File, message).remedy("paths are relative to the plan's file")
-    })?;
-    if !loader.may_read(&path) {
-        let message = format!("the tokenizer `{written}` is outside of the plan's folder");
-        let remedy = "put it into the plan's folder, or allow it with --allow-outside";
-        return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
+impl Tokenizers {
+    /// The tokenizer at a path as it is written.
+    pub(crate) fn read(&mut self, written: &str, span: &Span, loader: &Loader<'_>) -> Found<FoundTokenizer> {
+        let (_, path) = loader.locate(written, span)?;
+        if let Some(found) = self.known.get(&path) {
+            return Ok((found.clone(), path));
+        }
+        let files = TokenizerFiles::read(loader.files(), &path).map_err(|error| {
+            let remedy = "name a tokenizer.json, or a folder that has one; its owner publishes it with the model";
+            Diagnostic::new(Code::File, format!("`{written}` is no tokenizer: {error}")).remedy(remedy)
+        })?;
+        let found = FoundTokenizer { path: path.clone(), digest: files.digest() };
+        self.known.insert(path.clone(), found.clone());
+        Ok((found, path))
     }
-    if let Some(found) = known.get(&path) {
-        return Ok(found.clone());
-    }
-    let files = TokenizerFiles::read(loader.files(), &path).map_err(|error| {
-        let remedy = "name a tokenizer.json, or a folder that has one; its owner publishes it with the model";
-        Diagnostic::new(Code::File, format!("`{written}` is no tokenizer: {error}")).remedy(remedy)
-    })?;
-    let found = FoundTokenizer { path: path.clone(), digest: files.digest() };
-    known.insert(path, found.clone());
-    Ok(found)
 }
 
 /// The bytes of a tokenizer's files.

@@ -1,70 +1,47 @@
-//! Traces that scenarios replay: each file is read once, however many scenarios name it.
+//! Traces that scenarios replay.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::{Dataset, DatasetError, Options, Record, digest};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
-use crate::plan::model::plan::Plan;
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 use crate::plan::text::span::Span;
-use crate::plan::text::tree::{Node, Step};
 use crate::units::Nanos;
 
 /// Requests that are replayed: more are refused, because they are held in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// Reads the traces that the plan's scenarios name.
-pub(crate) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
-    let mut known: HashMap<(PathBuf, String), Replay> = HashMap::new();
-    for (name, scenario) in &mut plan.scenarios {
-        let Some(trace) = scenario.trace.as_mut().filter(|trace| trace.is_sound()) else { continue };
-        let place = tree.walk(&["scenarios", name, "trace", "file"].map(Step::from));
-        if place.broken {
-            continue;
-        }
-        match read(trace, &place.span(), loader, &mut known) {
-            Ok((replay, path)) => (trace.found, trace.lies_at) = (Some(replay), Some(path)),
-            Err(diagnostic) => loader.found.push((*diagnostic).at(Some(place.span())).with(place.related())),
-        }
-    }
+/// The traces of a plan, each read once in one way.
+#[derive(Default)]
+pub(crate) struct Traces {
+    known: HashMap<(PathBuf, String), Replay>,
 }
 
-fn read(
-    trace: &TraceFile,
-    span: &Span,
-    loader: &Loader<'_>,
-    known: &mut HashMap<(PathBuf, String), Replay>,
-) -> Result<(Replay, PathBuf), Box<Diagnostic>> {
-    let written = &trace.file;
-    let (_, canonical) = loader.locate(written, span)?;
-    let path = loader.local(&canonical).ok_or_else(|| {
-        let message = format!("the trace `{written}` is read from the disk, not from a revision");
-        Diagnostic::new(Code::File, message).remedy("compare two files: sweepline diff A B")
-    })?;
-    let (reading, window) = (trace.reading(), trace.window);
-    let key = (path.clone(), format!("{reading} {window:?}"));
-    if let Some(replay) = known.get(&key) {
-        return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
+impl Traces {
+    /// What a scenario replays.
+    pub(crate) fn read(&mut self, trace: &TraceFile, span: &Span, loader: &Loader<'_>) -> Found<Replay> {
+        let written = trace.file.written();
+        let path = loader.on_disk("trace", written, span)?;
+        let (reading, window) = (trace.reading(), trace.window);
+        let key = (path.clone(), format!("{reading} {window:?}"));
+        if let Some(replay) = self.known.get(&key) {
+            return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
+        }
+        let cannot = |error: DatasetError| {
+            let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
+            Diagnostic::new(Code::File, format!("the trace `{written}` cannot be read: {error}")).remedy(remedy)
+        };
+        let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
+        let options = Options { format: trace.format, mapping, on_bad, ..Options::default() };
+        let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
+        let sha256 = digest(&path).map_err(cannot)?;
+        let replay = Replay { sha256, reading, speed: trace.speed, window, repeat: trace.repeat, requests };
+        self.known.insert(key, replay.clone());
+        Ok((replay, path))
     }
-    let cannot = |error: DatasetError| {
-        let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
-        Diagnostic::new(Code::File, format!("the trace `{written}` cannot be read: {error}")).remedy(remedy)
-    };
-    let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
-    let options = Options { format: trace.format, mapping, on_bad, ..Options::default() };
-    let requests = enough(written, requests(&path, &options, window).map_err(cannot)?)?;
-    let replay = Replay {
-        sha256: digest(&path).map_err(cannot)?,
-        reading,
-        speed: trace.speed,
-        window,
-        repeat: trace.repeat,
-        requests,
-    };
-    known.insert(key, replay.clone());
-    Ok((replay, path))
 }
 
 /// Requests that can be replayed: neither too few nor too many, each with a time and lengths.

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::model::shorthand::{Drain, Fill, Measure};
-use crate::units::Nanos;
+use crate::units::{Decimal, Nanos};
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,4 +38,63 @@ pub struct PhasesPatch {
 pub struct Between {
     /// How long to wait after a run. Default 0s.
     pub cooldown: Nanos,
+}
+
+/// Fill: how the load rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+pub struct Fill {
+    /// Length of the phase; absent where `per_second` decides it (closed loops: slots / rate).
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"30s")]
+    pub duration: Option<Nanos>,
+    /// Closed loops: how many slots join per second; absent: evenly over the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(example = 2)]
+    pub per_second: Option<Decimal>,
+}
+
+/// Measure: the window that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Length of the window.
+    #[serde(rename = "for")]
+    #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
+    pub duration: Nanos,
+    /// The window is prolonged until this many requests were scheduled in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    #[schemars(example = 1000)]
+    pub min_requests: Option<u64>,
+    /// The longest a prolonged window may get. Default: five times its length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"10m")]
+    pub at_most: Option<Nanos>,
+}
+
+/// Drain: what happens to measured requests that are still under way when the window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Drain {
+    /// The longest this phase may last.
+    #[serde(rename = "for")]
+    #[schemars(example = &"30s")]
+    pub duration: Nanos,
+    /// Whether load is kept up meanwhile.
+    #[serde(default)]
+    pub mode: DrainMode,
+}
+
+/// Whether load is kept up in drain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DrainMode {
+    /// Load goes on until every measured request has ended.
+    #[default]
+    Keep,
+    /// What is in flight is cut at once.
+    Stop,
 }

@@ -2,19 +2,17 @@
 //!
 //! Here they are only read; `workload` makes a tokenizer of them. So a plan is expanded without building a vocabulary.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a model's tokenizer lies: as it is written and, in a plan that was loaded, where that is and what is there.
+use crate::plan::model::file_ref::FileRef;
+
+/// Where a model's tokenizer lies, relative to the text that names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "String", into = "String")]
-#[schemars(with = "String")]
-pub struct TokenizerPath {
-    pub(crate) written: String,
-    pub(crate) found: Option<FoundTokenizer>,
-}
+#[serde(transparent)]
+pub struct TokenizerPath(pub(crate) FileRef<FoundTokenizer>);
 
 /// What is written in the place of a path: the server's own count is asked for.
 const SERVER: &str = "server";
@@ -34,7 +32,7 @@ impl TokenizerPath {
 
     /// What was there when the plan was loaded.
     pub fn found(&self) -> Option<&FoundTokenizer> {
-        self.found.as_ref()
+        self.0.found()
     }
 
     /// What stands for it in a run's identity: the digest of its files, or [`TokenizerPath::SERVER`].
@@ -44,25 +42,6 @@ impl TokenizerPath {
 
     /// Whether the server is to count, and there is no file. A file of that name is `./server`.
     pub(crate) fn is_server(&self) -> bool {
-        self.written == SERVER
-    }
-}
-
-impl TokenizerPath {
-    /// The path as it is written, to be written otherwise, and where what it names lies.
-    pub(crate) fn file(&mut self) -> (&mut String, Option<&Path>) {
-        (&mut self.written, self.found.as_ref().map(|found| found.path.as_path()))
-    }
-}
-
-impl From<String> for TokenizerPath {
-    fn from(written: String) -> TokenizerPath {
-        TokenizerPath { written, found: None }
-    }
-}
-
-impl From<TokenizerPath> for String {
-    fn from(path: TokenizerPath) -> String {
-        path.written
+        self.0.written() == SERVER
     }
 }

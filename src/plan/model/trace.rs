@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Field, Format, Mapping, OnBad, TimeUnit};
+use crate::plan::model::file_ref::FileRef;
 use crate::units::{Decimal, Nanos};
 
 /// Requests of a trace: when they came, how long they were, and what their prompts share. No text of the file is sent.
@@ -20,7 +20,7 @@ use crate::units::{Decimal, Nanos};
 pub struct TraceFile {
     /// The file, relative to the plan's: JSON lines, JSON, CSV or Parquet, in the order of its times.
     #[schemars(example = "data/mooncake.jsonl")]
-    pub file: String,
+    pub file: FileRef<Replay>,
     /// What its entries are. Default: what the first one looks like.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -43,14 +43,6 @@ pub struct TraceFile {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub repeat: bool,
-    /// What was found in the file when the plan was loaded.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) found: Option<Replay>,
-    /// Where it was found, without links.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) lies_at: Option<PathBuf>,
 }
 
 fn one() -> Decimal {
@@ -237,6 +229,6 @@ impl TraceFile {
 
     /// The trace as part of a run; none where its file could not be read, which is a mistake of the plan.
     pub fn replay(&self) -> Option<&Replay> {
-        self.found.as_ref()
+        self.file.found()
     }
 }

@@ -7,6 +7,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::plan::model::shorthand::Shorthand;
 use crate::plan::read::wanted::Wanted;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
@@ -110,16 +111,27 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    /// A derive would also take a list for a struct, field by field in their order; no plan means that.
+    /// A derive would also take a list for a struct, field by field in their order; no plan means that. A field that stands for
+    /// its table is read as the table's only one.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
+        let Some(shorthand) = Shorthand::of(name) else {
+            return match &self.0.value {
+                Value::List(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor)),
+                _ => self.deserialize_any(visitor),
+            };
+        };
         match &self.0.value {
-            Value::List(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor)),
-            _ => self.deserialize_any(visitor),
+            Value::Map(_) | Value::Null => self.deserialize_any(visitor),
+            Value::Text(_) if !shorthand.is_number => {
+                visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })
+            }
+            Value::Int(0..) => visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 }),
+            _ => Err(Mistake::WrongType(Wanted::Other(shorthand.expected.to_owned())).into()),
         }
     }
 
@@ -147,6 +159,25 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier ignored_any
+    }
+}
+
+/// The only field of a table in whose place it stands: a mistake in it is where it stands.
+struct Only<'t> {
+    field: Option<&'static str>,
+    node: &'t Node,
+}
+
+impl<'de> de::MapAccess<'de> for Only<'_> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        let key = self.field.take().map(IntoDeserializer::<ReadError>::into_deserializer);
+        key.map(|key| seed.deserialize(key)).transpose()
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
+        seed.deserialize(Reader(self.node))
     }
 }
 

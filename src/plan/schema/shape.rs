@@ -3,11 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::plan::model::shorthand::Shorthand;
+
 /// Gives a schema its shape.
 pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut without_null);
     each(schema, &mut unwrap_lines);
     each(schema, &mut choices);
+    let defs = schema["$defs"].clone();
+    each(schema, &mut |fields| either(fields, &defs));
     let defs = schema["$defs"].clone();
     each(schema, &mut |fields| one_of_types(fields, &defs));
     // The definitions that were merged may themselves hold what had not been merged yet.
@@ -48,6 +52,18 @@ fn without_null(fields: &mut Map<String, Value>) {
             fields.extend(only);
         }
     }
+}
+
+/// Where a field may stand for its table, both are offered.
+fn either(fields: &mut Map<String, Value>, defs: &Value) {
+    let table = fields.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
+    let Some(shorthand) = table.and_then(Shorthand::of) else { return };
+    let mut short = defs[shorthand.table]["properties"][shorthand.field].clone();
+    if let Some(short) = short.as_object_mut() {
+        short.retain(|key, _| key != "description" && key != "default");
+    }
+    let long = fields.shift_remove("$ref").map(|reference| json!({ "$ref": reference }));
+    fields.insert("anyOf".to_owned(), json!([short, long]));
 }
 
 /// Doc comments are wrapped where the source is; a description is one paragraph.

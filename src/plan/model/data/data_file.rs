@@ -1,6 +1,5 @@
 //! `data` as the user writes it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Filter, Format, OnBad, Options, Range};
 use crate::plan::model::data::corpus::{Corpus, Order, Source};
+use crate::plan::model::file_ref::FileRef;
 use crate::plan::model::trace::Columns;
 
 /// A data set whose texts are sent: prompts as they stand in it, answers as long as they are in it.
@@ -16,7 +16,7 @@ use crate::plan::model::trace::Columns;
 pub struct DataFile {
     /// The file, relative to the plan's: JSON, JSON lines, CSV or Parquet.
     #[schemars(example = "data/sharegpt.json")]
-    pub file: String,
+    pub file: FileRef<Arc<Source>>,
     /// What its entries are. Default: what the first one looks like.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -32,14 +32,6 @@ pub struct DataFile {
     /// In which order its records come. Default shuffled.
     #[serde(default)]
     pub order: Order,
-    /// What was found in the file when the plan was loaded.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) found: Option<Arc<Source>>,
-    /// Where it was found, without links.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) lies_at: Option<PathBuf>,
 }
 
 pub(crate) fn is_fail(on_bad: &OnBad) -> bool {
@@ -157,17 +149,17 @@ impl TableOf<'_> {
 impl DataFile {
     pub(crate) fn table(&self) -> TableOf<'_> {
         let DataFile { file, format, map, on_bad, filter, .. } = self;
-        TableOf { file, format: *format, map, on_bad: *on_bad, filter }
+        TableOf { file: file.written(), format: *format, map, on_bad: *on_bad, filter }
     }
 
     /// What was found in the file, none where it could not be read.
     pub(crate) fn source(&self) -> Option<&Source> {
-        self.found.as_deref()
+        self.file.found().map(Arc::as_ref)
     }
 
     /// The data set as part of a run; none where its file could not be read, which is a mistake of the plan.
     pub(crate) fn corpus(&self) -> Option<Corpus> {
-        let source = Arc::clone(self.found.as_ref()?);
+        let source = Arc::clone(self.file.found()?);
         Some(Corpus { order: self.order, output_tokens: None, source })
     }
 }

@@ -2,7 +2,6 @@
 //! do with each other.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataset::{Format, OnBad, Place, Record, estimated_tokens};
 use crate::plan::model::data::data_file::{DataFilter, TableOf, is_fail};
 use crate::plan::model::data::left_out::{LeftOut, UNANSWERED, count};
+use crate::plan::model::file_ref::FileRef;
 use crate::plan::model::lengths::resolved::{Joint, Lengths, Range, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::plan::model::trace::Columns;
@@ -24,7 +24,7 @@ const MOST_ROWS: usize = 10_000;
 pub struct LengthsFile {
     /// The file, relative to the plan's: a data set or a trace.
     #[schemars(example = "data/sharegpt.json")]
-    pub file: String,
+    pub file: FileRef<FoundLengths>,
     /// What its entries are. Default: what the first one looks like.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -37,36 +37,23 @@ pub struct LengthsFile {
     /// Which records are kept. Default: all.
     #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
     pub filter: DataFilter,
-    /// What was found in the file when the plan was loaded.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) found: Option<FoundLengths>,
-    /// Where it was found, without links.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) lies_at: Option<PathBuf>,
 }
 
 impl LengthsFile {
     pub(crate) fn table(&self) -> TableOf<'_> {
         let LengthsFile { file, format, map, on_bad, filter, .. } = self;
-        TableOf { file, format: *format, map, on_bad: *on_bad, filter }
+        TableOf { file: file.written(), format: *format, map, on_bad: *on_bad, filter }
     }
 
     /// The lengths; none where the file could not be read, which is a mistake of the plan.
     pub(crate) fn lengths(&self) -> Option<Lengths> {
-        Some(Lengths::Joint(self.found.as_ref()?.rows.clone()))
-    }
-
-    /// What was found in the file.
-    pub(crate) fn found(&self) -> Option<&FoundLengths> {
-        self.found.as_ref()
+        Some(Lengths::Joint(self.file.found()?.rows.clone()))
     }
 }
 
 /// The pairs of a data set.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FoundLengths {
+pub struct FoundLengths {
     pub(crate) rows: Rows<Joint>,
     /// Exchanges that are counted.
     pub(crate) pairs: u64,

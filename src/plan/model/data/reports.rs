@@ -35,10 +35,10 @@ pub fn data_notes(plan: &Plan) -> Vec<DataNote> {
         if let Some((data, source)) = scenario.data.as_ref().and_then(|data| Some((data, data.source()?))) {
             let made = (source.records, "records", String::new());
             let texts = Some(source.texts.clone());
-            notes.push(DataNote { texts, ..note((name, "data", &data.file), made, &source.left_out) });
+            notes.push(DataNote { texts, ..note((name, "data", data.file.written()), made, &source.left_out) });
         }
         let lengths = scenario.lengths.as_ref().and_then(|lengths| lengths.data.as_ref());
-        if let Some((data, found)) = lengths.and_then(|data| Some((data, data.found()?))) {
+        if let Some((data, found)) = lengths.and_then(|data| Some((data, data.file.found()?))) {
             let rows = found.rows.rows().len() as u64;
             let ranges =
                 found.rows.rows().iter().any(|row| row.prompt.min < row.prompt.max || row.output.min < row.output.max);
@@ -48,7 +48,7 @@ pub fn data_notes(plan: &Plan) -> Vec<DataNote> {
                 raised => format!("; {raised} prompts were too short for a nonce and have 16 tokens"),
             };
             let made = (found.pairs, "pairs of lengths", rows + &raised);
-            notes.push(note((name, "lengths", &data.file), made, &found.left_out));
+            notes.push(note((name, "lengths", data.file.written()), made, &found.left_out));
         }
     }
     notes

@@ -1,12 +1,7 @@
 //! `lengths` as the user writes it. A preset's name stands for `{ preset: NAME }` and a number for `{ constant: NUMBER }`;
 //! the long form is made while reading. Whether it makes sense is for `check` to say.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::data::length_pairs::LengthsFile;
@@ -17,183 +12,64 @@ use crate::plan::model::lengths::table_rows::{
 };
 use crate::units::Decimal;
 
-/// How many tokens prompts and answers have: a preset, `prompt` and `output`, or a table of both.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+/// How many tokens prompts and answers have, request by request: a preset, or `prompt` and `output` apart, or a table from
+/// which both come together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Lengths")]
+#[schemars(extend("minProperties" = 1))]
 pub struct WrittenLengths {
-    /// A preset.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A kind of traffic: its lengths of prompts and answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
-    /// How the preset is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How the preset's figures are read. Default lognormal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "lognormal"))]
     pub shape: Option<PresetFit>,
-    /// Tokens of the user's text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Tokens of the user's text in one request (of one turn in a conversation).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<WrittenDistribution>,
     /// Tokens asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<WrittenDistribution>,
-    /// Pairs of both.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Pairs of prompt and output tokens, or a CSV file of them with the columns prompt, output and, if you like, weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "pairs_schema")]
     pub pairs: Option<Vec<WrittenPair>>,
-    /// Buckets of both.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Buckets of both, or a CSV file of them with the columns prompt_min, prompt_max, output_min, output_max, weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "joint_schema")]
     pub histogram: Option<Vec<WrittenJoint>>,
-    /// The pairs of a data set.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The pairs of a data set or trace, each as often as they come there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json" }))]
     pub data: Option<LengthsFile>,
 }
 
-/// How many tokens prompts and answers have, request by request: a preset, or `prompt` and `output` apart, or a table from
-/// which both come together.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Lengths", extend("minProperties" = 1))]
-struct Long {
-    /// A kind of traffic: its lengths of prompts and answers.
-    #[serde(default)]
-    preset: Option<Preset>,
-    /// How the preset's figures are read. Default lognormal.
-    #[serde(default)]
-    #[schemars(extend("default" = "lognormal"))]
-    shape: Option<PresetFit>,
-    /// Tokens of the user's text in one request (of one turn in a conversation).
-    #[serde(default)]
-    prompt: Option<WrittenDistribution>,
-    /// Tokens asked for.
-    #[serde(default)]
-    output: Option<WrittenDistribution>,
-    /// Pairs of prompt and output tokens, or a CSV file of them with the columns prompt, output and, if you like, weight.
-    #[serde(default)]
-    #[schemars(schema_with = "pairs_schema")]
-    pairs: Option<Vec<WrittenPair>>,
-    /// Buckets of both, or a CSV file of them with the columns prompt_min, prompt_max, output_min, output_max, weight.
-    #[serde(default)]
-    #[schemars(schema_with = "joint_schema")]
-    histogram: Option<Vec<WrittenJoint>>,
-    /// The pairs of a data set or trace, each as often as they come there.
-    #[serde(default)]
-    #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json" }))]
-    data: Option<LengthsFile>,
-}
-
-impl From<Long> for WrittenLengths {
-    fn from(Long { preset, shape, prompt, output, pairs, histogram, data }: Long) -> Self {
-        WrittenLengths { preset, shape, prompt, output, pairs, histogram, data }
-    }
-}
-
-impl<'de> Deserialize<'de> for WrittenLengths {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = WrittenLengths;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a preset like chat, or { prompt: …, output: … }")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<WrittenLengths, E> {
-                let preset = Preset::of_name(text).ok_or_else(|| E::unknown_variant(text, &Preset::NAMES))?;
-                Ok(WrittenLengths { preset: Some(preset), ..WrittenLengths::default() })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenLengths, A::Error> {
-                Long::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
-            }
-        }
-        deserializer.deserialize_any(V)
-    }
-}
-
-impl JsonSchema for WrittenLengths {
-    fn schema_name() -> Cow<'static, str> {
-        "PresetOrLengths".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [generator.subschema_for::<Preset>(), generator.subschema_for::<Long>()] })
-    }
-}
-
 /// How one count of tokens is drawn; exactly one of the fields is given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Distribution")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct WrittenDistribution {
-    /// Always this many.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub constant: Option<u32>,
-    /// Any number of a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uniform: Option<WrittenUniform>,
-    /// A normal distribution, cut.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub normal: Option<WrittenNormal>,
-    /// A lognormal distribution, cut.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lognormal: Option<WrittenLognormal>,
-    /// Buckets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub histogram: Option<Vec<WrittenBucket>>,
-}
-
-/// How one count of tokens is drawn.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Distribution", extend("minProperties" = 1, "maxProperties" = 1))]
-struct LongDistribution {
     /// Always this many tokens; a number alone says the same.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_000_000), example = 256)]
-    constant: Option<u32>,
+    pub constant: Option<u32>,
     /// Any number of tokens of a range, each as often as the others.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": 100, "max": 1000 }))]
-    uniform: Option<WrittenUniform>,
+    pub uniform: Option<WrittenUniform>,
     /// A normal distribution, cut to a range.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 100, "min": 200, "max": 800 }))]
-    normal: Option<WrittenNormal>,
+    pub normal: Option<WrittenNormal>,
     /// A lognormal distribution, cut to a range; by mean and standard deviation, or by median and sigma.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 300, "min": 50, "max": 4000 }))]
-    lognormal: Option<WrittenLognormal>,
+    pub lognormal: Option<WrittenLognormal>,
     /// Buckets, or a CSV file of them with the columns min, max, weight.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "buckets_schema")]
-    histogram: Option<Vec<WrittenBucket>>,
-}
-
-impl<'de> Deserialize<'de> for WrittenDistribution {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = WrittenDistribution;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of tokens, or a distribution like { uniform: { min: 100, max: 1000 } }")
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<WrittenDistribution, E> {
-                let tokens = u32::try_from(value).map_err(|_| E::custom(format!("{value} is too large")))?;
-                Ok(WrittenDistribution { constant: Some(tokens), ..WrittenDistribution::default() })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenDistribution, A::Error> {
-                let long = LongDistribution::deserialize(MapAccessDeserializer::new(map))?;
-                let LongDistribution { constant, uniform, normal, lognormal, histogram } = long;
-                Ok(WrittenDistribution { constant, uniform, normal, lognormal, histogram })
-            }
-        }
-        deserializer.deserialize_any(V)
-    }
-}
-
-impl JsonSchema for WrittenDistribution {
-    fn schema_name() -> Cow<'static, str> {
-        "NumberOrDistribution".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let number = json_schema!({ "type": "integer", "minimum": 1, "maximum": 4_000_000, "examples": [256] });
-        json_schema!({ "anyOf": [number, generator.subschema_for::<LongDistribution>()] })
-    }
+    pub histogram: Option<Vec<WrittenBucket>>,
 }
 
 /// A range of tokens, each number as often as the others.
