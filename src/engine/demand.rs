@@ -78,7 +78,7 @@ mod tests {
         axes.as_object_mut().unwrap().extend(matrix.as_object().unwrap().clone());
         let plan: Plan = serde_json::from_value(json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
-            "phases": { "fill": "2s", "stabilize": "0s", "measure": "1s", "drain": "1s" }, "connections": connections,
+            "phases": { "fill": { "for": "2s" }, "stabilize": "0s", "measure": { "for": "1s" }, "drain": { "for": "1s" } }, "connections": connections,
             "sweeps": { "s": { "matrix": axes } },
         }))
         .unwrap();

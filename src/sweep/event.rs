@@ -267,7 +267,7 @@ mod tests {
         let plan: Plan = serde_json::from_value(json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
             "scenarios": { "s": scenario },
-            "phases": { "fill": "0s", "measure": { "for": "10s", "min_requests": 3_000, "at_most": "1h" } },
+            "phases": { "fill": { "for": "0s" }, "measure": { "for": "10s", "min_requests": 3_000, "at_most": "1h" } },
             "sweeps": { "s": { "matrix": { "endpoint": "e", "model": "m", "scenario": "s", "qps": 10 } } },
         }))
         .expect("a plan");

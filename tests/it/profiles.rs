@@ -228,7 +228,7 @@ fn turns_that_carry_their_history_are_sent_as_requests() {
 fn a_lock_names_files_as_from_its_own_folder() {
     let lab = lab();
     lab.write("chats.json", include_str!("../../plans/data/chats.json"));
-    let site = "models: { m: { id: tiny, tokenizer: words.json } }\nscenarios:\n  traced: { trace: { file: trace.jsonl } }\n  texts: { data: { file: ../chats.json, as: sharegpt } }\n  drawn: { lengths: { data: { file: ../chats.json, as: sharegpt } } }\n";
+    let site = "models: { m: { id: tiny, tokenizer: ../words.json } }\nscenarios:\n  traced: { trace: { file: trace.jsonl } }\n  texts: { data: { file: ../chats.json, as: sharegpt } }\n  drawn: { lengths: { data: { file: ../chats.json, as: sharegpt } } }\n";
     lab.write("parts/site.yaml", site);
     std::fs::rename(lab.path().join("trace.jsonl"), lab.path().join("parts/trace.jsonl")).unwrap();
     // Expanding a plan reads no vocabulary.

@@ -275,8 +275,8 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
     lab.write("elsewhere/model/chat_template.jinja", "{{ messages[0].content }}");
     assert_ne!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its template does");
     for (path, expected) in [
-        ("nowhere", "the tokenizer `nowhere` cannot be read"),
-        ("..", "outside of the plan's folder"),
+        ("nowhere", "the file `nowhere` cannot be read"),
+        ("..", "is not in the plan's folder"),
         (".", "has no tokenizer.json"),
     ] {
         lab.write("plan.yaml", &with.replace("tokenizer: model", &format!("tokenizer: {path}")));

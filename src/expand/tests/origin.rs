@@ -13,7 +13,7 @@ fn place(plan: &Plan, field: &str) -> String {
 
 #[test]
 fn a_field_comes_from_where_the_plan_says_it() {
-    let extra = json!({ "phases": { "measure": "10s" }, "arrivals": "constant" });
+    let extra = json!({ "phases": { "measure": { "for": "10s" } }, "arrivals": "constant" });
     let plan = one(json!({ "scenario": ["talk"], "qps": [5] }), extra);
     for (field, expected) in [
         ("load.qps", "sweeps/s/matrix/qps/0"),

@@ -122,7 +122,7 @@ fn phases_merge_one_by_one() {
         "matrix": { "endpoint": "demo", "model": "large", "scenario": "B1", "batch_size": [10] },
         "phases": { "fill": { "per_second": 3 }, "measure": { "for": "10s", "min_requests": 50 } },
     } }));
-    json["phases"] = json!({ "fill": "5s", "stabilize": "7s", "measure": "1m" });
+    json["phases"] = json!({ "fill": { "for": "5s" }, "stabilize": "7s", "measure": { "for": "1m" } });
     let spec = first(&serde_json::from_value(json).expect("a plan"));
     assert_eq!(spec.phases.fill, Nanos(3_333_333_334), "10 slots at 3 per second, rounded up");
     assert_eq!(spec.phases.stabilize, Nanos::from_secs(7));

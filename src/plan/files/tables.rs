@@ -18,7 +18,7 @@ impl Loader<'_> {
         let inside = |path: &Path| self.root.as_ref().is_some_and(|root| path.starts_with(root));
         let is_inside = match &canonical {
             Ok(canonical) => inside(canonical),
-            Err(_) => self.files.canonical(path.parent().unwrap_or(Path::new(""))).is_ok_and(|folder| inside(&folder)),
+            Err(_) => self.folder_of_missing(&path).is_some_and(|folder| inside(&folder)),
         };
         if !is_inside && !self.options.allow_outside {
             let message = format!("the file `{written}` is not in the plan's folder");
@@ -30,6 +30,11 @@ impl Loader<'_> {
             Diagnostic::new(Code::File, message).remedy("paths are relative to the file that names them")
         })?;
         Ok((path, canonical))
+    }
+
+    /// The folder on the way to a file that is not there, as far as it goes.
+    fn folder_of_missing(&self, path: &Path) -> Option<PathBuf> {
+        path.ancestors().skip(1).find_map(|folder| self.files.canonical(folder).ok())
     }
 
     /// Where a file lies on this machine, without links; `what` it is, for the message of an error.
