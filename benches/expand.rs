@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use sweepline::expand::expand;
-use sweepline::plan::{self, Format, Plan};
+use sweepline::plan::{self, Format, ResolvedPlan};
 
 const HEAD: &str = "sweepline: 1
 name: bench
@@ -31,7 +31,7 @@ fn peak() -> u64 {
     kib.unwrap_or_default() / 1024
 }
 
-fn check(what: &str, text: &str) -> Option<Plan> {
+fn check(what: &str, text: &str) -> Option<ResolvedPlan> {
     let start = Instant::now();
     let read = plan::parse(Path::new("bench.yaml"), text, Format::Yaml);
     let found = read.as_ref().map_or_else(|errors| errors.diagnostics.len(), |_| 0);

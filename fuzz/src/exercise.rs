@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use sweepline::expand::expand;
-use sweepline::plan::{Format, Plan, parse};
+use sweepline::plan::{Format, ResolvedPlan, parse};
 
 /// More runs than this are left to the tests of the expansion: a fuzzer wants many texts, not large ones.
 const MOST_RUNS: usize = 2_000;
@@ -24,7 +24,7 @@ pub fn exercise(text: &str) {
     }
 }
 
-fn expands(plan: &Plan) {
+fn expands(plan: &ResolvedPlan) {
     let runs = |sweep: &sweepline::plan::Sweep| {
         let cells = sweep.matrix.values().map(|axis| axis.len()).fold(1, usize::saturating_mul);
         cells.saturating_add(sweep.add.len()).saturating_mul(sweep.repeats as usize)

@@ -130,7 +130,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         Some(path) => {
             let plan = args.changes.load(path)?.plan;
             let loads = of_plan(&expand(&plan)?, timing, args.at_least);
-            (Some(plan.name), loads)
+            (Some(plan.name.clone()), loads)
         }
     };
     let task = Task {

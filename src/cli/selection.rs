@@ -263,16 +263,17 @@ mod tests {
 
     use super::*;
     use crate::expand::expand;
+    use crate::plan::{Format, ResolvedPlan, parse};
 
-    fn plan() -> Plan {
-        serde_json::from_value(json!({
+    fn plan() -> ResolvedPlan {
+        let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
             "sweeps": {
                 "closed": { "matrix": { "endpoint": "e", "model": "m", "batch_size": [1, 2, 8], "stream": [true, false] } },
                 "open": { "matrix": { "endpoint": "e", "model": "m", "qps": [0.5, 5] }, "repeats": 2 },
             },
-        }))
-        .expect("a plan")
+        });
+        parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
     /// For which runs it holds, be it for none.
@@ -317,7 +318,7 @@ mod tests {
     fn mistakes_name_the_flag_and_the_remedy() {
         let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else { panic!("an unknown axis") };
         assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is no axis"), "{text}");
-        assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, stream, sweep"), "{text}");
+        assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, scenario, stream, sweep"), "{text}");
         for (only, skip, told) in [
             (Some("qps =="), None, "--only"),
             (Some("qps = 5"), None, "; write == to compare"),

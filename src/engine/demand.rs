@@ -70,13 +70,13 @@ mod tests {
 
     use super::*;
     use crate::expand::expand;
-    use crate::plan::Plan;
+    use crate::plan::ResolvedPlan;
 
     /// The spec of a run with these axes, of two seconds beside a fill of two.
     fn spec(matrix: Value, connections: &str) -> RunSpec {
         let mut axes = json!({ "endpoint": "e", "model": "m" });
         axes.as_object_mut().unwrap().extend(matrix.as_object().unwrap().clone());
-        let plan: Plan = serde_json::from_value(json!({
+        let plan: ResolvedPlan = serde_json::from_value(json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
             "phases": { "fill": { "for": "2s" }, "stabilize": "0s", "measure": { "for": "1s" }, "drain": { "for": "1s" } }, "connections": connections,
             "sweeps": { "s": { "matrix": axes } },

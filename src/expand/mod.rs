@@ -37,7 +37,7 @@ pub use origin::origin;
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
-use crate::plan::{ErrorPolicy, Plan, Scalar, Sweep, Table};
+use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Scalar, Sweep, Table};
 
 /// All runs of a plan, in the order in which they are executed.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ impl PlannedRun {
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
 /// compared stays together.
-pub fn expand(plan: &Plan) -> Result<Expansion, ExpandError> {
+pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     let mut runs = Vec::new();
     let mut making = Making { resolver: resolve::Resolver::new(plan), bytes: canonical::Bytes::default() };
     for (name, sweep) in &plan.sweeps {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::plan::model::plan::Plan;
+use crate::plan::model::plan::ResolvedPlan;
 use crate::plan::model::shorthand::Shorthand;
 use crate::plan::text::place::Place;
 use crate::plan::text::source::Sources;
@@ -14,9 +14,8 @@ use crate::plan::text::tree::{Node, Step};
 /// A plan without mistakes, and where its values were written.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The plan. Its matrices and excludes have axes under their first names only, and every matrix has the axes
-    /// `endpoint`, `model` and `scenario`.
-    pub plan: Plan,
+    /// The plan.
+    pub plan: ResolvedPlan,
     pub(super) sources: Sources,
     pub(super) tree: Node,
 }

@@ -68,12 +68,13 @@ pub fn parse_with(
     length_tables::settle(&mut tree, &mut loader);
     let recovered = recover::recover(tree, loader.sources.text());
     loader.found.extend(recovered.found);
-    let mut plan = recovered.plan;
-    if let Some(plan) = &mut plan {
-        find::find(plan, &recovered.tree, &mut loader);
-        loader.found.extend(crate::plan::check::check(plan, &recovered.tree));
-    }
-    match plan {
+    let resolved = recovered.plan.map(|written| {
+        let with_files = find::find(&written, &recovered.tree, &mut loader);
+        let (resolved, found) = crate::plan::check::check(&with_files, &recovered.tree);
+        loader.found.extend(found);
+        resolved
+    });
+    match resolved {
         Some(plan) if loader.found.is_empty() => Ok(Loaded { plan, sources: loader.sources, tree: recovered.tree }),
         _ => Err(loader.into_errors()),
     }

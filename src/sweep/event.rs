@@ -260,17 +260,17 @@ mod tests {
 
     use super::*;
     use crate::expand::expand;
-    use crate::plan::Plan;
+    use crate::plan::{Format, parse};
 
     /// Seconds of the window that an open loop of 10 per second needs for 3 000 requests of this scenario.
     fn window(scenario: serde_json::Value) -> f64 {
-        let plan: Plan = serde_json::from_value(json!({
+        let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
             "scenarios": { "s": scenario },
             "phases": { "fill": { "for": "0s" }, "measure": { "for": "10s", "min_requests": 3_000, "at_most": "1h" } },
             "sweeps": { "s": { "matrix": { "endpoint": "e", "model": "m", "scenario": "s", "qps": 10 } } },
-        }))
-        .expect("a plan");
+        });
+        let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
         let run = &expand(&plan).expect("expands").runs[0];
         let view = RunView::new(1, run);
         let around = view.expected_ns() - view.phases.stabilize.0 - view.cooldown_ns;

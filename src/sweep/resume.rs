@@ -343,16 +343,16 @@ mod tests {
 
     use super::*;
     use crate::expand::expand;
-    use crate::plan::Plan;
+    use crate::plan::{Format, parse};
     use crate::rows::Spoiled;
 
     /// The runs of a plan with an open loop at these rates.
     fn runs(rates: &[u32]) -> Expansion {
-        let plan: Plan = serde_json::from_value(json!({
+        let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
             "sweeps": { "s": { "matrix": { "endpoint": "e", "model": "m", "qps": rates } } },
-        }))
-        .expect("a plan");
+        });
+        let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
         expand(&plan).expect("expands")
     }
 

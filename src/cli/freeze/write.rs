@@ -103,7 +103,7 @@ mod tests {
             text(notes)
         );
         let loaded = parse("p.yaml".as_ref(), &plan, Format::Yaml).unwrap_or_else(|errors| panic!("{errors}"));
-        loaded.plan.notes
+        loaded.plan.notes.clone()
     }
 
     #[test]

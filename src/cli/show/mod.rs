@@ -16,7 +16,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::{answers, output, stderr};
 use crate::expand::expand;
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
@@ -50,7 +50,7 @@ pub struct ShowArgs {
 pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
-    let plan: Option<&Plan> = loaded.as_ref().map(|loaded| &loaded.plan);
+    let plan: Option<&ResolvedPlan> = loaded.as_ref().map(|loaded| &loaded.plan);
     args.folder.must_exist()?;
     let store = Store::open(&args.folder.results);
     let listed = store.find(&args.run)?;
@@ -61,7 +61,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         Some(record) => record,
         None => RunRecord::read(&listed.dir)?,
     };
-    let answered = answers::read(&store, &record, plan)?;
+    let answered = answers::read(&store, &record, plan.map(|plan| &**plan))?;
     if let (Some(path), Some(plan)) = (&args.plan, plan)
         && !holds(plan, &record)
     {
@@ -94,7 +94,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
 }
 
 /// Whether a run is one of a plan's.
-fn holds(plan: &Plan, record: &RunRecord) -> bool {
+fn holds(plan: &ResolvedPlan, record: &RunRecord) -> bool {
     expand(plan).is_ok_and(|expansion| expansion.runs.iter().any(|run| run.id.to_string() == record.id))
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{plan, plan_json};
 use crate::expand::{Expansion, RunId, expand, matrix, order};
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 use crate::units::Seed;
 
 fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
@@ -110,7 +110,7 @@ fn another_sweep_does_not_change_the_order() {
 #[test]
 fn the_order_of_keys_and_the_names_for_people_change_no_id() {
     let json = plan_json(json!({ "s": sweep(&["vllm", "demo"], &[50, 99], &[1, 2, 8], Some(8)) }));
-    let read = |json: &Value| serde_json::from_value::<Plan>(json.clone()).expect("a plan");
+    let read = |json: &Value| serde_json::from_value::<ResolvedPlan>(json.clone()).expect("a plan");
     let before = ids(&expand(&read(&json)).expect("expands"));
     assert_eq!(ids(&expand(&read(&reversed(&json))).expect("expands")), before);
 

@@ -11,7 +11,7 @@ mod rounds;
 
 use serde_json::{Value, json};
 
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 
 /// A plan with two endpoints (one embedded mock), two models and `sweeps`.
 fn plan_json(sweeps: Value) -> Value {
@@ -41,12 +41,12 @@ fn plan_json(sweeps: Value) -> Value {
     })
 }
 
-fn plan(sweeps: Value) -> Plan {
+fn plan(sweeps: Value) -> ResolvedPlan {
     serde_json::from_value(plan_json(sweeps)).expect("a plan")
 }
 
 /// A plan with one sweep `s` of one cell whose further fields are `extra`.
-fn one(matrix: Value, extra: Value) -> Plan {
+fn one(matrix: Value, extra: Value) -> ResolvedPlan {
     let mut sweep = json!({ "matrix": { "endpoint": "vllm", "model": "small", "scenario": "B1" } });
     for (key, value) in matrix.as_object().expect("a table") {
         sweep["matrix"][key] = value.clone();

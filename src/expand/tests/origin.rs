@@ -2,10 +2,10 @@ use serde_json::json;
 
 use super::{one, plan_json};
 use crate::expand::{canonical, expand, origin};
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 
 /// Where `field` of the plan's last run comes from, joined with slashes.
-fn place(plan: &Plan, field: &str) -> String {
+fn place(plan: &ResolvedPlan, field: &str) -> String {
     let expansion = expand(plan).expect("expands");
     let run = expansion.runs.last().expect("a run");
     origin(plan, run, field).iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
@@ -70,7 +70,7 @@ fn a_header_or_extra_field_of_a_class_is_that_of_its_scenario() {
     json["endpoints"]["vllm"]["headers"] = json!({ "X-Gateway": "g" });
     json["scenarios"]["one"] = json!({ "base": "B1", "headers": { "X-A.b": "1" }, "extra": { "min_p": 0.1 } });
     json["scenarios"]["mixed"] = json!({ "headers": { "X-All": "a" }, "mix": [{ "scenario": "one", "share": 1 }, { "scenario": "chat", "share": 1 }] });
-    let plan: Plan = serde_json::from_value(json).expect("a plan");
+    let plan: ResolvedPlan = serde_json::from_value(json).expect("a plan");
     for (field, expected) in [
         ("mix.00.shaping.headers.x-a.b", "scenarios/one/headers/X-A.b"),
         ("mix.00.shaping.extra.min_p", "scenarios/one/extra/min_p"),
@@ -87,7 +87,7 @@ fn every_field_but_the_versions_has_a_place() {
     let json = plan_json(json!({ "s": { "matrix": {
         "endpoint": "demo", "model": "large", "scenario": "talk", "qps": 5, "batch_size": 2
     } } }));
-    let plan: Plan = serde_json::from_value(json).expect("a plan");
+    let plan: ResolvedPlan = serde_json::from_value(json).expect("a plan");
     let expansion = expand(&plan).expect("expands");
     for (field, _) in canonical(&expansion.runs[0].spec).entries().iter().skip(2) {
         assert!(!origin(&plan, &expansion.runs[0], field).is_empty(), "{field}");
@@ -96,7 +96,7 @@ fn every_field_but_the_versions_has_a_place() {
 
 #[test]
 fn values_of_every_form_have_their_place() {
-    let plan: Plan = serde_json::from_value(plan_json(json!({ "s": {
+    let plan: ResolvedPlan = serde_json::from_value(plan_json(json!({ "s": {
         "matrix": {
             "endpoint": "demo", "model": "small", "scenario": "B1",
             "lengths": { "zip": { "prompt_tokens": [16, { "from": 20, "to": 30, "step": 10 }], "output_tokens": [1, 2, 3] } },

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::naive::{Matrix, Row, matrix};
 use super::plan_json;
 use crate::expand::{RunId, expand, matrix as grid, order};
-use crate::plan::{Format, Plan, parse};
+use crate::plan::{Format, ResolvedPlan, parse};
 use crate::units::Seed;
 
-fn read(json: &Value) -> Plan {
+fn read(json: &Value) -> ResolvedPlan {
     serde_json::from_value(json.clone()).expect("a plan")
 }
 
@@ -22,11 +22,11 @@ fn whole(matrix: &Matrix) -> Value {
 }
 
 /// The ids of a plan's runs, in order.
-fn ids(plan: &Plan) -> Vec<RunId> {
+fn ids(plan: &ResolvedPlan) -> Vec<RunId> {
     expand(plan).expect("expands").runs.iter().map(|run| run.id).collect()
 }
 
-fn parsed(text: &str, format: Format) -> Plan {
+fn parsed(text: &str, format: Format) -> ResolvedPlan {
     let name = if format == Format::Yaml { "plan.yaml" } else { "plan.toml" };
     parse(Path::new(name), text, format).unwrap_or_else(|errors| panic!("{text}\n{errors}")).plan
 }

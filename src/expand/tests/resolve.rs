@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 use super::{one, plan_json};
 use crate::expand::{Load, Mistake, RunSpec, expand};
 use crate::plan::model::phases::DrainMode;
-use crate::plan::{Arrivals, Connections, ErrorPolicy, NonceMode, Plan, Process, Scalar, Timer};
+use crate::plan::{Arrivals, Connections, ErrorPolicy, NonceMode, Process, ResolvedPlan, Scalar, Timer};
 use crate::units::{Decimal, Nanos};
 
-fn first(plan: &Plan) -> RunSpec {
+fn first(plan: &ResolvedPlan) -> RunSpec {
     let expansion = expand(plan).expect("expands");
     RunSpec::clone(&expansion.runs[0].spec)
 }
@@ -70,7 +70,7 @@ fn a_run_that_two_cells_hold_is_measured_where_one_of_them_asks_for_it() {
     } } }));
     json["scenarios"]["one"] = json!({ "base": "B1" });
     json["scenarios"]["two"] = json!({ "base": "B1", "errors": "measured" });
-    let plan: Plan = serde_json::from_value(json).expect("a plan");
+    let plan: ResolvedPlan = serde_json::from_value(json).expect("a plan");
     let runs = expand(&plan).expect("expands").runs;
     assert_eq!((runs.len(), runs[0].id), (2, runs[1].id));
     assert!(runs.iter().all(|run| run.spec.errors == ErrorPolicy::Measured));
@@ -165,9 +165,9 @@ fn a_fill_without_end_is_a_mistake() {
 
 #[test]
 fn one_fact_has_one_value() {
-    let mut plan = one(json!({ "batch_size": 1 }), json!({}));
+    let mut plan = crate::plan::Plan::clone(&one(json!({ "batch_size": 1 }), json!({})));
     let server = &mut plan.endpoints["vllm"].server;
     server.insert("flags.max_num_seqs".to_owned(), crate::plan::Fact::One(Scalar::Bool(true)));
-    let error = expand(&plan).expect_err("two values");
+    let error = expand(&ResolvedPlan::new(plan)).expect_err("two values");
     assert_eq!(error.mistake, Mistake::SameFact("flags.max_num_seqs".to_owned()));
 }

@@ -12,18 +12,15 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices have their one form.
-    pub(super) fn comparisons(&mut self, plan: &mut Plan) {
+    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices have their one form; the plan with the axes that are
+    /// compared by under their first names.
+    pub(super) fn comparisons(&mut self, mut plan: Plan) -> Plan {
         self.allowed(&steps![], &plan.allow);
-        if let Some(compare) = &mut plan.compare {
-            first_name(compare);
-        }
-        for (name, sweep) in &mut plan.sweeps {
+        for (name, sweep) in &plan.sweeps {
             self.allowed(&steps!["sweeps", name.as_str()], &sweep.allow);
-            if let Some(compare) = &mut sweep.compare {
-                first_name(compare);
-            }
         }
+        let of_sweeps = plan.sweeps.values_mut().map(|sweep| &mut sweep.compare);
+        std::iter::once(&mut plan.compare).chain(of_sweeps).flatten().for_each(first_name);
         if let Some(compare) = &plan.compare {
             self.compared(&steps!["compare"], compare, plan.sweeps.iter().collect());
         }
@@ -32,6 +29,7 @@ impl Checker<'_> {
                 self.compared(&steps!["sweeps", name.as_str(), "compare"], compare, vec![(name, sweep)]);
             }
         }
+        plan
     }
 
     /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.

@@ -27,19 +27,19 @@ mod values;
 
 use crate::plan::check::checker::Checker;
 use crate::plan::diagnostic::error::Diagnostic;
-use crate::plan::model::plan::Plan;
+use crate::plan::model::plan::{Plan, ResolvedPlan};
 use crate::plan::text::tree::Node;
 
-/// Checks a plan that was read from `tree`, and gives its matrices their one form: axes under their first names, those
-/// that follow from the plan written out.
-pub(super) fn check(plan: &mut Plan, tree: &Node) -> Vec<Diagnostic> {
+/// Checks a plan as it is written in `tree`, with the files that it names, and resolves it; what is resolved is only good where nothing
+/// was found.
+pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>) {
     let mut checker = Checker::new(tree);
     checker.head(plan);
     checker.endpoints(plan);
     checker.models(plan);
     checker.scenarios(plan);
     checker.limits(plan);
-    checker.sweeps(plan);
-    checker.comparisons(plan);
-    checker.found
+    let resolved = Plan { sweeps: checker.sweeps(plan), ..plan.clone() };
+    let resolved = checker.comparisons(resolved);
+    (ResolvedPlan::new(resolved), checker.found)
 }

@@ -26,28 +26,30 @@ const MOST_CELLS: u32 = 10_000_000;
 const MOST_NAMED: usize = 8;
 
 impl Checker<'_> {
-    /// Checks every sweep and gives its matrix its one form.
-    pub(super) fn sweeps(&mut self, plan: &mut Plan) {
+    /// Checks every sweep; the sweeps with their matrices in their one form.
+    pub(super) fn sweeps(&mut self, plan: &Plan) -> Table<Sweep> {
         let mut sizes: Vec<(String, u128)> = Vec::new();
-        for name in plan.sweeps.keys().cloned().collect::<Vec<_>>() {
-            let mut sweep = plan.sweeps[&name].clone();
+        let mut resolved = Table::new();
+        for (name, written) in &plan.sweeps {
+            let mut sweep = written.clone();
             let axes = sweep.matrix.len();
-            self.first_names(&name, &mut sweep);
-            self.values(&name, &mut sweep);
+            self.first_names(name, &mut sweep);
+            self.values(name, &mut sweep);
             let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
             let lacks_axes = sweep.matrix.len() < axes || damaged;
-            self.imply(&name, &mut sweep, lacks_axes);
-            self.replays(plan, &name, &sweep);
-            self.data_of_sweep(plan, &name, &sweep);
+            self.imply(name, &mut sweep, lacks_axes);
+            self.replays(plan, name, &sweep);
+            self.data_of_sweep(plan, name, &sweep);
             let brings_load = brings_load(plan, &sweep);
-            self.load(&name, &sweep, lacks_axes, brings_load);
-            self.grid(plan, &name, &sweep, lacks_axes);
-            self.rest(&name, &sweep);
+            self.load(name, &sweep, lacks_axes, brings_load);
+            self.grid(plan, name, &sweep, lacks_axes);
+            self.rest(name, &sweep);
             sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
-            plan.sweeps[&name] = sweep;
+            resolved.insert(name.clone(), sweep);
         }
         self.size(plan, &sizes);
         self.after(plan);
+        resolved
     }
 
     /// Checks what takes all axes at once.

@@ -16,9 +16,10 @@ use crate::plan::text::tree::{Node, Step};
 /// What was found in a file, and where that lies without links.
 pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
-/// Puts what is in them to the files of a plan that was read from `tree`; what cannot be read is told to the loader. What `check` will
-/// refuse is not looked for.
-pub(crate) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
+/// The plan that was written in `tree`, with what was found in the files that it names; what cannot be read is told to the loader. What
+/// `check` will refuse is not looked for.
+pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan {
+    let mut plan = written.clone();
     let (mut traces, mut data, mut profiles) = (Traces::default(), DataReader::default(), Profiles::default());
     let mut finder = Finder { tree, loader };
     for (name, scenario) in &mut plan.scenarios {
@@ -56,6 +57,7 @@ pub(crate) fn find(plan: &mut Plan, tree: &Node, loader: &mut Loader<'_>) {
         let found = finder.read(&at, |span, loader| tokenizers.read(tokenizer.0.written(), span, loader));
         finder.put(&mut tokenizer.0, found);
     }
+    plan
 }
 
 struct Finder<'a, 'l> {

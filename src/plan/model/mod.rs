@@ -72,7 +72,7 @@ pub use objective::{Defaults, Goodput, Limits, Percentile, Slo, Validity};
 pub(crate) use parameter_value::ParameterValue;
 pub use phases::{Between, PhasesPatch};
 pub use phases::{Drain, DrainMode, Fill, Measure};
-pub use plan::Plan;
+pub use plan::{Plan, ResolvedPlan};
 pub(crate) use prefix::PrefixOrder;
 pub use prefix::{Cache, Prefix};
 pub use price::Owned;

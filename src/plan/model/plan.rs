@@ -23,6 +23,28 @@ use crate::plan::model::table::Table;
 use crate::plan::model::under_test::Model;
 use crate::units::Seed;
 
+/// A plan without mistakes, resolved: every matrix has the axes `endpoint`, `model` and `scenario`, all axes are under their first names,
+/// and what was found in the files that it names stands beside their paths.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(Deserialize))]
+#[serde(transparent)]
+pub struct ResolvedPlan(Plan);
+
+impl ResolvedPlan {
+    /// From a plan that is so already.
+    pub(crate) fn new(plan: Plan) -> ResolvedPlan {
+        ResolvedPlan(plan)
+    }
+}
+
+impl std::ops::Deref for ResolvedPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
 /// A sweepline plan: which endpoints, models and scenarios are measured under which load, and how the results are judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -69,5 +69,5 @@ fn the_axis_has_its_first_name() {
     assert_eq!((compare.by.as_str(), &compare.baseline), ("temperature", &Scalar::Number(Decimal::from(0))));
     assert!(compare.applies_to(&plan.sweeps["ladder"]) && !compare.applies_to(&plan.sweeps["saturation"]));
     assert_eq!(compare.metrics.0[0].to_string(), "ttft_p99");
-    assert!(plan.compare.unwrap().applies_to(&plan.sweeps["saturation"]));
+    assert!(plan.compare.as_ref().unwrap().applies_to(&plan.sweeps["saturation"]));
 }
