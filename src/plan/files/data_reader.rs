@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::dataset::{Dataset, DatasetError, Record, Skipped, digest, estimated_tokens};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
+use crate::plan::files::tables::Found;
 use crate::plan::model::data::corpus::{Dialogue, Exchange, OfTurn, Source};
 use crate::plan::model::data::data_file::TableOf;
 use crate::plan::model::data::left_out::{LeftOut, NO_TEXT, UNANSWERED, all, count};

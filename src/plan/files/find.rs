@@ -2,19 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::plan::diagnostic::error::Diagnostic;
 use crate::plan::files::data_reader::DataReader;
 use crate::plan::files::loader::Loader;
 use crate::plan::files::profiles::Profiles;
+use crate::plan::files::tables::Found;
 use crate::plan::files::tokenizers::Tokenizers;
 use crate::plan::files::traces::Traces;
 use crate::plan::model::file_ref::FileRef;
 use crate::plan::model::plan::Plan;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step};
-
-/// What was found in a file, and where that lies without links.
-pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
 /// The plan that was written in `tree`, with what was found in the files that it names; what cannot be read is told to the loader. What
 /// `check` will refuse is not looked for.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::dataset::profile::Profile;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
+use crate::plan::files::tables::Found;
 use crate::plan::model::profiled::Profiled;
 use crate::plan::model::profiled::file::ProfileFile;
 use crate::plan::text::span::Span;

@@ -7,6 +7,9 @@ use crate::plan::diagnostic::mask::Mask;
 use crate::plan::files::loader::{Loader, MOST_BYTES, bad_line};
 use crate::plan::text::span::Span;
 
+/// What was found in a file, and where that lies without links.
+pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
+
 impl Loader<'_> {
     /// Where a file lies that is named at `span`: relative to the text that names it, and without links.
     pub(crate) fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::files::disk::Files;
-use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
+use crate::plan::files::tables::Found;
 use crate::plan::model::tokenizer::FoundTokenizer;
 use crate::plan::text::span::Span;
 

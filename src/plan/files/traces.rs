@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::{Dataset, DatasetError, Options, Record, digest};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::files::find::Found;
 use crate::plan::files::loader::Loader;
+use crate::plan::files::tables::Found;
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 use crate::plan::text::span::Span;
 use crate::units::Nanos;
