@@ -323,7 +323,7 @@ mod tests {
             (Some("qps =="), None, "--only"),
             (Some("qps = 5"), None, "; write == to compare"),
             (Some("stream == true and endpoint = 'e'"), None, "; write == to compare"),
-            (Some("turns == B1"), None, "there are batch_size, endpoint, id, model"),
+            (Some("turns == 5"), None, "there are batch_size, endpoint, id, model"),
             (
                 Some("endpoint == e"),
                 None,
