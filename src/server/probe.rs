@@ -7,15 +7,15 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use crate::plan::Api;
+use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
 use crate::units::text::{is_unseen, without_secrets};
 
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
-/// Another name of the length, which some servers insist on.
-const OTHER_LENGTH: &str = "max_completion_tokens";
+
+
 /// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
 /// How many of a server's models an error names.
@@ -312,11 +312,12 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     let mut response = send(generation(client, question, 4), question).await?;
     if response.status() == StatusCode::BAD_REQUEST {
         let refusal = refusal(question, response).await;
+        let other_length = LengthField::MaxCompletionTokens.name();
         // OpenAI's newer models refuse the name that all other servers know, and say which one they want.
-        if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(OTHER_LENGTH)) {
+        if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(other_length)) {
             return Err(refusal);
         }
-        response = send(generation_under(OTHER_LENGTH, client, question, 4), question).await?;
+        response = send(generation_under(other_length, client, question, 4), question).await?;
     }
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();

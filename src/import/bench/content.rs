@@ -4,6 +4,7 @@
 //! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
 //! figure 11: 161.31 and 337.99 tokens).
 
+use crate::plan::LengthField;
 use crate::plan::model::sampling;
 use crate::plan::model::sampling::PARAMETERS;
 use std::path::Path;
@@ -332,7 +333,12 @@ fn random(arguments: &Arguments) -> Lengths {
 
 /// Whether a scenario has a word of its own for a field of a request.
 pub(super) fn is_own(field: &str) -> bool {
-    ["max_tokens", "max_completion_tokens", "ignore_eos"].contains(&field) || sampling::named(field).is_some()
+    field == "ignore_eos" || asks_for_length(field) || sampling::named(field).is_some()
+}
+
+/// Whether a field of a body says how long the answer may be.
+fn asks_for_length(field: &str) -> bool {
+    LengthField::ALL.iter().any(|length| length.name() == field)
 }
 
 /// What `--extra-body` says and a scenario knows.
@@ -347,7 +353,7 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
         let origin = format!("--extra-body {key}");
         let number = || value.to_string().parse::<Decimal>().ok().filter(|_| value.is_number());
         let known = match key.as_str() {
-            "max_tokens" | "max_completion_tokens" => number()
+            length_field if asks_for_length(length_field) => number()
                 .and_then(|number| number.to_string().parse::<u32>().ok())
                 .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
             "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),

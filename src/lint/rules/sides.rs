@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use indexmap::{IndexMap, IndexSet};
 
 use super::super::view::SweepView;
+use crate::plan::LengthField;
 use crate::plan::matrix::grid::{Chosen, Grid, Query, Rule, Want};
 use crate::plan::model::content::{Resolved, resolve};
 use crate::plan::{Extend, FieldValue, Plan, Scalar};
@@ -159,7 +160,7 @@ fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
     let tokens = |count: u32| Some(Scalar::Number(Decimal::from(count)));
     match field {
         "prompt_tokens" => tokens(scenario.content.prompt_tokens),
-        "output_tokens" | "max_completion_tokens" => tokens(scenario.content.output_tokens),
+        asked if LengthField::KEYS.contains(&asked) => tokens(scenario.content.output_tokens),
         "system_tokens" => tokens(scenario.content.system_tokens),
         "turns" => tokens(scenario.content.turns),
         "think" => scenario.content.talk.think?.constant().map(|time| Scalar::Text(time.to_string())),

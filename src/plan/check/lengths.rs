@@ -7,6 +7,7 @@ use crate::plan::model::lengths::lengths_field::{
     WrittenDistribution, WrittenLengths, WrittenLognormal, WrittenNormal,
 };
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::{Node, Step, Value};
@@ -65,13 +66,9 @@ impl Checker<'_> {
 
     /// Reports single lengths beside those that differ.
     fn beside_lengths(&mut self, name: &str, scenario: &Scenario) {
-        let given = [
-            ("prompt_tokens", scenario.prompt_tokens),
-            ("output_tokens", scenario.output_tokens),
-            ("max_completion_tokens", scenario.max_completion_tokens),
-        ];
-        for (field, tokens) in given.into_iter().filter_map(|(field, tokens)| Some((field, tokens?))) {
-            let side = if field == "prompt_tokens" { "prompt" } else { "output" };
+        let asked = LengthField::ALL.map(|field| (field.key(), "output", scenario.tokens_under(field)));
+        let given = [("prompt_tokens", "prompt", scenario.prompt_tokens)].into_iter().chain(asked);
+        for (field, side, tokens) in given.filter_map(|(field, side, tokens)| Some((field, side, tokens?))) {
             let message = format!("`{field}` and `lengths` of scenario `{name}` both say how long a request is");
             let remedy = format!("keep one of the two; in `lengths` one length is {side}: {tokens}");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);

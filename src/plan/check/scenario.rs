@@ -5,6 +5,7 @@ use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis::{self, AXES};
 use crate::plan::model::content::{Reuse, built_in, resolve};
 use crate::plan::model::plan::Plan;
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::scenario::Scenario;
@@ -65,15 +66,16 @@ impl Checker<'_> {
 
     /// Reports a length that is asked for twice, and a model id that is none.
     fn asked(&mut self, name: &str, scenario: &Scenario) {
-        if scenario.max_completion_tokens.is_some() && scenario.output_tokens.is_some() {
-            let message = format!(
-                "`output_tokens` and `max_completion_tokens` of scenario `{name}` both say how many tokens are asked for"
-            );
+        if LengthField::ALL.iter().all(|field| scenario.tokens_under(*field).is_some()) {
+            let [usual, unusual] = LengthField::KEYS;
+            let message =
+                format!("`{usual}` and `{unusual}` of scenario `{name}` both say how many tokens are asked for");
             let remedy = "keep one of the two: it decides under which name the length is sent";
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
-            let at = steps!["scenarios", name, "output_tokens"];
-            diagnostic.related.extend(self.key_of(&at, "`output_tokens` is given here"));
-            self.report_key(&steps!["scenarios", name, "max_completion_tokens"], diagnostic);
+            diagnostic
+                .related
+                .extend(self.key_of(&steps!["scenarios", name, usual], &format!("`{usual}` is given here")));
+            self.report_key(&steps!["scenarios", name, unusual], diagnostic);
         }
         if scenario.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
             let message = format!("`model` of scenario `{name}` is empty");
@@ -84,22 +86,14 @@ impl Checker<'_> {
 
     /// Reports what asks for tokens in a scenario whose requests are answered by vectors or scores.
     fn without_tokens(&mut self, name: &str, scenario: &Scenario) {
-        const OF_TOKENS: [&str; 10] = [
-            "output_tokens",
-            "max_completion_tokens",
-            "turns",
-            "think",
-            "history",
-            "sessions",
-            "context_limit",
-            "stream",
-            "ignore_eos",
-            "stop",
-        ];
+        const OF_TOKENS: [&str; 8] =
+            ["turns", "think", "history", "sessions", "context_limit", "stream", "ignore_eos", "stop"];
         let Some(texts) = ["inputs", "documents"].into_iter().find(|field| scenario.says(field)) else { return };
         let answered = if texts == "inputs" { "vectors" } else { "scores" };
         let parameters = PARAMETERS.iter().map(|parameter| parameter.name);
-        for field in OF_TOKENS.into_iter().chain(parameters).filter(|field| scenario.says(field)) {
+        for field in
+            LengthField::KEYS.into_iter().chain(OF_TOKENS).chain(parameters).filter(|field| scenario.says(field))
+        {
             let message = format!(
                 "`{field}` does nothing in scenario `{name}`: its requests have `{texts}` and are answered by {answered}"
             );

@@ -9,6 +9,7 @@ use crate::plan::model::content::{Reuse, resolve};
 use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::prefix::Cache;
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
@@ -38,12 +39,13 @@ impl Checker<'_> {
 
     /// Cells whose length is asked for under both names.
     pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
-        let under_the_other: Vec<Scalar> = asked.sweep.values("output_tokens");
-        for (_, value, place) in placed(asked, "max_completion_tokens", |_| true) {
-            let meets = |other: &&Scalar| self.meet(asked, ("max_completion_tokens", value), ("output_tokens", other));
+        let [usual, unusual] = LengthField::KEYS;
+        let under_the_other: Vec<Scalar> = asked.sweep.values(usual);
+        for (_, value, place) in placed(asked, unusual, |_| true) {
+            let meets = |other: &&Scalar| self.meet(asked, (unusual, value), (usual, other));
             let Some(other) = under_the_other.iter().find(meets) else { continue };
             let message = format!(
-                "a cell has `max_completion_tokens: {value}` and `output_tokens: {other}`: both say how many tokens are asked for"
+                "a cell has `{unusual}: {value}` and `{usual}: {other}`: both say how many tokens are asked for"
             );
             let remedy = "keep one of the two axes: it decides under which name the length is sent";
             return self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -5,6 +5,7 @@ use crate::dataset::Format;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Reuse, resolve};
 use crate::plan::model::plan::Plan;
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::sweep::Sweep;
@@ -26,16 +27,15 @@ impl Checker<'_> {
         }
         let Some(trace) = &scenario.trace else { return };
         self.trace_itself(name, trace);
-        let given = [
-            ("prompt_tokens", scenario.prompt_tokens.is_some()),
-            ("output_tokens", scenario.output_tokens.is_some()),
-            ("max_completion_tokens", scenario.max_completion_tokens.is_some()),
-            ("lengths", scenario.lengths.is_some()),
-            ("data", scenario.data.is_some()),
-            ("system_tokens", scenario.system_tokens.is_some_and(|tokens| tokens > 0)),
-            ("prefix", scenario.prefix.is_some()),
-        ];
-        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+        let given = ["prompt_tokens"].into_iter().chain(LengthField::KEYS).chain([
+            "lengths",
+            "data",
+            "system_tokens",
+            "prefix",
+        ]);
+        for field in given
+            .filter(|field| scenario.says(field) && (*field != "system_tokens" || scenario.system_tokens > Some(0)))
+        {
             let message = format!("the trace of scenario `{name}` says what `{field}` would");
             let remedy = format!("remove `{field}`, or `trace`");
             let at = steps!["scenarios", name, field];
@@ -83,9 +83,9 @@ impl Checker<'_> {
         if !scenarios.iter().any(is_trace) {
             return;
         }
-        for field in
-            ["qps", "arrivals", "prompt_tokens", "output_tokens", "max_completion_tokens", "system_tokens", "lengths"]
-        {
+        let said_by_trace =
+            ["qps", "arrivals", "prompt_tokens", "system_tokens", "lengths"].into_iter().chain(LengthField::KEYS);
+        for field in said_by_trace {
             let own =
                 (field == "arrivals" && self.is_given(&steps!["sweeps", name], field)).then(|| vec![Step::from(field)]);
             let place = own.or_else(|| sweep.written(field).into_iter().next().map(|(_, place)| place));

@@ -28,9 +28,9 @@ pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan
             let found = finder.read(&at(&["trace", "file"]), |span, loader| traces.read(trace, span, loader));
             finder.put(&mut trace.file, found);
         }
+        // Where the scenario says how much is asked for, a question needs no answer.
+        let unanswered = scenario.asked_tokens().is_some();
         if let Some(file) = scenario.data.as_mut().filter(|data| data.table().is_sound()) {
-            // Where the scenario says how much is asked for, a question needs no answer.
-            let unanswered = scenario.max_completion_tokens.or(scenario.output_tokens).is_some();
             let table = file.table();
             let found =
                 finder.read(&at(&["data", "file"]), |span, loader| data.texts(&table, unanswered, span, loader));

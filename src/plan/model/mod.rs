@@ -82,7 +82,7 @@ pub(crate) use profile::{Bursts, Ramp, RateShape, Step as StepOfProfile};
 pub use profile::{Point, Profile, Rate};
 pub(crate) use profiled::file::ProfileFile;
 pub use ready::Ready;
-pub use request_fields::{FieldValue, RequestFields};
+pub use request_fields::{FieldValue, LengthField, RequestFields};
 pub use retries::Retries;
 #[cfg(test)]
 pub(crate) use sampling::Sampling;

@@ -16,7 +16,7 @@ use crate::units::Decimal;
 /// The name under which a request asks for a length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum LengthField {
+pub enum LengthField {
     /// `max_tokens`, which every server of this kind takes.
     #[default]
     MaxTokens,
@@ -25,8 +25,21 @@ pub(crate) enum LengthField {
 }
 
 impl LengthField {
+    /// Both.
+    pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
+    /// The keys of scenarios and axes that ask for a length.
+    pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];
+
+    /// The key of scenarios and axes that asks for the length under this name.
+    pub const fn key(self) -> &'static str {
+        match self {
+            LengthField::MaxTokens => "output_tokens",
+            LengthField::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+
     /// Its name in a body.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             LengthField::MaxTokens => "max_tokens",
             LengthField::MaxCompletionTokens => "max_completion_tokens",
@@ -49,7 +62,7 @@ pub struct RequestFields {
     pub stop: Vec<String>,
     /// Under which name the length is asked for.
     #[serde(default, skip_serializing_if = "LengthField::is_default")]
-    pub(crate) length_field: LengthField,
+    pub length_field: LengthField,
     /// The model id that is sent in the place of the model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

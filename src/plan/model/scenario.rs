@@ -16,6 +16,7 @@ use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::prefix::{Cache, Prefix};
 use crate::plan::model::profiled::file::ProfileFile;
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::sampling;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
@@ -211,7 +212,15 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 impl Scenario {
     /// Tokens asked for, under whichever name.
     pub(crate) fn asked_tokens(&self) -> Option<u32> {
-        self.max_completion_tokens.or(self.output_tokens)
+        self.tokens_under(LengthField::MaxCompletionTokens).or(self.tokens_under(LengthField::MaxTokens))
+    }
+
+    /// Tokens asked for under this name.
+    pub(crate) fn tokens_under(&self, field: LengthField) -> Option<u32> {
+        match field {
+            LengthField::MaxTokens => self.output_tokens,
+            LengthField::MaxCompletionTokens => self.max_completion_tokens,
+        }
     }
 
     /// Whether it says a field, by the name of its key.

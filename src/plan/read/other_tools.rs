@@ -83,7 +83,6 @@ const WORDS: &[(&[&str], Here)] = &[
             "random_output_len",
             "max_new_tokens",
             "max_output_tokens",
-            "max_completion_tokens",
             "output_tokens_mean",
             "num_output_tokens",
             "mean_output_tokens",

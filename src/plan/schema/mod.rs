@@ -7,6 +7,7 @@ mod shape;
 use serde_json::{Map, Value, json};
 
 use crate::plan::model::plan::Plan;
+use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::sampling;
 use crate::units::Decimal;
 
@@ -48,7 +49,7 @@ fn example_of_axis(name: &str) -> Option<Value> {
         "batch_size" | "concurrency" => json!([1, 8, 64]),
         "qps" | "request_rate" => json!([1, 5, 10]),
         "prompt_tokens" => json!([256, 2048]),
-        "output_tokens" | "max_tokens" | "max_completion_tokens" => json!([128, 1024]),
+        asked if asked == "max_tokens" || LengthField::KEYS.contains(&asked) => json!([128, 1024]),
         "system_tokens" => json!([0, 2000]),
         "turns" => json!([1, 5]),
         "think" => json!(["0s", "5s"]),

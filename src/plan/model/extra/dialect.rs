@@ -2,8 +2,11 @@
 //! SGLang 0.5 (`protocol.py`), TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's server. NIM serves vLLM's
 //! fields, and `nvext`. What stands behind `engine: openai` is not known, and the mock takes everything.
 
+use std::borrow::Cow;
+
 use crate::plan::model::engine::Engine;
 use crate::plan::model::extra::json::Json;
+use crate::plan::model::request_fields::LengthField;
 use crate::units::Decimal;
 
 /// What a field's value is.
@@ -180,15 +183,13 @@ const FIELDS: &[(&str, Takes, u8)] = &[
     ("return_tokens", Flag, L),
 ];
 
-/// Fields that sweepline writes itself, or that would make a request another thing than its row says; with the reason and
+/// Fields besides those of the length that sweepline writes itself, or that would make a request another thing than its row says; with the reason and
 /// what to write instead.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("model", "sweepline sends it itself", "write the model's `id` under `models`, or the scenario's `model`"),
     ("messages", "sweepline sends them itself", "say with the scenario's fields what a prompt is"),
     ("prompt", "sweepline sends it itself", "say with the scenario's fields what a prompt is"),
     ("input_ids", "prompts are text", "say with the scenario's fields what a prompt is"),
-    ("max_tokens", "sweepline sends it itself", "write the scenario's `output_tokens`"),
-    ("max_completion_tokens", "sweepline sends it itself", "write the scenario's `max_completion_tokens`"),
     ("n_predict", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
     ("stream", "sweepline sends it itself", "write `stream` in the scenario, beside `extra`"),
     ("stream_options", "sweepline sends it itself, to be told the number of tokens", "remove it"),
@@ -240,8 +241,11 @@ pub(crate) fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + 
 }
 
 /// Why no request may carry `field`, and what to write instead.
-pub fn refused(field: &str) -> Option<(&'static str, &'static str)> {
-    REFUSED.iter().find(|(name, ..)| *name == field).map(|(_, why, remedy)| (*why, *remedy))
+pub fn refused(field: &str) -> Option<(&'static str, Cow<'static, str>)> {
+    if let Some(length) = LengthField::ALL.iter().find(|length| length.name() == field) {
+        return Some(("sweepline sends it itself", format!("write the scenario's `{}`", length.key()).into()));
+    }
+    REFUSED.iter().find(|(name, ..)| *name == field).map(|(_, why, remedy)| (*why, (*remedy).into()))
 }
 
 /// Every field that some engine takes, with what its value is.
@@ -251,5 +255,5 @@ pub fn known() -> impl Iterator<Item = (&'static str, Takes)> {
 
 /// The fields that no request may carry.
 pub(crate) fn all_refused() -> impl Iterator<Item = &'static str> {
-    REFUSED.iter().map(|(name, ..)| *name)
+    REFUSED.iter().map(|(name, ..)| *name).chain(LengthField::ALL.map(LengthField::name))
 }
