@@ -13,7 +13,8 @@ use super::series::{PARTS, mean, swings, variance};
 use super::student;
 
 /// What an open loop says of its server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// What came was served as it came.
     KeptUp,
@@ -26,11 +27,7 @@ pub enum State {
 impl State {
     /// The name in tables and files.
     pub fn name(self) -> &'static str {
-        match self {
-            State::KeptUp => "kept_up",
-            State::Saturated => "saturated",
-            State::NotShown => "not_shown",
-        }
+        self.into()
     }
 }
 

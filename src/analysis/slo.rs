@@ -18,7 +18,8 @@ use super::worth::{Evidence, Verdict};
 use super::{quantile, undecided, window};
 
 /// What a test says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Answer {
     /// The limit is met, at 95 %.
     Holds,
@@ -41,11 +42,7 @@ impl From<Verdict> for Answer {
 impl Answer {
     /// The name in tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Answer::Holds => "holds",
-            Answer::Misses => "misses",
-            Answer::Undecided => "undecided",
-        }
+        self.into()
     }
 }
 

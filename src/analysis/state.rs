@@ -4,7 +4,8 @@ use crate::plan::{Defaults, Limits};
 use crate::units::Share;
 
 /// How far a run may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Nothing speaks against it.
     Valid,
@@ -17,11 +18,7 @@ pub enum State {
 impl State {
     /// The name in tables.
     pub fn name(self) -> &'static str {
-        match self {
-            State::Valid => "valid",
-            State::Suspect => "suspect",
-            State::Invalid => "invalid",
-        }
+        self.into()
     }
 }
 

@@ -8,9 +8,10 @@ use clap::{Args, ValueEnum};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::{import, output, stderr};
 use crate::import::{Fresh, FreshLoad, FreshServer, fresh};
-use crate::plan::{Api, Engine, carries_secret, looks_like_key};
+use crate::plan::{Api, Engine};
 use crate::report::format::plain;
 use crate::server::{Description, Question, describe};
+use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::{Decimal, Nanos};
 
 /// Long enough for a busy server to list its models.

@@ -11,8 +11,9 @@ use super::value::{Fields, get};
 use crate::units::UnitError;
 
 /// What a column can mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Field {
     /// The user's message.
     Prompt,
@@ -56,19 +57,7 @@ impl Field {
 
     /// Its name, as it is written in a mapping.
     pub fn name(self) -> &'static str {
-        match self {
-            Field::Prompt => "prompt",
-            Field::Output => "output",
-            Field::System => "system",
-            Field::Messages => "messages",
-            Field::InputTokens => "input_tokens",
-            Field::OutputTokens => "output_tokens",
-            Field::Time => "time",
-            Field::HashIds => "hash_ids",
-            Field::Conversation => "conversation",
-            Field::Id => "id",
-            Field::Language => "language",
-        }
+        self.into()
     }
 
     /// What its column holds, in words.

@@ -12,9 +12,10 @@ use super::mapping::Mapping;
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "DataFormat")]
+#[strum(serialize_all = "lowercase")]
 pub enum Format {
     /// Conversations: `{id, conversations: [{from, value}]}`.
     ShareGpt,
@@ -46,15 +47,7 @@ impl Format {
 
     /// Its name, as it is written after `--as`.
     pub fn name(self) -> &'static str {
-        match self {
-            Format::ShareGpt => "sharegpt",
-            Format::LongBench => "longbench",
-            Format::Oasst => "oasst",
-            Format::Mooncake => "mooncake",
-            Format::BurstGpt => "burstgpt",
-            Format::Azure => "azure",
-            Format::Columns => "columns",
-        }
+        self.into()
     }
 }
 

@@ -9,7 +9,7 @@ use http::Uri;
 use http::uri::Scheme;
 
 use crate::plan::{HeaderValue, Headers, SecretRef};
-use crate::units::text::without_secrets;
+use crate::units::secrecy::without_secrets;
 
 /// A secret. Nothing prints it.
 #[derive(Clone, PartialEq, Eq)]

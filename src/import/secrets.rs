@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::shell::without_mark_names;
 use super::text::is_no_key;
-use crate::plan::{is_secret_name, looks_like_key};
+use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
 
 /// What stands for a secret.
 pub(super) const HIDDEN: &str = "***";
@@ -15,34 +15,6 @@ pub(super) const HIDDEN: &str = "***";
 const SHORTEST: usize = 4;
 /// The shortest value that is looked for elsewhere where its name does not tell a secret: `X-Client: vllm` is none.
 const SHORTEST_UNNAMED: usize = 8;
-/// How the value of `Authorization` may begin.
-const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key"];
-/// Words that name a secret in other tools, beside those of a plan.
-const WORDS: [&str; 14] = [
-    "keys",
-    "secrets",
-    "passwords",
-    "passphrase",
-    "pass",
-    "pwd",
-    "auth",
-    "bearer",
-    "cookie",
-    "cookies",
-    "jwt",
-    "sig",
-    "signature",
-    "sas",
-];
-/// How such words end where they are written without a border: `accessToken`.
-const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
-
-/// Whether a value under this name may be a secret.
-pub(super) fn names_secret(name: &str) -> bool {
-    let is_word = |word: &str| WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end));
-    is_secret_name(name) || name.split(|c: char| !c.is_alphanumeric()).any(|word| is_word(&word.to_ascii_lowercase()))
-}
-
 /// Whether an option or a key holds headers; argparse takes the beginning of a name for the whole.
 pub(super) fn names_headers(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -78,11 +50,6 @@ pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
 fn is_bare_address(text: &str) -> bool {
     let authority = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
-}
-
-/// Whether a word is one that a key stands behind.
-pub(super) fn is_scheme(word: &str) -> bool {
-    SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
 }
 
 /// Headers as they may be shown: their names.
@@ -240,18 +207,14 @@ impl Secrets {
         let known = self.0.borrow();
         let known = known.iter().filter(|secret| secret.len() >= shortest);
         let text = known.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
-        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let mut clean = String::with_capacity(text.len());
-        for piece in text.split_inclusive(|c: char| !is_key(c)) {
-            let word = piece.trim_end_matches(|c: char| !is_key(c));
-            if looks_like_key(word) {
-                clean.push_str(HIDDEN);
-                clean.push_str(&piece[word.len()..]);
-            } else {
-                clean.push_str(piece);
-            }
+        let mut copied = 0;
+        for key in keys_in(&text) {
+            clean.push_str(&text[copied..key.start]);
+            clean.push_str(HIDDEN);
+            copied = key.end;
         }
-        clean
+        clean + &text[copied..]
     }
 
     /// A named value as it may be shown.

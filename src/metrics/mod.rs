@@ -12,19 +12,24 @@ use serde::Serialize;
 pub use table::METRICS;
 
 /// What a metric is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Unit {
     /// Milliseconds.
+    #[strum(serialize = "ms")]
     Millis,
     /// Tokens per second.
+    #[strum(serialize = "tokens/s")]
     TokensPerSecond,
     /// Requests per second.
+    #[strum(serialize = "requests/s")]
     RequestsPerSecond,
     /// Requests, as an average.
     Requests,
     /// A share between 0 and 1.
     Share,
     /// A ratio.
+    #[strum(serialize = "")]
     Ratio,
     /// Money, in the currency of the plan's `price_per_hour`.
     Money,
@@ -45,16 +50,7 @@ impl Unit {
 
     /// Its name in the documentation of a column; empty for a ratio.
     pub fn name(self) -> &'static str {
-        match self {
-            Unit::Millis => "ms",
-            Unit::TokensPerSecond => "tokens/s",
-            Unit::RequestsPerSecond => "requests/s",
-            Unit::Requests => "requests",
-            Unit::Share => "share",
-            Unit::Ratio => "",
-            Unit::Money => "money",
-            Unit::Tokens => "tokens",
-        }
+        self.into()
     }
 
     /// The unit beside a printed number.

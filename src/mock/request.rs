@@ -20,7 +20,8 @@ const ANSWERER: &str = "assistant";
 const MOST_TOKENS: u64 = 10_000_000;
 
 /// The protocols.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Api {
     Chat,
     Completions,
@@ -32,13 +33,7 @@ pub(super) enum Api {
 impl Api {
     /// The name in the log.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Api::Chat => "chat",
-            Api::Completions => "completions",
-            Api::Responses => "responses",
-            Api::Embeddings => "embeddings",
-            Api::Rerank => "rerank",
-        }
+        self.into()
     }
 
     /// The one at a path behind the base address.

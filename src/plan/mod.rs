@@ -21,7 +21,6 @@ pub(crate) mod text;
 mod tests;
 
 pub use diagnostic::error::{Code, PlanErrors};
-pub use diagnostic::mask::{carries_secret, is_secret_name, looks_like_key};
 pub use diagnostic::report::{Finding, Related, Report, Severity};
 pub use files::disk::{Disk, Files};
 pub use files::loader::Options;

@@ -12,8 +12,11 @@ use super::rerank::Rerank;
 use super::responses::Responses;
 
 /// Which API is called.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Api {
     /// POST /chat/completions.
     #[default]
@@ -34,13 +37,7 @@ impl Api {
 
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Api::Chat => "chat",
-            Api::Completions => "completions",
-            Api::Responses => "responses",
-            Api::Embeddings => "embeddings",
-            Api::Rerank => "rerank",
-        }
+        self.into()
     }
 
     /// The one of this name.

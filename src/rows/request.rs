@@ -9,7 +9,8 @@ use std::fmt;
 use super::cell::stored_as_text;
 
 /// The part of a run in which a request was scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Load rises.
     Fill,
@@ -27,12 +28,7 @@ impl Phase {
 
     /// The name in rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Fill => "fill",
-            Phase::Stabilize => "stabilize",
-            Phase::Measure => "measure",
-            Phase::Drain => "drain",
-        }
+        self.into()
     }
 }
 
@@ -119,7 +115,8 @@ impl fmt::Display for Outcome {
 }
 
 /// Who counted the output tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TokenSource {
     /// The server's `usage`.
     Usage,
@@ -132,11 +129,7 @@ pub enum TokenSource {
 impl TokenSource {
     /// The name in rows.
     pub fn name(self) -> &'static str {
-        match self {
-            TokenSource::Usage => "usage",
-            TokenSource::Tokenizer => "tokenizer",
-            TokenSource::Events => "events",
-        }
+        self.into()
     }
 }
 
@@ -147,7 +140,8 @@ impl fmt::Display for TokenSource {
 }
 
 /// Who stamped the receiving instants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Stamp {
     /// Our own clock read, right after the bytes were read.
     User,
@@ -158,10 +152,7 @@ pub enum Stamp {
 impl Stamp {
     /// The name in rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Stamp::User => "user",
-            Stamp::Kernel => "kernel",
-        }
+        self.into()
     }
 }
 
@@ -172,7 +163,8 @@ impl fmt::Display for Stamp {
 }
 
 /// Where the connection of a request came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Connection {
     /// Opened for this request.
     New,
@@ -183,10 +175,7 @@ pub enum Connection {
 impl Connection {
     /// The name in rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Connection::New => "new",
-            Connection::Reused => "reused",
-        }
+        self.into()
     }
 }
 

@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
-use crate::units::text::{is_unseen, without_secrets};
+use crate::units::secrecy::without_secrets;
+use crate::units::text::is_unseen;
 
 /// What the one generation is asked: short, and of the kind that every model takes.
 pub const PROMPT: &str = "Say hello.";
-
 
 /// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);

@@ -13,8 +13,9 @@ use crate::units::clock;
 use super::nearest::{Change, Known, Nearest};
 
 /// What is to be done with a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Action {
     /// There is no result: it will run.
     New,
@@ -24,6 +25,7 @@ pub(crate) enum Action {
     Redo,
     /// The environment spoiled it as often as it is tried: it runs again only when that is asked for.
     #[serde(rename = "given_up")]
+    #[strum(serialize = "given up")]
     GivenUp,
     /// Another process is measuring it at this moment.
     Pending,
@@ -40,15 +42,7 @@ impl Action {
 
     /// The name in tables.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Action::New => "new",
-            Action::Cached => "cached",
-            Action::Redo => "redo",
-            Action::GivenUp => "given up",
-            Action::Pending => "pending",
-            Action::Pruned => "pruned",
-            Action::Orphan => "orphan",
-        }
+        self.into()
     }
 
     /// Whether the run will be executed.

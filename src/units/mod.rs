@@ -6,6 +6,7 @@ mod decimal;
 mod duration;
 mod nonce_seed;
 mod patience;
+pub mod secrecy;
 mod share;
 #[cfg(test)]
 mod tests;

@@ -35,7 +35,8 @@ pub use run::{GivenUpRun, Point, Run};
 pub use rung::{Excluded, Rung};
 
 /// What the load of a curve is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Axis {
     /// Arrivals per second of an open loop.
     Qps,
@@ -46,10 +47,7 @@ pub enum Axis {
 impl Axis {
     /// The name in plans and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Axis::Qps => "qps",
-            Axis::BatchSize => "batch_size",
-        }
+        self.into()
     }
 }
 

@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 
 /// What a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Rows {
     /// A run.
     Runs,
@@ -28,14 +29,6 @@ impl Rows {
 
     /// The name on the command line, and of the sheet.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Rows::Runs => "runs",
-            Rows::Classes => "classes",
-            Rows::Lengths => "lengths",
-            Rows::Turns => "turns",
-            Rows::Curves => "curves",
-            Rows::Requests => "requests",
-            Rows::Events => "events",
-        }
+        self.into()
     }
 }

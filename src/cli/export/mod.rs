@@ -64,7 +64,8 @@ pub struct ExportArgs {
 }
 
 /// How a table is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 enum Written {
     /// Comma-separated, one header line.
     Csv,
@@ -73,8 +74,10 @@ enum Written {
     /// A list of objects.
     Json,
     /// A table in Markdown.
+    #[strum(serialize = "Markdown")]
     Markdown,
     /// Parquet; of runs every metric that needs no plan, sorted by run.
+    #[strum(serialize = "Parquet")]
     Parquet,
 }
 
@@ -114,13 +117,7 @@ impl Written {
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Written::Csv => "CSV",
-            Written::Xlsx => "XLSX",
-            Written::Json => "JSON",
-            Written::Markdown => "Markdown",
-            Written::Parquet => "Parquet",
-        }
+        self.into()
     }
 }
 

@@ -7,8 +7,9 @@ use std::str::FromStr;
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
 use crate::import::error::ImportError;
-use crate::import::secrets::{Secrets, is_scheme, names_headers, names_secret, shown_headers};
+use crate::import::secrets::{Secrets, names_headers, shown_headers};
 use crate::import::shell::{marks, shown};
+use crate::units::secrecy::{is_scheme, names_secret};
 
 /// One option as it was given.
 #[derive(Debug)]

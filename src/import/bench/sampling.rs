@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::arguments::{Arguments, Said};
 use super::content::is_own;
 use crate::import::draft::Field;
-use crate::import::secrets::names_secret;
 use crate::import::text::{scalar, text_value};
 use crate::plan::Engine;
 use crate::plan::Json;
 use crate::plan::model::extra::dialect::{names, refused, takes};
 use crate::plan::model::extra::of_engine;
 use crate::units::Decimal;
+use crate::units::secrecy::names_secret;
 
 /// The options, and the fields of a request that they set.
 const OPTIONS: [(&str, &str); 3] =

@@ -10,10 +10,11 @@ use super::program::Tool;
 use crate::import::address::address;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
-use crate::import::secrets::{Secrets, headers, names_secret};
+use crate::import::secrets::{Secrets, headers};
 use crate::import::shell::{Command, marks, shown};
 use crate::import::text::{name_of, scalar, text_value};
 use crate::plan::{Api, is_sent_by_itself};
+use crate::units::secrecy::names_secret;
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";

@@ -3,7 +3,7 @@
 
 use super::mark::mark;
 use super::variable::{Variable, Variables};
-use crate::import::secrets::names_secret;
+use crate::units::secrecy::names_secret;
 
 /// A longer statement is no command.
 const LONGEST: usize = 64 << 10;

@@ -12,8 +12,9 @@ pub(super) use mark::{marks, shown, without_mark_names};
 
 use super::draft::Listed;
 use super::error::ImportError;
-use super::secrets::{Secrets, names_headers, names_secret};
+use super::secrets::{Secrets, names_headers};
 use super::text::is_no_key;
+use crate::units::secrecy::names_secret;
 use expand::{expand, range};
 use lex::Statement;
 use mark::without_marks;

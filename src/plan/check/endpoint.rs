@@ -4,7 +4,6 @@ use std::path::{Component, Path};
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::diagnostic::mask::carries_secret;
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::engine::Engine;
@@ -18,6 +17,7 @@ use crate::plan::model::under_test::{Model, ModelShape};
 use crate::plan::text::secret::SecretRef;
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
+use crate::units::secrecy::carries_secret;
 
 /// A URL that can be asked, or what is wrong with it and what to type.
 fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {

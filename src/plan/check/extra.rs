@@ -3,7 +3,6 @@
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::diagnostic::mask::{is_secret_name, looks_like_key};
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::engine::Engine;
@@ -13,6 +12,7 @@ use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::Step;
+use crate::units::secrecy::{is_secret_name, looks_like_key};
 
 impl Checker<'_> {
     /// Checks `extra` of an endpoint: what is sent as it stands.

@@ -6,10 +6,10 @@ use http::{HeaderName, HeaderValue as Carried};
 
 use super::checker::Checker;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::diagnostic::mask::{is_secret_name, looks_like_key};
 use crate::plan::model::headers::{HeaderValue, is_sent_by_itself};
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::Step;
+use crate::units::secrecy::{is_secret_name, looks_like_key};
 
 impl Checker<'_> {
     /// Checks the headers at a place; `has_key`: a bearer key is sent too.

@@ -3,33 +3,14 @@
 
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Node, Value};
-use crate::units::text::{is_unseen, sequence, without_secret};
-
-/// Words that make a key the name of a secret.
-const SECRET_WORDS: [&str; 9] =
-    ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
-
-/// How well-known services begin their keys.
-const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
+use crate::units::secrecy::{is_secret_name, keys_in, without_secret};
+use crate::units::text::{is_unseen, sequence};
 
 /// What is hidden in the texts of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Mask {
     spans: Vec<Span>,
     texts: Vec<String>,
-}
-
-/// Whether a value under this key may be a secret. `prompt_tokens` is none, `hf_token` is.
-pub fn is_secret_name(key: &str) -> bool {
-    key.split(|c: char| !c.is_alphanumeric()).any(|word| {
-        let word = word.to_ascii_lowercase();
-        SECRET_WORDS.contains(&word.as_str()) || word.ends_with("apikey")
-    })
-}
-
-/// Whether a word looks like a key of a well-known service.
-pub fn looks_like_key(word: &str) -> bool {
-    word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// Whether a text says where a secret is, and is none itself.
@@ -40,19 +21,6 @@ fn is_reference(text: &str) -> bool {
 /// Whether a line says where a secret is.
 fn has_reference(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '}' | ',' | '=')).any(is_reference)
-}
-
-/// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
-pub fn carries_secret(url: &reqwest::Url) -> bool {
-    let is_secret_pair =
-        |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
-    let parts = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
-    let mut pairs = parts.iter().flat_map(|part| part.split(['/', '&', ';', '#', '?']));
-    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    !url.username().is_empty()
-        || url.password().is_some()
-        || url.query_pairs().any(|(key, _)| is_secret_name(&key))
-        || pairs.any(|pair| is_secret_pair(pair) || pair.split(|c| !is_key(c)).any(looks_like_key))
 }
 
 impl Mask {
@@ -178,16 +146,7 @@ impl Mask {
                 self.spans.push(at + 3..at + 3 + user_end);
             }
         }
-        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let mut start = 0;
-        for word in text.split(|c| !is_key(c)) {
-            if looks_like_key(word) {
-                self.spans.push(start..start + word.len());
-            }
-            // Separators are single characters of one to four bytes.
-            start += word.len();
-            start += text[start..].chars().next().map_or(0, char::len_utf8);
-        }
+        self.spans.extend(keys_in(text));
         self.collect_query(text);
     }
 

@@ -8,8 +8,11 @@ use crate::units::Nanos;
 
 /// How requests get their connections. It is in every number: a handshake lies before the first token of a request that
 /// waits for one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Connections {
     /// Opened before the run starts, then kept and used again.
     #[default]
@@ -26,11 +29,7 @@ impl Connections {
 
     /// The name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            Connections::Warm => "warm",
-            Connections::Cold => "cold",
-            Connections::PerRequest => "per_request",
-        }
+        self.into()
     }
 
     /// What runs did before plans could say it; `run.json` of such a run has no field for it.
@@ -40,8 +39,11 @@ impl Connections {
 }
 
 /// What the load generator waits with for the next instant of its schedule.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Timer {
     /// An absolute timer of the kernel, set 50 µs early, and looks at the clock for the rest of waits that are long enough
     /// to bear it: at most a tenth of a core.
@@ -54,10 +56,7 @@ pub enum Timer {
 impl Timer {
     /// The name in plans and facts.
     pub fn name(self) -> &'static str {
-        match self {
-            Timer::Timerfd => "timerfd",
-            Timer::Spin => "spin",
-        }
+        self.into()
     }
 }
 

@@ -3,8 +3,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The inference engine behind an endpoint.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Engine {
     /// vLLM.
     Vllm,
@@ -30,15 +33,7 @@ impl Engine {
 
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Engine::Vllm => "vllm",
-            Engine::Sglang => "sglang",
-            Engine::Nim => "nim",
-            Engine::Tgi => "tgi",
-            Engine::Llamacpp => "llamacpp",
-            Engine::Openai => "openai",
-            Engine::Mock => "mock",
-        }
+        self.into()
     }
 
     /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).

@@ -8,7 +8,8 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// How far a nonce reaches: `on`, `run` or `off` (also true and false).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum NonceMode {
     /// Prompts share what the scenario declares, and nothing else: those that share nothing open with a nonce of their own.
     #[default]
@@ -27,11 +28,7 @@ impl NonceMode {
 
     /// The name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            NonceMode::On => "on",
-            NonceMode::Run => "run",
-            NonceMode::Off => "off",
-        }
+        self.into()
     }
 }
 

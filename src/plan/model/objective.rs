@@ -126,7 +126,10 @@ impl Slo {
 }
 
 /// The percentiles that are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Percentile {
     /// The median.
     #[serde(rename = "p50")]
@@ -145,6 +148,7 @@ pub enum Percentile {
     P99,
     /// 99.9 %.
     #[serde(rename = "p99.9")]
+    #[strum(serialize = "p99.9")]
     P999,
 }
 
@@ -185,14 +189,7 @@ impl Percentile {
 
     /// The name in plans and rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Percentile::P50 => "p50",
-            Percentile::P75 => "p75",
-            Percentile::P90 => "p90",
-            Percentile::P95 => "p95",
-            Percentile::P99 => "p99",
-            Percentile::P999 => "p99.9",
-        }
+        self.into()
     }
 }
 

@@ -36,8 +36,11 @@ impl Prefix {
 }
 
 /// How requests spread over groups of prompts that share a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PrefixOrder {
     /// Each request draws its group; all are equally likely.
     #[default]
@@ -54,18 +57,16 @@ pub enum PrefixOrder {
 impl PrefixOrder {
     /// The name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            PrefixOrder::Uniform => "uniform",
-            PrefixOrder::Zipf => "zipf",
-            PrefixOrder::Cycle => "cycle",
-            PrefixOrder::Tile => "tile",
-        }
+        self.into()
     }
 }
 
 /// Whether a prefix cache is given the chance to profit from what prompts share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Cache {
     /// Prompts share what the scenario declares.
     #[default]
@@ -78,10 +79,7 @@ pub enum Cache {
 impl Cache {
     /// The name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            Cache::Warm => "warm",
-            Cache::Cold => "cold",
-        }
+        self.into()
     }
 
     /// What a plan says by leaving it out.

@@ -13,7 +13,8 @@ use crate::plan::diagnostic::suggest;
 use crate::units::Decimal;
 
 /// How the gaps between arrivals are drawn. The mean gap is one over the rate for each of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Process {
     /// Exponential gaps: independent users.
     #[default]
@@ -32,12 +33,7 @@ const WORDS: [&str; 2] = ["poisson", "constant"];
 impl Process {
     /// The name in identity.
     pub fn name(self) -> &'static str {
-        match self {
-            Process::Poisson => "poisson",
-            Process::Constant => "constant",
-            Process::Trace => "trace",
-            Process::Gamma(_) => "gamma",
-        }
+        self.into()
     }
 
     /// Coefficient of variation of the gaps: standard deviation over mean.

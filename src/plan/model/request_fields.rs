@@ -14,8 +14,9 @@ use crate::plan::model::scenario::Scenario;
 use crate::units::Decimal;
 
 /// The name under which a request asks for a length.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LengthField {
     /// `max_tokens`, which every server of this kind takes.
     #[default]
@@ -40,10 +41,7 @@ impl LengthField {
 
     /// Its name in a body.
     pub fn name(self) -> &'static str {
-        match self {
-            LengthField::MaxTokens => "max_tokens",
-            LengthField::MaxCompletionTokens => "max_completion_tokens",
-        }
+        self.into()
     }
 
     fn is_default(&self) -> bool {

@@ -10,11 +10,11 @@ mod segments;
 mod vars;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
-use crate::plan::diagnostic::mask::is_secret_name;
 use crate::plan::syntax::template::eval::Evaluator;
 use crate::plan::syntax::template::segments::{Mistake, is_template};
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
+use crate::units::secrecy::is_secret_name;
 
 /// Replaces every template in the tree by its value; `text` is what its places are in. A value that cannot be made is
 /// left as a filler.

@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::plan::model::data::left_out::LeftOut;
 
 /// In which order the records of a data set come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "DataOrder")]
+#[strum(serialize_all = "snake_case")]
 pub enum Order {
     /// Drawn by the seed without replacement; when all have come, in another order again.
     #[default]
@@ -23,10 +26,7 @@ pub enum Order {
 impl Order {
     /// The name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            Order::Shuffled => "shuffled",
-            Order::File => "file",
-        }
+        self.into()
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::diagnostic::mask::is_secret_name;
 use crate::plan::syntax::template::Templates;
 use crate::plan::syntax::template::segments::is_template;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
+use crate::units::secrecy::is_secret_name;
 
 /// Words of expressions, which name no variable.
 const WORDS: [&str; 12] = ["and", "else", "false", "False", "if", "in", "is", "none", "None", "not", "or", "true"];

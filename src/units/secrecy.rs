@@ -1,0 +1,179 @@
+//! What a secret looks like, and how it is taken out of a text: names that stand before one, keys of well-known services,
+//! addresses that carry one. Whoever hides or refuses secrets asks here.
+
+use std::ops::Range;
+
+use crate::units::text::{is_unseen, seen};
+
+/// Words that make a key of a plan the name of a secret.
+const WORDS: [&str; 9] =
+    ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
+/// Words that name a secret in other tools, beside those of a plan.
+const OTHER_WORDS: [&str; 14] = [
+    "keys",
+    "secrets",
+    "passwords",
+    "passphrase",
+    "pass",
+    "pwd",
+    "auth",
+    "bearer",
+    "cookie",
+    "cookies",
+    "jwt",
+    "sig",
+    "signature",
+    "sas",
+];
+/// How such words end where they are written without a border: `accessToken`.
+const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
+/// How well-known services begin their keys.
+const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
+/// How the value of `Authorization` may begin.
+pub const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key"];
+
+/// The words of a name, in lower case.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    name.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase)
+}
+
+/// Whether a value under this key of a plan may be a secret. `prompt_tokens` is none, `hf_token` is.
+pub fn is_secret_name(key: &str) -> bool {
+    words(key).any(|word| WORDS.contains(&word.as_str()) || word.ends_with("apikey"))
+}
+
+/// Whether a value under this name of any tool may be a secret.
+pub fn names_secret(name: &str) -> bool {
+    let is_word = |word: &str| OTHER_WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end));
+    is_secret_name(name) || words(name).any(|word| is_word(&word))
+}
+
+/// Whether a word is one that a key stands behind.
+pub fn is_scheme(word: &str) -> bool {
+    SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Whether a word looks like a key of a well-known service.
+pub fn looks_like_key(word: &str) -> bool {
+    word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
+}
+
+/// Where keys of well-known services stand in a text, in bytes.
+pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let mut start = 0;
+    let words = text.split_inclusive(move |c| !is_key(c)).map(move |piece| {
+        let at = start;
+        start += piece.len();
+        at..at + piece.trim_end_matches(|c| !is_key(c)).len()
+    });
+    words.filter(|word| looks_like_key(&text[word.clone()]))
+}
+
+/// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
+pub fn carries_secret(url: &reqwest::Url) -> bool {
+    let is_secret_pair =
+        |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
+    let parts = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
+    let mut pairs = parts.iter().flat_map(|part| part.split(['/', '&', ';', '#', '?']));
+    !url.username().is_empty()
+        || url.password().is_some()
+        || url.query_pairs().any(|(key, _)| is_secret_name(&key))
+        || pairs.any(|pair| is_secret_pair(pair) || keys_in(pair).next().is_some())
+}
+
+/// `text` with `mark` in place of `secret`, wherever it stands: also where unseen characters, themselves or as JSON escapes
+/// them, were put between its own. Whoever removes such characters later must not put the secret together again.
+pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
+    let wanted: Vec<char> = secret.chars().filter(|c| !is_unseen(*c)).collect();
+    if wanted.is_empty() {
+        return text.to_owned();
+    }
+    // As it is first: what looks like an escape may be a part of it.
+    let text = &text.replace(secret, mark);
+    let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
+    while let Some(found) = text[at..].find(wanted[0]) {
+        let start = at + found;
+        match end_of(&wanted, &text[start..]) {
+            Some(length) => {
+                out.push_str(&text[copied..start]);
+                out.push_str(mark);
+                copied = start + length;
+                at = copied;
+            }
+            None => at = start + wanted[0].len_utf8(),
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// `text` with `mark` in place of each of `secrets`. A longer one goes first, since a shorter one may be a part of it. The
+/// credentials behind a scheme (`Basic …`) are found alone too, and each as it stands inside a JSON string.
+pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
+    let mut forms: Vec<String> = Vec::new();
+    for secret in secrets {
+        let credentials = secret.split_once(' ').map(|(_scheme, credentials)| credentials.trim());
+        for form in credentials.into_iter().chain([secret]).filter(|form| !form.is_empty()) {
+            let json = serde_json::Value::from(form).to_string();
+            forms.extend([json[1..json.len() - 1].to_owned(), form.to_owned()]);
+        }
+    }
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    forms.dedup();
+    forms.iter().fold(text.to_owned(), |text, form| without_secret(&text, form, mark))
+}
+
+/// Where `wanted` ends, if these are the first characters of `text` that are seen. What follows an escape character is seen
+/// where only that is taken out, and not seen where a terminal obeys it.
+fn end_of(wanted: &[char], text: &str) -> Option<usize> {
+    [false, true].into_iter().find_map(|obeyed| {
+        let mut seen = seen(text, obeyed);
+        let mut end = None;
+        for wanted in wanted {
+            let (behind, c) = seen.next()?;
+            if c != *wanted {
+                return None;
+            }
+            end = Some(behind);
+        }
+        end
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::text::plain;
+
+    #[test]
+    fn a_secret_is_found_behind_what_is_not_seen() {
+        let hidden = |text: &str| without_secret(text, "canary", "*");
+        assert_eq!(hidden("a canary, can\u{1}ary, c\u{200b}an\u{202e}ary"), "a *, *, *");
+        assert_eq!(hidden(r"can\u0001ary can\nary can\u200bary can\u0061ary"), r"* * * can\u0061ary");
+        assert_eq!(hidden(r"can\x01ary can\u{1}ary can\U000e0001ary"), "* * *");
+        assert_eq!(hidden("cana cancanary"), "cana can*");
+        assert_eq!(hidden("can\u{1b}[0mary can\u{1b}[1;31mary can\u{9b}2Kary ca\u{1b}[1mna\u{1b}[0mry"), "* * * *");
+        assert_eq!(hidden(r"can\u001b[0mary can\x1b[38;5;1mary can\u{1b}[mary can\e[0mary"), "* * * *");
+        // Where only the escape is taken out, what follows it stays.
+        assert_eq!(without_secret("a\u{1b}[0mb", "a[0mb", "*"), "*");
+        for c in
+            "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}\u{180f}\u{3164}\u{fe00}\u{fe0f}\u{ffa0}\u{e0100}\u{e01ef}"
+                .chars()
+        {
+            assert_eq!(hidden(&format!("can{c}ary")), "*", "{c:?}");
+            assert_eq!(plain(&c.to_string()), "�", "{c:?}");
+        }
+        assert_eq!(without_secret(r"key a\nb", r"a\nb", "*"), "key *");
+        assert_eq!(without_secret("ab", "\n", "*"), "ab");
+    }
+
+    #[test]
+    fn nothing_is_left_of_several_secrets() {
+        let hidden = |text: &str| without_secrets(text, ["canary", "canary-long", "Basic dXNlcg", ""], "*");
+        assert_eq!(hidden("canary-long canary"), "* *", "the longer one is hidden as a whole");
+        assert_eq!(hidden("Basic dXNlcg, user dXNlcg"), "*, user *", "credentials without their scheme");
+        let odd = without_secrets(r#"a"b\c and "a\"b\\c""#, [r#"a"b\c"#], "*");
+        assert_eq!(odd, r#"* and "*""#);
+    }
+}
