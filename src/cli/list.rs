@@ -15,7 +15,8 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::cli::schema_text::text_of;
 use crate::expand::RunSpec;
-use crate::report::format::{self, plain};
+use crate::report::format::plain;
+use crate::report::grid;
 use crate::report::grid::{grid, lines};
 use crate::store::{AttemptRecord, AttemptState, Deleted, Entry, Listed, Moment, State, Store, Tries, short};
 use crate::sweep::event::{load_name, name};
@@ -286,10 +287,10 @@ fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
         table.add_rows(rows);
         return lines(table);
     }
-    let mut table = format::table();
+    let mut table = grid::table();
     table.set_header(HEADER);
     table.add_rows(rows);
-    format::text(table, 2, &[1, 2, 3, 4, 8]).lines().map(str::to_owned).collect()
+    grid::text(table, 2, &[1, 2, 3, 4, 8]).lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Summary, Sweep, SweepError};
+use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;
 
@@ -197,7 +198,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
 }
 
 fn runs(count: usize) -> String {
-    if count == 1 { "1 run to do".to_owned() } else { format!("{count} runs to do") }
+    format!("{} to do", counted(count, "run"))
 }
 
 /// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their

@@ -24,6 +24,7 @@
 
 use crate::rows::{Outcome, SpoilCause, Spoiled};
 use crate::units::Nanos;
+use crate::units::text::counted;
 
 use super::tally::Aside;
 
@@ -318,7 +319,7 @@ impl Outage {
         // Nobody reads more than a tenth of a second.
         let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
         let in_flight = self.cut.map_or(now.in_flight, |(_, in_flight)| in_flight);
-        let many = if in_flight == 1 { "1 request" } else { &format!("{in_flight} requests") };
+        let many = counted(in_flight, "request");
         let check = match checked {
             Checked::Away(words) => words,
             Checked::Well | Checked::TimedOut => format!("{url} did not answer a check within {within}, twice"),

@@ -1,8 +1,8 @@
 //! A plan with its defaults written out where `resolve` would fill them in: the same runs, nothing left to know.
 
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::phases::{DrainMode, Fill};
-use crate::plan::model::request_fields::LengthField;
 use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
 use crate::units::Nanos;
 

@@ -8,8 +8,10 @@ use crate::expand::LoadEngine;
 use crate::plan::{Connections, Percentile};
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Known, Loaded, Measured, Searched};
 use crate::sweep::event::load_name;
+use crate::units::text::counted;
 
-use super::format::{self, digits, plain};
+use super::format::{digits, plain};
+use super::grid;
 
 /// From so many cores on, client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
@@ -45,7 +47,7 @@ wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368); *: p9
 
 /// Five lines for each load.
 fn figures(loads: &[Measured]) -> String {
-    let mut table = format::table();
+    let mut table = grid::table();
     let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
     let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
     table.set_header([Cell::new("load"), Cell::new("")].into_iter().chain(header));
@@ -66,7 +68,7 @@ fn figures(loads: &[Measured]) -> String {
             column(&|spread| number(spread.max_ms)),
         ]);
     }
-    format::text(table, 1, &[])
+    grid::text(table, 1, &[])
 }
 
 /// The mark of a p99 of few samples, where it is one.
@@ -134,7 +136,7 @@ fn notes(calibration: &Calibration) -> Vec<String> {
     notes.extend(failed.map(|one| format!("does not hold: {}", plain(&one.load.to_string()))));
     let cores = calibration.environment.client_cores;
     if cores < ENOUGH_CORES {
-        let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+        let cores = counted(cores, "core");
         notes.push(format!("{cores}: client and mock share them, and the errors include the mock's own delays"));
     }
     for left in &calibration.unmeasured {

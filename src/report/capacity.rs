@@ -10,6 +10,7 @@ use crate::units::Nanos;
 
 use super::curves::{bracket, differ, suspect_reasons, title, undecided_at};
 use super::format::{self, digits, plain};
+use super::grid;
 
 /// What a curve says of its endpoint as an instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -252,7 +253,7 @@ type Name<'a> = &'a dyn Fn(usize) -> String;
 
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let mut table = format::table();
+    let mut table = grid::table();
     let headings = ["max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
     let mut header = vec![Cell::new("configuration")];
     header.extend(headings.map(|heading| right(heading.into())));
@@ -277,7 +278,7 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
         cells.push(right(or_na(instance.tokens_per_joule(), digits)));
         table.add_row(cells);
     }
-    format::text(table, 1, &[0])
+    grid::text(table, 1, &[0])
 }
 
 fn or_na(value: Option<f64>, shown: fn(f64) -> String) -> String {

@@ -6,11 +6,13 @@ use crate::analysis::comparison::{
     Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Test, allowed,
 };
 use crate::analysis::paired::power;
+use crate::units::text::counted;
 
 use super::curves::FEW;
 use super::effects;
 use super::estimate::{chance, interval, titled};
-use super::format::{self, digits, escaped, fill, plain};
+use super::format::{digits, escaped, fill, plain};
+use super::grid;
 
 /// Names of arms up to this length stand in one line.
 const LONG: usize = 12;
@@ -83,7 +85,6 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
         "time" => format!("now against {}", quoted(&family.baseline)),
         by => format!("by {by}, against {}", quoted(&family.baseline)),
     };
-    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let tests = match family.tests {
         0 => "nothing could be tested".to_owned(),
         1 => "1 test".to_owned(),
@@ -91,7 +92,7 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
     };
     let margin = family.margin.map(|margin| format!(", margin {}", allowed(margin))).unwrap_or_default();
     let class = comparison.class.as_ref().map(|class| format!(", requests of class {} alone", quoted(class)));
-    format!("{what}{}; {}, {tests}{margin}", class.unwrap_or_default(), count(family.cells.len(), "cell"))
+    format!("{what}{}; {}, {tests}{margin}", class.unwrap_or_default(), counted(family.cells.len(), "cell"))
 }
 
 /// How p-values were adjusted.
@@ -135,7 +136,7 @@ fn verdict(test: &Test) -> String {
 fn heading(family: &Family, cell: &CellAnswer) -> String {
     let name = if cell.name.is_empty() { String::new() } else { format!("{}: ", cell.name) };
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
-    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+    let rounds = counted(rounds, "round");
     format!("{}: {name}{} against {}, {rounds}", cell.sweep, cell.arm, family.baseline)
 }
 
@@ -160,7 +161,7 @@ fn left_out(cell: &CellAnswer) -> Vec<String> {
 }
 
 fn table(family: &Family, cell: &CellAnswer) -> String {
-    let mut table = format::table();
+    let mut table = grid::table();
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let head = |text: &str| right(plain(text));
     table.set_header([
@@ -190,7 +191,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
     // A long name of an arm breaks before the verdict does.
     let long = [(1, &family.baseline), (2, &cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
     let wrap: Vec<usize> = long.map(|(column, _)| column).chain([6]).collect();
-    format::text(table, 2, &wrap)
+    grid::text(table, 2, &wrap)
 }
 
 /// `TTFT p99 ms`.

@@ -11,6 +11,7 @@ use crate::plan::Percentile;
 use crate::rows::GivenUp;
 
 use super::format::{self, digits, plain};
+use super::grid;
 
 /// The figures of the table: name and heading.
 const SHOWN: [(&str, &str); 7] = [
@@ -59,7 +60,7 @@ fn legend(curves: &[Curve]) -> String {
 
 fn table(curve: &Curve) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let mut table = format::table();
+    let mut table = grid::table();
     let load = match curve.axis {
         Axis::Qps => "qps\n(came)",
         Axis::BatchSize => curve.axis.name(),
@@ -76,7 +77,7 @@ fn table(curve: &Curve) -> String {
         cells.push(Cell::new(objective(rung)));
         table.add_row(cells);
     }
-    format::text(table, 1, &[])
+    grid::text(table, 1, &[])
 }
 
 fn count(rung: &Rung) -> String {

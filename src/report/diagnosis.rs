@@ -6,6 +6,7 @@ use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Pre
 use crate::rows::RunLabels;
 
 use super::format::{self, digits, plain};
+use super::grid;
 use super::table::load;
 
 /// What memory bandwidth says of the runs of a plan.
@@ -43,7 +44,7 @@ pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
 fn table(predicted: &[Predicted]) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let number = |value: Option<f64>| right(value.map_or("n/a".to_owned(), digits));
-    let mut table = format::table();
+    let mut table = grid::table();
     table.set_header([
         Cell::new("endpoint"),
         Cell::new("scenario"),
@@ -70,7 +71,7 @@ fn table(predicted: &[Predicted]) -> String {
             right(one.ratio().map_or("n/a".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))),
         ]);
     }
-    format::text(table, 1, &[0, 1])
+    grid::text(table, 1, &[0, 1])
 }
 
 /// What a run sent: its model where there are several, scenario and further axes.

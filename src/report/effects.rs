@@ -5,7 +5,8 @@ use comfy_table::{Cell, CellAlignment};
 use crate::analysis::comparison::{CellAnswer, Family, Outcome, Pooled};
 
 use super::estimate::{chance, interval, titled};
-use super::format::{self, escaped, plain};
+use super::format::{escaped, plain};
+use super::grid;
 
 /// What stands above the effects over all cells.
 const OVER_CELLS: &str = "over all cells, each of the same weight";
@@ -33,7 +34,7 @@ pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
     }
-    let mut table = format::table();
+    let mut table = grid::table();
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let (arm, change) = (Cell::new("arm"), Cell::new("change, 95 %"));
     table.set_header([arm, Cell::new("metric"), right("cells".to_owned()), change, Cell::new("on average")]);
@@ -46,7 +47,7 @@ pub(super) fn text(family: &Family) -> String {
             Cell::new(&one.words),
         ]);
     }
-    format!("\n{OVER_CELLS}\n{}", format::text(table, 2, &[0, 4]))
+    format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 4]))
 }
 
 /// The same in Markdown.

@@ -1,6 +1,5 @@
 //! Numbers and tables as people read them.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::{Estimate, Value};
@@ -92,25 +91,6 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
         rest = after;
         (!piece.is_empty()).then_some(piece)
     })
-}
-
-/// An empty table that fits the width and draws no lines.
-pub fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    table
-}
-
-/// The table's text without trailing blanks, columns `gap` blanks apart. Only columns named in `wrap` (from 0) may break
-/// their text.
-pub fn text(mut table: Table, gap: u16, wrap: &[usize]) -> String {
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, gap));
-        if !wrap.contains(&index) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// What stands where nothing was said of a failure.

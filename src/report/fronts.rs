@@ -7,6 +7,7 @@ use crate::analysis::saturation::State;
 
 use super::curves::{FEW, differ, marked, title};
 use super::format::{self, plain};
+use super::grid;
 
 /// The fronts as tables, for each model and scenario that has two rungs or more.
 pub fn fronts(curves: &[Curve]) -> String {
@@ -45,7 +46,7 @@ fn one(
     }
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let mut table = format::table();
+    let mut table = grid::table();
     table.set_header([
         Cell::new("configuration"),
         Cell::new("load"),
@@ -70,7 +71,7 @@ fn one(
     let note = format!("{beaten} beaten{}", left_out(all().map(|(_, _, rung)| rung), front));
     let head = format::fill("", 2, &format!("Pareto front: {of}{} ({note})", front.title));
     let mark = if few { format!("{FEW}\n") } else { String::new() };
-    format!("\n{head}\n{}{mark}\n", format::text(table, 2, &[0]))
+    format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))
 }
 
 /// Why rungs are on no front, each for the first reason that is true of it: `; 2 saturated; 1 without a valid run`.

@@ -3,6 +3,7 @@
 use crate::analysis::quantile;
 use crate::plan::Percentile;
 use crate::rows::{Facts, MachineTime, Observed, Pauses, Spread, Standstill, ThreadTime};
+use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
@@ -28,14 +29,14 @@ pub(super) fn block(facts: &Facts) -> String {
 /// `3 threads, timer spin`.
 fn engine(facts: &Facts) -> String {
     let threads = facts.client_threads;
-    format!("{threads} {}, timer {}", if threads == 1 { "thread" } else { "threads" }, plain(&facts.client_timer))
+    format!("{}, timer {}", counted(threads, "thread"), plain(&facts.client_timer))
 }
 
 /// `io 8.00%, writer 1.00% of a core; in all 10.0% of 2 cores`.
 fn cpu(observed: &Observed, cores: u32) -> String {
     let threads = each(observed, |thread| Some(thread.cpu_ns));
     let all = observed.share(observed.process_cpu_ns) / f64::from(cores.max(1));
-    format!("{threads} of a core; in all {} of {cores} {}", percent(all), if cores == 1 { "core" } else { "cores" })
+    format!("{threads} of a core; in all {} of {}", percent(all), counted(cores, "core"))
 }
 
 fn waited(observed: &Observed) -> Option<String> {

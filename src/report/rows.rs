@@ -3,7 +3,8 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 
-use super::format::{self, WIDTH, fill, width};
+use super::format::{WIDTH, fill, width};
+use super::grid;
 
 /// One row.
 pub(crate) struct Row {
@@ -43,7 +44,7 @@ pub(super) fn table(head: &Head, rows: &[Row]) -> String {
 
 /// The rendered lines with the names in front that `named` gives; the columns in `wrap` may break their text.
 fn lines(head: &Head, rows: &[Row], named: impl Fn(&Row) -> Vec<Cell>, names: &[&str], wrap: &[usize]) -> Vec<String> {
-    let mut table = format::table();
+    let mut table = grid::table();
     table.set_header(names.iter().map(Cell::new).chain(head.cells.iter().cloned()));
     rows.iter().for_each(|row| {
         table.add_row(named(row).into_iter().chain(row.cells.iter().cloned()));
@@ -54,7 +55,7 @@ fn lines(head: &Head, rows: &[Row], named: impl Fn(&Row) -> Vec<Cell>, names: &[
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least as u16 + 1)));
         wrap.push(last);
     }
-    format::text(table, 1, &wrap).lines().map(str::to_owned).collect()
+    grid::text(table, 1, &wrap).lines().map(str::to_owned).collect()
 }
 
 /// The lines with the last column painted, and whether a row begins there.

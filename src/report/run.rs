@@ -12,6 +12,7 @@ use crate::rows::Facts;
 
 use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
+use super::grid;
 use super::spark;
 use super::table::{Line, coloured, load};
 
@@ -103,7 +104,7 @@ fn policy(facts: &Facts) -> String {
 
 /// The metrics that are distributions and have values, with the rest named below.
 fn distributions(line: &Line) -> String {
-    let mut table = format::table();
+    let mut table = grid::table();
     let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
     let header = names.map(|name| Cell::new(name).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("")).chain(header));
@@ -150,7 +151,7 @@ fn has_ends(estimate: Estimate) -> bool {
 
 fn rendered(table: Table) -> String {
     // Without runs of a latency there is nothing below the header to show.
-    if table.row_count() == 0 { String::new() } else { format::text(table, 1, &[]) }
+    if table.row_count() == 0 { String::new() } else { grid::text(table, 1, &[]) }
 }
 
 fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
@@ -206,7 +207,7 @@ fn ends(interval: Interval) -> String {
 }
 
 fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
-    let mut table = format::table();
+    let mut table = grid::table();
     for metric in &METRICS {
         let found = match metric::get(metric) {
             Get::Scalar(get) => get(line.metrics),
@@ -218,7 +219,7 @@ fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
         let text = found.map_or_else(|| format!("n/a ({})", why()), |value| scalar(metric.unit, value));
         table.add_row([metric.title.to_string(), text]);
     }
-    format::text(table, 2, &[1])
+    grid::text(table, 2, &[1])
 }
 
 /// Why the run has no such figure: of several reasons that there may be, those that are true of it.

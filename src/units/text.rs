@@ -1,6 +1,8 @@
 //! Text of others on its way to a terminal: what a terminal would obey or hide is shown as `�`, and secrets are found
 //! behind it.
 
+use std::fmt::Display;
+
 /// Stands for a character that would move the cursor, turn the text around or not be seen.
 const INSTEAD: char = '\u{fffd}';
 
@@ -38,6 +40,11 @@ pub fn page(text: &str) -> String {
         rest = &rest[length..];
     }
     out
+}
+
+/// How many of what: `1 run`, `3 runs`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })
 }
 
 /// As a shell takes it.

@@ -6,6 +6,7 @@ use super::{Found, Outcome, Test};
 use crate::analysis::metric::{self, Unit};
 use crate::analysis::paired::power;
 use crate::analysis::replicates::Scale;
+use crate::units::text::counted;
 
 /// What came out of a settled test; `see` is the size of a difference that repeats are counted for.
 pub(super) fn of(test: &Test, see: f64) -> String {
@@ -16,7 +17,7 @@ pub(super) fn of(test: &Test, see: f64) -> String {
             format!("{} in every repeat alike: nothing to test", moved(test, *difference))
         }
         (Found::Few(_), _) => {
-            let repeats = if test.rounds == 1 { "1 repeat".to_owned() } else { format!("{} repeats", test.rounds) };
+            let repeats = counted(test.rounds, "repeat");
             format!("refused: {repeats}; {} would do", test.repeats_needed.unwrap_or_default())
         }
         (Found::Tested(_), Outcome::NotShown) => {

@@ -9,6 +9,7 @@ use crate::plan::Scalar;
 use crate::report::format::{fill, plain};
 use crate::report::progress::duration;
 use crate::sweep::event::{RunView, planned_name};
+use crate::units::text::counted;
 
 use super::super::estimate::Spans;
 use super::compare::{Compared, Group};
@@ -116,7 +117,7 @@ impl Diff {
             part.edits.iter().for_each(|edit| out.push_str(&fill(&format!("{} ", edit.sentence()), 2, &edit.places())));
             for (verb, names) in ["come", "go"].iter().zip(&part.names) {
                 if !names.is_empty() {
-                    let count = if names.len() == 1 { "1 run".to_owned() } else { format!("{} runs", names.len()) };
+                    let count = counted(names.len(), "run");
                     let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 2);
                     out.push_str(&fill(&label, INDENT, &some(names)));
                 }
@@ -142,7 +143,7 @@ impl Diff {
             }
         }
         for (verb, runs) in [("come", &self.come), ("go", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
-            out.push_str(&format!("\n<details><summary>{} that {verb}</summary>\n\n", counted(runs.len())));
+            out.push_str(&format!("\n<details><summary>{} that {verb}</summary>\n\n", counted(runs.len(), "run")));
             out.push_str("| run | sweep | what |\n|---|---|---|\n");
             for run in runs.iter() {
                 let (sweep, name) = (escaped(&run.sweep), escaped(&run.name));
@@ -228,10 +229,6 @@ impl Edit {
             (Kind::Removed, old, _) => format!("removed {path}: {}", text(old)),
         }
     }
-}
-
-fn counted(count: usize) -> String {
-    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 /// The first names of a list.

@@ -7,6 +7,7 @@ use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{grid, lines};
 use crate::report::progress::duration;
 use crate::sweep::resume::Action;
+use crate::units::text::counted;
 
 use super::super::estimate::Cost;
 use super::super::probe;
@@ -42,7 +43,11 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
         }
         let orphans: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.state == Action::Orphan).collect();
         if !orphans.is_empty() {
-            out.push_str(&fill("\norphans: ", 2, &format!("{}: {}", runs(orphans.len()), preview.rules.orphan)));
+            out.push_str(&fill(
+                "\norphans: ",
+                2,
+                &format!("{}: {}", counted(orphans.len(), "run"), preview.rules.orphan),
+            ));
             out.push_str(&fill("  ", 2, &names(&orphans)));
         }
     }
@@ -60,10 +65,6 @@ fn shown(margin: &MarginCost) -> String {
     format!(
         "{repeats} repeats show {share} in 4 of 5 cases where rounds of arms that are alike differ by less than {differ}"
     )
-}
-
-fn runs(count: usize) -> String {
-    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 /// `3 new, 1 to redo, 4 cached`.
@@ -98,7 +99,7 @@ fn groups(entries: &[&Entry]) -> String {
     let order = |state: &Action| Action::ALL.iter().position(|other| other == state);
     groups.sort_by(|(a, _), _, (b, _), _| order(a).cmp(&order(b)));
     let group = |((state, reason), entries): (&(Action, &str), &Vec<&Entry>)| {
-        let label = format!("{:<7} {}", state.name(), runs(entries.len()));
+        let label = format!("{:<7} {}", state.name(), counted(entries.len(), "run"));
         let reason = if *state == Action::Cached { committed(entries) } else { plain(reason) };
         format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT), INDENT, &names(entries)))
     };
@@ -137,7 +138,7 @@ fn table(entries: &[Entry]) -> String {
 
 /// `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about 4m30s · 0.78 at the declared prices`.
 fn in_one_line(cost: &Cost) -> String {
-    let mut parts = vec![runs(cost.runs), requests(cost)];
+    let mut parts = vec![counted(cost.runs, "run"), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
     parts.push(time(cost));
     parts.extend(cost.money.map(|money| format!("{} at the declared prices", digits(money))));
@@ -148,7 +149,7 @@ fn requests(cost: &Cost) -> String {
     let unknown = match cost.runs_with_unknown_requests {
         0 => None,
         count if count == cost.runs => Some("requests unknown until measured".to_owned()),
-        count => Some(format!("those of {} unknown until measured", runs(count))),
+        count => Some(format!("those of {} unknown until measured", counted(count, "run"))),
     };
     if cost.runs_with_unknown_requests == cost.runs {
         return unknown.unwrap_or_else(|| "0 requests".to_owned());
@@ -172,7 +173,7 @@ fn tokens(cost: &Cost) -> String {
 fn time(cost: &Cost) -> String {
     let longer = match cost.runs_that_may_be_prolonged {
         0 => String::new(),
-        count => format!(" ({} may be prolonged)", runs(count)),
+        count => format!(" ({} may be prolonged)", counted(count, "run")),
     };
     format!("about {}{longer}", duration(cost.seconds.ceil() as u64))
 }
@@ -190,7 +191,7 @@ fn totals(preview: &Preview) -> String {
         1 => "; 1 more is the same run as one of these and counts once".to_owned(),
         more => format!("; {more} more are the same runs as some of these and count once"),
     };
-    let mut out = labelled("to do", &format!("{}{shared}", runs(cost.runs)));
+    let mut out = labelled("to do", &format!("{}{shared}", counted(cost.runs, "run")));
     let with_rule = |label: &str, figure: String, rule: &str| labelled(label, &format!("{figure}: {rule}"));
     out.push_str(&with_rule("requests", requests(cost), rules.requests));
     if cost.requests > 0 {
@@ -218,7 +219,7 @@ fn servers(preview: &Preview) -> String {
         out.push_str(&format!(
             "{whose}: {} differs: {} with {}, now {}\n",
             differs.what,
-            runs(differs.runs),
+            counted(differs.runs, "run"),
             plain(&differs.committed),
             plain(&differs.now),
         ));

@@ -3,11 +3,11 @@
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::lengths::lengths_field::{
     WrittenDistribution, WrittenLengths, WrittenLognormal, WrittenNormal,
 };
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
-use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::{Node, Step, Value};

@@ -6,10 +6,10 @@ use super::talk::placed;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::content::{Reuse, resolve};
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::prefix::Cache;
-use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 

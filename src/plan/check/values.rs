@@ -13,6 +13,7 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::Step;
+use crate::units::text::counted;
 
 impl Checker<'_> {
     /// Checks the values of every axis of a sweep. Axes that cannot be written out are taken out.
@@ -106,7 +107,7 @@ impl Checker<'_> {
         let lengths: Vec<(&String, usize)> =
             zip.lists.iter().map(|(field, list)| (field, list.0.iter().map(Item::len).sum())).collect();
         let Some(other) = lengths.iter().find(|(_, length)| *length != lengths[0].1) else { return true };
-        let values = |count: usize| if count == 1 { "1 value".to_owned() } else { format!("{count} values") };
+        let values = |count: usize| counted(count, "value");
         let all: Vec<String> =
             lengths.iter().map(|(field, count)| format!("`{field}` has {}", values(*count))).collect();
         let message = format!("the lists of `{key}` differ in length: {}", all.join(", "));

@@ -9,45 +9,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::headers::{HeaderValue, Headers};
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::sampling::Sampling;
 use crate::plan::model::scenario::Scenario;
 use crate::units::Decimal;
-
-/// The name under which a request asks for a length.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum LengthField {
-    /// `max_tokens`, which every server of this kind takes.
-    #[default]
-    MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models ask for.
-    MaxCompletionTokens,
-}
-
-impl LengthField {
-    /// Both.
-    pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
-    /// The keys of scenarios and axes that ask for a length.
-    pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];
-
-    /// The key of scenarios and axes that asks for the length under this name.
-    pub const fn key(self) -> &'static str {
-        match self {
-            LengthField::MaxTokens => "output_tokens",
-            LengthField::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-
-    /// Its name in a body.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    fn is_default(&self) -> bool {
-        *self == LengthField::default()
-    }
-}
 
 /// The fields, with every default explicit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,10 +61,10 @@ impl RequestFields {
         if !scenario.stop.is_empty() {
             self.stop = scenario.stop.0.clone();
         }
-        match (scenario.max_completion_tokens, scenario.output_tokens, &scenario.lengths) {
-            (Some(_), ..) => self.length_field = LengthField::MaxCompletionTokens,
-            (None, Some(_), _) | (None, None, Some(_)) => self.length_field = LengthField::MaxTokens,
-            (None, None, None) => {}
+        match scenario.asked_under() {
+            Some(field) => self.length_field = field,
+            None if scenario.lengths.is_some() => self.length_field = LengthField::default(),
+            None => {}
         }
         if let Some(model) = &scenario.model {
             self.model = Some(model.clone());

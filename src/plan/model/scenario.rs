@@ -10,13 +10,13 @@ use crate::plan::model::data::data_file::DataFile;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::lengths::lengths_field::WrittenLengths;
 use crate::plan::model::mix::MixPart;
 use crate::plan::model::nonce::NonceMode;
 use crate::plan::model::parameter_value::ParameterValue;
 use crate::plan::model::prefix::{Cache, Prefix};
 use crate::plan::model::profiled::file::ProfileFile;
-use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::sampling;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
@@ -212,7 +212,12 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 impl Scenario {
     /// Tokens asked for, under whichever name.
     pub(crate) fn asked_tokens(&self) -> Option<u32> {
-        self.tokens_under(LengthField::MaxCompletionTokens).or(self.tokens_under(LengthField::MaxTokens))
+        self.tokens_under(self.asked_under()?)
+    }
+
+    /// The name under which tokens are asked for, if they are.
+    pub(crate) fn asked_under(&self) -> Option<LengthField> {
+        LengthField::ALL.into_iter().rev().find(|field| self.tokens_under(*field).is_some())
     }
 
     /// Tokens asked for under this name.

@@ -2,7 +2,8 @@
 //! where there are none.
 
 use crate::plan::model::content::{Content, Resolved, Reuse};
-use crate::plan::model::request_fields::{LengthField, RequestFields};
+use crate::plan::model::length_field::LengthField;
+use crate::plan::model::request_fields::RequestFields;
 use crate::plan::model::sampling::Sampling;
 use crate::protocol::Task;
 

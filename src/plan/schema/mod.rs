@@ -6,8 +6,8 @@ mod shape;
 
 use serde_json::{Map, Value, json};
 
+use crate::plan::model::length_field::LengthField;
 use crate::plan::model::plan::Plan;
-use crate::plan::model::request_fields::LengthField;
 use crate::plan::model::sampling;
 use crate::units::Decimal;
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::plan::model::engine::Engine;
 use crate::plan::model::extra::json::Json;
-use crate::plan::model::request_fields::LengthField;
+use crate::plan::model::length_field::LengthField;
 use crate::units::Decimal;
 
 /// What a field's value is.
