@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn a_comparison_for_people() {
         let text = text(&some());
-        assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(crate::report::format::WIDTH)), "{text}");
         insta::assert_snapshot!(text);
     }
 
@@ -413,7 +413,7 @@ mod tests {
     fn margins_and_the_effects_over_all_cells() {
         let comparison = with_a_margin();
         let text = text(&comparison);
-        assert!(text.lines().all(|line| line.chars().count() <= usize::from(format::WIDTH)), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(crate::report::format::WIDTH)), "{text}");
         assert!(markdown(&comparison).contains("| sglang | TTFT p50 ms | 3 |"), "{}", markdown(&comparison));
         insta::assert_snapshot!(text);
     }
