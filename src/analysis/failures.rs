@@ -1,18 +1,27 @@
 //! How the failed requests of the window ended, and what was said of them.
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
 /// The failed requests of the window that ended in one way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// How they ended.
+    /// How they ended, as in the rows: http_500, reset, …
+    #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub outcome: Outcome,
     /// How many.
     pub count: u64,
-    /// What was said of the first of them that anything was said of: the server's own words where it had any.
+    /// What was said of the first of them that anything was said of, by the server where it had any words; null where nothing was.
     pub message: Option<String>,
+}
+
+fn in_words<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(outcome)
 }
 
 /// How the failed requests of the window ended: the most frequent way first, of equally frequent ones the one that came

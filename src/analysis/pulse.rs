@@ -1,6 +1,7 @@
 //! The load over a run: what was in flight and what was sent, part by part. A picture of the run, no metric.
 
-use std::ops::Range;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::rows::{Facts, Measured};
 
@@ -10,12 +11,12 @@ use super::window;
 pub(super) const PARTS: usize = 60;
 
 /// The load over a run from its start to the end of drain, in parts of equal length.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pulse {
     /// Length of a part, in seconds.
     pub part_s: f64,
-    /// The parts that hold some of the measure window.
-    pub window: Range<usize>,
+    /// The first part that holds some of the measure window, and the first behind it.
+    pub window: [usize; 2],
     /// Requests in flight (sent and not over), the mean over each part.
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
@@ -54,7 +55,7 @@ impl Pulse {
         let window = part(at(facts.windows.measure_start_ns))..at(facts.windows.measure_end_ns).ceil() as usize;
         sent.iter().any(|sent| *sent > 0.0).then(|| Pulse {
             part_s,
-            window: window.start..window.end.max(window.start),
+            window: [window.start, window.end.max(window.start)],
             in_flight: partly.into_iter().zip(steps).map(level).collect(),
             sent_per_s: sent.into_iter().map(|sent| sent / part_s).collect(),
         })
@@ -78,7 +79,7 @@ mod tests {
     fn a_closed_loop_is_level_while_it_measures() {
         let (pulse, facts, mean) = pulse(&Run { seconds: 30.0, ..Run::default() });
         assert_eq!((pulse.in_flight.len(), pulse.sent_per_s.len()), (PARTS, PARTS));
-        let inside = &pulse.in_flight[pulse.window.start + 1..pulse.window.end - 1];
+        let inside = &pulse.in_flight[pulse.window[0] + 1..pulse.window[1] - 1];
         assert!(inside.iter().all(|level| (level - mean).abs() < 0.2), "{mean}: {inside:?}");
         let seconds = facts.windows.end_ns as f64 / 1e9;
         assert!((pulse.part_s * PARTS as f64 - seconds).abs() < 1e-9);

@@ -1,10 +1,14 @@
 //! How far a run may be believed, and which limits it must pass for that.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::plan::{Defaults, Limits};
 use crate::units::Share;
 
 /// How far a run may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Nothing speaks against it.

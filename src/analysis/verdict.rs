@@ -4,6 +4,10 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
 use crate::rows::{Began, Facts, Measured, Outcome, TokenSource};
 use crate::units::Nanos;
@@ -23,28 +27,28 @@ use super::{pauses, quantile, saturation, silence, undecided, waits};
 
 pub use super::state::State;
 
-/// One thing that speaks against a run, or labels it.
-#[derive(Debug, Clone, PartialEq)]
+/// One thing that was found: it speaks against a run, or labels it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// Its name in METRICS: `client_late`.
+    /// Its name in docs/METRICS.md, like client_late.
     pub name: &'static str,
-    /// What it makes of the run.
+    /// What it makes of the run: valid, suspect or invalid.
     pub state: State,
     /// The figures, in a sentence.
     pub text: String,
 }
 
 /// What a run is worth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// The worst of the reasons.
+    /// valid, suspect or invalid: the worst of the reasons.
     pub state: State,
     /// What speaks against the run.
     pub reasons: Vec<Reason>,
-    /// What describes a valid run: `saturated`, `not_shown`.
+    /// What describes a run without speaking against it, like saturated.
     pub labels: Vec<Reason>,
-    /// Reasons that could not be looked at, and why.
-    pub not_checked: Vec<(&'static str, String)>,
+    /// Reasons that could not be looked at, by name, and why.
+    pub not_checked: IndexMap<&'static str, String>,
 }
 
 impl fmt::Display for Verdict {
@@ -98,12 +102,12 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("few_samples", evidence.few_samples(slo)),
         ("clock", evidence.clock()),
     ];
-    let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: vec![] };
+    let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: IndexMap::new() };
     for (name, finding) in findings {
         match finding {
             Ok(Some((state, text))) => verdict.reasons.push(Reason { name, state, text }),
             Ok(None) => {}
-            Err(why) => verdict.not_checked.push((name, why)),
+            Err(why) => _ = verdict.not_checked.insert(name, why),
         }
     }
     let found = |name| verdict.reasons.iter().any(|reason: &Reason| reason.name == name);

@@ -20,7 +20,7 @@ fn bars(values: &[f64]) -> String {
 pub(super) fn load(pulse: &Pulse) -> String {
     let most = |values: &[f64]| digits(values.iter().copied().fold(0.0, f64::max));
     let length = pulse.part_s * pulse.in_flight.len() as f64;
-    let window: String = (0..pulse.window.end).map(|at| if at < pulse.window.start { ' ' } else { '─' }).collect();
+    let window: String = (0..pulse.window[1]).map(|at| if at < pulse.window[0] { ' ' } else { '─' }).collect();
     format!(
         "load over {} s\n  in flight  {}  at most {}\n  sent/s     {}  at most {}\n  window     {window}\n",
         digits(length),
@@ -46,7 +46,7 @@ mod tests {
     fn a_run_at_a_glance() {
         let pulse = Pulse {
             part_s: 0.5,
-            window: 2..5,
+            window: [2, 5],
             in_flight: vec![1.0, 4.0, 8.0, 8.0, 8.0, 2.0],
             sent_per_s: vec![10.0, 10.0, 20.0, 20.0, 20.0, 0.0],
         };
