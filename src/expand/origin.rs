@@ -5,6 +5,7 @@ use crate::plan::{
 };
 
 use super::{Cell, PlannedRun};
+use crate::plan::model::content::chain;
 
 /// The place in `plan` that gives `field` (a canonical path such as `load.qps`) of `run` its value.
 ///
@@ -117,19 +118,11 @@ impl Place<'_> {
 
     /// The plan's own scenarios from the cell's one down to its built-in.
     fn chain(&self) -> Vec<(&str, &Scenario)> {
-        self.chain_from(self.name_on("scenario"))
+        self.chain_from(&self.name_on("scenario"))
     }
 
-    fn chain_from(&self, mut at: String) -> Vec<(&str, &Scenario)> {
-        let mut chain: Vec<(&str, &Scenario)> = Vec::new();
-        while let Some((name, own)) = self.plan.scenarios.get_key_value(&at) {
-            if chain.iter().any(|(seen, _)| *seen == name) {
-                break;
-            }
-            chain.push((name, own));
-            at = own.base.clone().unwrap_or_default();
-        }
-        chain
+    fn chain_from(&self, name: &str) -> Vec<(&str, &Scenario)> {
+        chain(name, &self.plan.scenarios).map_or_else(Vec::new, |(chain, _)| chain)
     }
 
     /// What a scenario's requests have in common is decided by its built-in, named by the last `base`.
@@ -176,7 +169,7 @@ impl Place<'_> {
             return self.axis_or_matrix("scenario");
         };
         let index: usize = number.parse().unwrap_or_default();
-        let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(part.scenario.clone()));
+        let members = parts.get(index).map_or_else(Vec::new, |part| self.chain_from(&part.scenario));
         let whole = || [&chain[..], &members].concat();
         if let Some(header) = field.strip_prefix("shaping.headers.") {
             return self.header(header, &whole());

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::{one, plan_json};
 use crate::expand::{canonical, expand, origin};
-use crate::plan::ResolvedPlan;
+use crate::plan::{ResolvedPlan, Step};
 
 /// Where `field` of the plan's last run comes from, joined with slashes.
 fn place(plan: &ResolvedPlan, field: &str) -> String {
@@ -123,4 +123,57 @@ fn values_of_every_form_have_their_place() {
     let added = |run: &crate::expand::PlannedRun| run.spec.endpoint.name == "other";
     assert_eq!(place(&added, "load.batch_size"), "sweeps/s/add/0/batch_size");
     assert_eq!(place(&added, "endpoint.name"), "sweeps/s/add/0/endpoint");
+}
+
+/// The value at a path of a plan, where one is written there; one value may stand for a list of one.
+fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serde_json::Value> {
+    path.iter().try_fold(plan, |value, step| match step {
+        Step::Key(key) => value.get_mut(key),
+        Step::Index(0) if !value.is_array() => Some(value),
+        Step::Index(index) => value.get_mut(*index),
+    })
+}
+
+/// What `why` points at is what decides: another number there, and the field is another one.
+#[test]
+fn what_stands_at_a_field_s_place_decides_it() {
+    let plans = [
+        json!({ "matrix": { "endpoint": "vllm", "model": "small", "scenario": "talk", "qps": 5, "batch_size": 2 }, "repeats": 2 }),
+        json!({
+            "matrix": { "endpoint": "demo", "model": "large", "scenario": "chat", "batch_size": [4], "prompt_tokens": [20], "top_p": 0.5 },
+            "phases": { "measure": { "for": "10s", "min_requests": 30 } },
+        }),
+        json!({ "matrix": { "endpoint": "vllm", "model": "small", "scenario": "mixed", "batch_size": 1 } }),
+    ];
+    let mut looked_at = std::collections::BTreeSet::new();
+    for sweep in plans {
+        let mut json = plan_json(json!({ "s": sweep }));
+        json["scenarios"]["mixed"] = json!({
+            "mix": [{ "scenario": "chat", "share": 2 }, { "scenario": "talk", "share": 3 }], "presence_penalty": 1,
+        });
+        let read = |json: &serde_json::Value| serde_json::from_value::<ResolvedPlan>(json.clone()).expect("a plan");
+        let plan = read(&json);
+        let first = |plan: &ResolvedPlan| expand(plan).expect("expands").runs.swap_remove(0);
+        let run = first(&plan);
+        let before = canonical(&run.spec);
+        for (field, value) in before.entries() {
+            let mut other = json.clone();
+            let Some(number) = at(&mut other, &origin(&plan, &run, field)).filter(|value| value.is_number()) else {
+                continue;
+            };
+            // How often a cell is run is no part of what a run is, but of which one it is.
+            if field == "repeat" {
+                continue;
+            }
+            *number = match number.as_u64() {
+                Some(whole) => json!(whole + 1),
+                None => json!(number.as_f64().expect("a number") + 0.25),
+            };
+            let after = canonical(&first(&read(&other)).spec);
+            let after = after.entries().iter().find(|(other, _)| other == field).map(|(_, value)| value.clone());
+            assert_ne!(after.as_ref(), Some(value), "{field} of {sweep}");
+            looked_at.insert(field.to_string());
+        }
+    }
+    assert!(looked_at.len() >= 14, "{looked_at:?}");
 }

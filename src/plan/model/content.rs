@@ -375,27 +375,31 @@ impl Resolved {
 /// mix that cannot be (all are plan errors that `check` names).
 pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     let (chain, content) = chain(name, table)?;
-    let Some(at) = chain.iter().position(|own| !own.mix.is_empty()) else {
+    let Some(at) = chain.iter().position(|(_, own)| !own.mix.is_empty()) else {
         return Some(patched(Resolved::from_content(content.clone()), &chain));
     };
-    let parts = &chain[at].mix;
+    let parts = &chain[at].1.mix;
     let members = parts.iter().zip(weights(parts)?).map(|(part, weight)| {
         let (chain, content) = crate::plan::model::content::chain(&part.scenario, table)?;
         let scenario = patched(Resolved::from_content(content.clone()), &chain);
-        chain.iter().all(|own| own.mix.is_empty()).then(|| Member { name: part.scenario.clone(), weight, scenario })
+        chain.iter().all(|(_, own)| own.mix.is_empty()).then(|| Member {
+            name: part.scenario.clone(),
+            weight,
+            scenario,
+        })
     });
     Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
 }
 
-/// The plan's own scenarios from the one called `name` down, and the built-in that they end at.
-fn chain<'t>(name: &'t str, table: &'t Table<Scenario>) -> Option<(Vec<&'t Scenario>, &'static Content)> {
-    let mut chain = Vec::new();
+/// The plan's own scenarios from the one called `name` down, the nearest first, and the built-in that they end at.
+pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain<'t>, &'static Content)> {
+    let mut chain: Chain<'t> = Vec::new();
     let mut at = name;
     loop {
-        match table.get(at) {
+        match table.get_key_value(at) {
             Some(_) if chain.len() > table.len() => return None,
-            Some(own) => {
-                chain.push(own);
+            Some((own_name, own)) => {
+                chain.push((own_name, own));
                 let base = own.base.as_deref().unwrap_or(SCENARIO);
                 if base == at || !table.contains_key(base) {
                     return Some((chain, built_in(base)?));
@@ -407,8 +411,11 @@ fn chain<'t>(name: &'t str, table: &'t Table<Scenario>) -> Option<(Vec<&'t Scena
     }
 }
 
+/// Scenarios by name, each based on the next.
+pub(crate) type Chain<'t> = Vec<(&'t str, &'t Scenario)>;
+
 /// A scenario with patches laid over it, the last one first.
-fn patched(mut scenario: Resolved, chain: &[&Scenario]) -> Resolved {
-    chain.iter().rev().for_each(|patch| scenario.apply(patch));
+fn patched(mut scenario: Resolved, chain: &[(&str, &Scenario)]) -> Resolved {
+    chain.iter().rev().for_each(|(_, patch)| scenario.apply(patch));
     scenario
 }
