@@ -65,6 +65,11 @@ impl Api {
         self.protocol().task() == Task::Generate
     }
 
+    /// The fields of a body that hold what is said: no plan may send them beside.
+    pub(crate) fn prompt_fields(self) -> &'static [&'static str] {
+        self.protocol().prompt_fields()
+    }
+
     /// The names of those that answer by tokens, or by values, for readers.
     pub fn names(generates: bool) -> Vec<&'static str> {
         Api::ALL.into_iter().filter(|api| api.generates() == generates).map(Api::name).collect()
@@ -72,7 +77,7 @@ impl Api {
 
     /// What the body of a request says, whichever protocol it is of: its messages as they were sent, or its text.
     pub(crate) fn said_in(body: &Value) -> String {
-        let fields = Api::ALL.into_iter().map(|api| api.protocol().prompt_fields());
+        let fields = Api::ALL.into_iter().map(Api::prompt_fields);
         let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));
         let said = |field: &str| match &body[field] {
             Value::String(text) => text.clone(),

@@ -299,7 +299,7 @@ fn import_maps_what_a_plan_has() {
         "data/sharegpt.json",
         r#"[{"id":"a","conversations":[{"from":"human","value":"What is a bog, and how is it made?"},{"from":"gpt","value":"Wet ground, made of moss over a long time."}]}]"#,
     );
-    lab.write("script.sh", "vllm bench serve --model m --dataset-name sharegpt --dataset-path data/sharegpt.json --request-rate 5 --extra-body '{\"min_tokens\": 4, \"odd\": 1}' --chat-template-kwargs '{\"enable_thinking\": false}'\nvllm bench serve --model m --dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --request-rate 5\nvllm bench serve --model m --dataset-name sharegpt --dataset-path far/away.json --request-rate 5 --tokenizer org/name\n");
+    lab.write("script.sh", "vllm bench serve --model m --dataset-name sharegpt --dataset-path data/sharegpt.json --request-rate 5 --extra-body '{\"min_tokens\": 4, \"odd\": 1, \"stop\": [\"END\", \"{{\"]}' --chat-template-kwargs '{\"enable_thinking\": false}'\nvllm bench serve --model m --dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --request-rate 5\nvllm bench serve --model m --dataset-name sharegpt --dataset-path far/away.json --request-rate 5 --tokenizer org/name\n");
     let ended = lab.ok(&["import", "script.sh", "-o", "plan.yaml"]);
     let plan = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     assert!(plan.contains("data: { file: data/sharegpt.json, as: sharegpt, on_bad: skip, filter:"), "{plan}");
@@ -308,6 +308,7 @@ fn import_maps_what_a_plan_has() {
         plan.contains("min_tokens: 4") && plan.contains("chat_template_kwargs: { enable_thinking: false }"),
         "{plan}"
     );
+    assert!(plan.contains(r#"stop: [END, "{{ '{{' }}"]"#), "{plan}");
     let listed = &ended.stderr;
     assert!(
         listed.contains("--extra-body odd = 1") && listed.contains("write it under `extra` if it does"),

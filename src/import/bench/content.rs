@@ -15,7 +15,7 @@ use super::job::Around;
 use super::length_ratio::Ratio;
 use super::program::Tool;
 use crate::import::draft::Field;
-use crate::import::text::scalar;
+use crate::import::text::{scalar, text_value};
 use crate::units::Decimal;
 
 /// The shortest prompt that a scenario takes: its nonce has to fit.
@@ -100,6 +100,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
             .and_then(|said| within(said, key, low, high, arguments));
         fields.extend(from_extra(key).or(given));
     }
+    fields.extend(from_extra("stop"));
     let name = around.name.clone().unwrap_or(lengths.name);
     (name, fields)
 }
@@ -333,7 +334,7 @@ fn random(arguments: &Arguments) -> Lengths {
 
 /// Whether a scenario has a word of its own for a field of a request.
 pub(super) fn is_own(field: &str) -> bool {
-    field == "ignore_eos" || asks_for_length(field) || sampling::named(field).is_some()
+    ["ignore_eos", "stop"].contains(&field) || asks_for_length(field) || sampling::named(field).is_some()
 }
 
 /// Whether a field of a body says how long the answer may be.
@@ -357,6 +358,7 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
                 .and_then(|number| number.to_string().parse::<u32>().ok())
                 .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
             "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),
+            "stop" => stop_texts(value).map(|texts| Field::new("stop", texts, &origin)),
             other if let Some(parameter) = sampling::named(other) => {
                 let (low, high) = parameter.hundredths;
                 number().and_then(|value| within(Said { value, origin: origin.clone() }, key, low, high, arguments))
@@ -373,9 +375,20 @@ fn extra_body(arguments: &Arguments) -> Vec<Field> {
     fields
 }
 
+/// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.
+fn stop_texts(value: &serde_json::Value) -> Option<String> {
+    let texts = match value {
+        serde_json::Value::Array(texts) => texts.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let texts = texts.iter().map(|text| text.as_str().filter(|text| !text.is_empty()).map(text_value));
+    Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
+}
+
 /// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
-    let of_tokens = |key: &str| ["output_tokens", "ignore_eos"].contains(&key) || sampling::named(key).is_some();
+    let of_tokens =
+        |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || sampling::named(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();
     let count = or(arguments, "random-batch-size", 1);
     fields.push(Field::new(texts, count.value.max(1).to_string(), count.origin));

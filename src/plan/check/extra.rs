@@ -12,13 +12,16 @@ use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
 use crate::plan::model::table::Table;
 use crate::plan::text::tree::Step;
+use crate::protocol::Api;
 use crate::units::secrecy::{is_secret_name, looks_like_key};
 
 impl Checker<'_> {
     /// Checks `extra` of an endpoint: what is sent as it stands.
     pub(super) fn extra_of_endpoint(&mut self, name: &str, endpoint: &Endpoint) {
         for (field, value) in &endpoint.extra {
-            self.field(&steps!["endpoints", name, "extra", field.as_str()], field, value);
+            let at = steps!["endpoints", name, "extra", field.as_str()];
+            self.field(&at, field, value);
+            self.beside_prompt(&at, field, endpoint.api);
         }
     }
 
@@ -56,23 +59,35 @@ impl Checker<'_> {
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
             return; // Its engine may be what is wrong.
         }
-        self.extra_on_engine(plan, scenario, server.engine);
+        self.extra_sent_to(plan, scenario, server);
         for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {
-            self.extra_on_engine(plan, &part.scenario, server.engine);
+            self.extra_sent_to(plan, &part.scenario, server);
         }
     }
 
-    /// Checks the further fields of a scenario and its bases for an engine.
-    fn extra_on_engine(&mut self, plan: &Plan, scenario: &str, engine: Engine) {
+    /// Checks the further fields of a scenario and its bases for an endpoint.
+    fn extra_sent_to(&mut self, plan: &Plan, scenario: &str, server: &Endpoint) {
         let mut at = scenario;
         // A circle of bases is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some(own) = plan.scenarios.get(at) else { return };
             for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
-                self.taken_by(&steps!["scenarios", at, "extra", field.as_str()], field, engine);
+                let at = steps!["scenarios", at, "extra", field.as_str()];
+                self.beside_prompt(&at, field, server.api);
+                self.taken_by(&at, field, server.engine);
             }
             at = own.base.as_deref().unwrap_or_default();
         }
+    }
+
+    /// Reports a field that would stand in a body twice, for it holds what is said there.
+    fn beside_prompt(&mut self, at: &[Step], field: &str, api: Api) {
+        if !api.prompt_fields().contains(&field) || dialect::refused(field).is_some() {
+            return;
+        }
+        let message = format!("`{field}` cannot be an extra field of `api: {}`: sweepline sends it itself", api.name());
+        let remedy = "say with the scenario's fields what a prompt is";
+        self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
     /// Reports a field that an engine is known not to take.

@@ -256,3 +256,17 @@ fn expressions_and_fragments_leave_the_schema_content() {
     assert!(!check(&rest.replace("use: [base.yaml]\n", "")));
     assert!(!check(&rest.replace("gpus: 2", "gpus: 0")) && !check(&rest.replace("repeats", "repeat")));
 }
+
+#[test]
+fn a_field_of_a_scenario_is_no_field_of_extra() {
+    let schema = serde_json::to_value(schemars::schema_for!(crate::plan::model::scenario::Scenario)).unwrap();
+    let own: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    // `documents` of a scenario is a number; what rerank sends under that name is asked for each endpoint.
+    let other = |field: &str| field != "documents" && crate::plan::model::extra::dialect::takes(field).is_some();
+    let twice: Vec<_> = own.iter().filter(|field| other(field)).collect();
+    assert!(own.len() > 20);
+    assert!(
+        twice.is_empty(),
+        "move {twice:?} from FIELDS to REFUSED in src/plan/model/extra/dialect.rs: they are sent twice"
+    );
+}
