@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-use crate::plan::FieldValue;
+use crate::plan::{FieldValue, HeaderValue};
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
 use crate::plan::model::phases::DrainMode;
@@ -213,11 +213,22 @@ fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
-    let EndpointSpec { name, engine, api, gpu, gpus, server, mock } = spec;
+    let EndpointSpec { name, engine, api, gpu, gpus, server, mock, launch } = spec;
     put("endpoint.", "api", text(api.name()));
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    if let Some(launch) = launch {
+        let command = serde_json::to_string(&launch.hashed_command()).expect("texts are JSON");
+        put("endpoint.launch.", "command", Value::Json(command));
+        for (name, value) in &launch.env {
+            let value = match value {
+                HeaderValue::Text(value) => text(value),
+                HeaderValue::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
+            };
+            put("endpoint.launch.env.", name, value);
+        }
+    }
     if let Some(MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed }) = mock {
         put("endpoint.mock.", "itl", Value::Duration(*itl));
         put("endpoint.mock.", "jitter", Value::Share(*jitter));

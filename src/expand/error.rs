@@ -2,6 +2,7 @@
 
 use crate::plan::matrix::axes::GridError;
 use crate::plan::model::task::Misfit;
+use crate::plan::template::cell::CellMistake;
 use crate::plan::{Api, Engine, NonceMode, Scalar};
 
 use super::Cell;
@@ -52,11 +53,32 @@ pub enum Mistake {
         /// The sweep that holds it first.
         first: String,
     },
+    /// A flag of a server that nobody starts with it.
+    #[error(
+        "`{axis}` sets a flag of the server, and endpoint `{endpoint}` has no `launch`, so nothing starts it with that flag: add \
+         `launch`, or keep the axis to other endpoints by `when`"
+    )]
+    NoLaunch {
+        /// The axis.
+        axis: Box<str>,
+        /// The endpoint.
+        endpoint: Box<str>,
+    },
+    /// Something that the cell cannot fill.
+    #[error("`{field}` of endpoint `{endpoint}`: {mistake}")]
+    OfCell {
+        /// The endpoint.
+        endpoint: Box<str>,
+        /// The field.
+        field: Box<str>,
+        /// Why.
+        mistake: Box<CellMistake>,
+    },
     /// An axis that every cell needs is not there.
     #[error("there is no `{0}`: add it to the matrix")]
     MissingAxis(&'static str),
     /// An axis that means nothing.
-    #[error("`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals or a field of a scenario")]
+    #[error("`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals, server.FLAG or a field of a scenario")]
     UnknownAxis(String),
     /// A name that the plan does not define.
     #[error("no {axis} is called `{name}`: define it in the plan or use a name that is")]

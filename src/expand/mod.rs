@@ -11,6 +11,7 @@ pub mod error;
 pub mod explicit;
 pub mod identity;
 pub mod labels;
+pub mod launch;
 pub mod matrix;
 pub mod order;
 pub mod origin;
@@ -23,7 +24,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub use canonical::canonical;
@@ -37,6 +38,7 @@ pub use origin::origin;
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
+use crate::plan::model::axis::server_flag;
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Scalar, Sweep, Table};
 
 /// All runs of a plan, in the order in which they are executed.
@@ -48,6 +50,8 @@ pub struct Expansion {
     pub after: Table<Vec<String>>,
     /// For each endpoint, what its runs occupy: runs on one resource never overlap.
     pub resources: Table<String>,
+    /// Sweeps that compare launched servers with each other: their runs keep their order, whatever starts that takes.
+    pub server_rounds: BTreeSet<String>,
 }
 
 /// One run as the plan asks for it.
@@ -66,6 +70,11 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
+    /// The flags that axes set its server with, by name.
+    pub fn server_settings(&self) -> impl Iterator<Item = (&str, &Scalar)> {
+        self.cell.iter().filter_map(|(axis, value)| Some((server_flag(axis)?, value)))
+    }
+
     /// What the sweep's arrivals say of the load besides the cell: the highest rate of a profile that brings its own, and the
     /// arrivals where they are more than a word.
     pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
@@ -80,20 +89,25 @@ impl PlannedRun {
 /// compared stays together.
 pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     let mut runs = Vec::new();
-    let mut making = Making { resolver: resolve::Resolver::new(plan), bytes: canonical::Bytes::default() };
+    let mut making = Making {
+        resolver: resolve::Resolver::new(plan),
+        bytes: canonical::Bytes::default(),
+        server_rounds: BTreeSet::new(),
+    };
     for (name, sweep) in &plan.sweeps {
         making.sweep(plan, name, sweep, &mut runs)?;
     }
     one_engine(&runs)?;
     keep_what_any_asks(&mut runs);
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
-    Ok(Expansion { runs, after, resources: resource::resources(plan) })
+    Ok(Expansion { runs, after, resources: resource::resources(plan), server_rounds: making.server_rounds })
 }
 
 /// What all runs are made with.
 struct Making<'p> {
     resolver: resolve::Resolver<'p>,
     bytes: canonical::Bytes,
+    server_rounds: BTreeSet<String>,
 }
 
 impl Making<'_> {
@@ -101,6 +115,7 @@ impl Making<'_> {
         let cells = matrix::cells(name, sweep)?;
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let name: Arc<str> = name.into();
+        let first = runs.len();
         runs.reserve_exact(cells.len() * sweep.repeats as usize);
         for repeat in 0..sweep.repeats {
             let order = match &compared {
@@ -116,6 +131,9 @@ impl Making<'_> {
                 runs.push(PlannedRun { sweep: name.clone(), cell: cells[at].clone(), repeat, spec, id });
             }
         }
+        if compared.is_some_and(|groups| crosses_servers(&runs[first..], &groups, &cells)) {
+            self.server_rounds.insert(name.to_string());
+        }
         Ok(())
     }
 
@@ -125,6 +143,16 @@ impl Making<'_> {
         let (cell, mistake) = first.expect("a cell that is wrong in one repeat is wrong in all");
         ExpandError::new(name, cell, mistake)
     }
+}
+
+/// Whether cells that are compared need different servers that are launched.
+fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -> bool {
+    if runs.iter().all(|run| run.spec.endpoint.launch.is_none()) {
+        return false;
+    }
+    let of_cell: HashMap<&[u32], &EndpointSpec> = runs.iter().map(|run| (run.cell.rank(), &*run.spec.endpoint)).collect();
+    let server = |at: &usize| of_cell.get(cells[*at].rank()).map(|spec| (&spec.name, &spec.launch));
+    groups.iter().any(|group| group.windows(2).any(|pair| server(&pair[0]) != server(&pair[1])))
 }
 
 /// A run that two sweeps hold is run once, and keeps what either of them asks for.

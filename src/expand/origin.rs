@@ -5,6 +5,7 @@ use crate::plan::{
 };
 
 use super::{Cell, PlannedRun};
+use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::model::content::chain;
 
 /// The place in `plan` that gives `field` (a canonical path such as `load.qps`) of `run` its value.
@@ -77,7 +78,17 @@ impl Place<'_> {
         let mut steps = keys(&["endpoints", &name]);
         match field.split_once('.') {
             None if field == "name" => return self.axis_or_matrix("endpoint"),
-            Some(("server", fact)) => steps.extend(fact_path(endpoint, fact)),
+            Some(("server", fact)) => {
+                let flag = fact.strip_prefix("flags.").map(|flag| format!("{SERVER_PREFIX}{flag}"));
+                if let Some(axis) = flag.and_then(|flag| self.axis(&flag)) {
+                    return axis;
+                }
+                steps.extend(fact_path(endpoint, fact));
+            }
+            Some(("launch", rest)) => match rest.strip_prefix("env.") {
+                Some(name) => steps.extend(keys(&["launch", "env", name])),
+                None => steps.extend(keys(&["launch", rest])),
+            },
             Some((table, figure)) => steps.extend(keys(&[table, figure])),
             None if field == "gpu" || field == "gpus" => steps.extend(keys(&["hardware", field])),
             None => steps.push(field.into()),

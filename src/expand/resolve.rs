@@ -2,18 +2,20 @@
 //!
 //! Whoever is nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in value.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
+use crate::plan::model::axis;
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
-    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
-    Process, Scalar, Sessions, Sweep, Table,
+    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
+    Process, Sessions, Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
+use super::launch;
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{
     AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
@@ -33,10 +35,13 @@ pub(super) const AT_MOST: u64 = 5;
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
+/// What the server of a cell depends on: its endpoint, and where that is launched its model and the flags that axes set.
+type ServerKey = (Arc<str>, Option<Arc<str>>, Vec<(Arc<str>, Arc<str>)>);
+
 /// Makes runs of a plan's cells; what cells have in common is made once.
 pub(crate) struct Resolver<'p> {
     plan: &'p Plan,
-    endpoints: HashMap<Arc<str>, Arc<EndpointSpec>>,
+    endpoints: HashMap<ServerKey, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
     scenarios: HashMap<Arc<str>, Resolved>,
     /// The scenario of a cell that names none: B1 where the plan declares none.
@@ -58,8 +63,10 @@ impl<'p> Resolver<'p> {
     /// The run of `cell` in `sweep`, for repeat `repeat`.
     pub(crate) fn run(&mut self, sweep: &Sweep, cell: &Cell, repeat: u32) -> Result<RunSpec, Mistake> {
         let plan = self.plan;
-        let endpoint = self.endpoint(cell)?;
-        let (model_name, model) = self.model(cell, endpoint.engine)?;
+        let endpoint_name = text(cell, "endpoint").ok_or(Mistake::MissingAxis("endpoint"))?;
+        let declared = named(&endpoint_name, "endpoint", &self.plan.endpoints)?;
+        let (model_name, model) = self.model(cell, declared.engine)?;
+        let endpoint = self.endpoint(cell, endpoint_name, declared, (&model_name, &model))?;
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
         let task = endpoint.api.protocol().task();
@@ -95,13 +102,22 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    fn endpoint(&mut self, cell: &Cell) -> Result<Arc<EndpointSpec>, Mistake> {
-        let name = text(cell, "endpoint").ok_or(Mistake::MissingAxis("endpoint"))?;
-        if let Some(made) = self.endpoints.get(&name) {
+    fn endpoint(
+        &mut self,
+        cell: &Cell,
+        name: Arc<str>,
+        declared: &Endpoint,
+        (model_name, model): (&Arc<str>, &ModelSpec),
+    ) -> Result<Arc<EndpointSpec>, Mistake> {
+        let flags = cell.texts().filter(|(axis, _)| axis::server_flag(axis).is_some());
+        let flags: Vec<_> = flags.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value))).collect();
+        let of_model = declared.launch.is_some().then(|| Arc::clone(model_name));
+        let key = (name, of_model, flags);
+        if let Some(made) = self.endpoints.get(&key) {
             return Ok(Arc::clone(made));
         }
-        let made = Arc::new(endpoint_spec(&name, named(&name, "endpoint", &self.plan.endpoints)?)?);
-        self.endpoints.insert(name, Arc::clone(&made));
+        let made = Arc::new(launch::endpoint_spec(&key.0, declared, (model_name, &model.id), cell)?);
+        self.endpoints.insert(key, Arc::clone(&made));
         Ok(made)
     }
 
@@ -200,36 +216,6 @@ fn told(arrivals: &Arrivals) -> Option<String> {
     let plain =
         matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant | Process::Trace, profile: None });
     (!plain).then(|| arrivals.label())
-}
-
-fn endpoint_spec(name: &str, endpoint: &Endpoint) -> Result<EndpointSpec, Mistake> {
-    let embedded = endpoint.engine == Engine::Mock && endpoint.url.is_none();
-    let hardware = endpoint.hardware.as_ref();
-    Ok(EndpointSpec {
-        name: name.to_owned(),
-        engine: endpoint.engine,
-        api: endpoint.api,
-        gpu: hardware.and_then(|hardware| hardware.gpu.clone()),
-        gpus: hardware.and_then(|hardware| hardware.gpus),
-        server: flatten(&endpoint.server)?,
-        mock: embedded.then(|| endpoint.mock.clone().unwrap_or_default()),
-    })
-}
-
-/// Server facts under one level of names: `flags: { max_num_seqs: 256 }` becomes `flags.max_num_seqs`.
-fn flatten(facts: &Table<Fact>) -> Result<BTreeMap<String, Scalar>, Mistake> {
-    let mut flat = BTreeMap::new();
-    let mut put = |name: String, value: &Scalar| match flat.insert(name.clone(), value.clone()) {
-        None => Ok(()),
-        Some(_) => Err(Mistake::SameFact(name)),
-    };
-    for (name, fact) in facts {
-        match fact {
-            Fact::One(value) => put(name.clone(), value)?,
-            Fact::Many(table) => table.iter().try_for_each(|(key, value)| put(format!("{name}.{key}"), value))?,
-        }
-    }
-    Ok(flat)
 }
 
 fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake> {

@@ -1,16 +1,17 @@
 //! What the runs of an endpoint occupy while they are under way. Scheduling only: nothing of it is a part of what a run is.
 
-use crate::plan::{Plan, Table};
+use crate::plan::{Endpoint, Plan, Table};
 
 /// For each endpoint of the plan, what its runs occupy: runs on one resource never overlap.
 ///
-/// Its `resource`, where it has one. Of the others those whose `url` has the same scheme, host and port are one server, and
+/// Its `resource`, where it has one. Launched servers of one host take turns: they share its devices. Of the others those whose `url` has the same scheme, host and port are one server, and
 /// share what is called by the name of the first of them; an embedded mock is its own.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());
     for (name, endpoint) in &plan.endpoints {
-        let resource = match (&endpoint.resource, endpoint.url.as_deref().and_then(server)) {
+        let server = if endpoint.launch.is_some() { launch_host(endpoint) } else { endpoint.url.as_deref().and_then(server) };
+        let resource = match (&endpoint.resource, server) {
             (Some(resource), _) => resource,
             (None, None) => name,
             (None, Some(server)) => match firsts.iter().find(|(known, _)| *known == server) {
@@ -24,6 +25,13 @@ pub fn resources(plan: &Plan) -> Table<String> {
         resources.insert(name.clone(), resource.clone());
     }
     resources
+}
+
+/// The host on which a server is launched.
+fn launch_host(endpoint: &Endpoint) -> Option<String> {
+    let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+    let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or("127.0.0.1");
+    Some(format!("launched on {host}"))
 }
 
 /// Scheme, host and port of an address, the port also where it is the usual one.
@@ -57,6 +65,8 @@ mod tests {
             "secure": { "url": "https://host:443/v1" },
             "mock": { "engine": "mock" },
             "other": { "engine": "mock" },
+            "launched": { "launch": { "command": ["a"], "port": 80 } },
+            "launched too": { "url": "http://127.0.0.1:81/v1", "launch": { "command": ["a"] } },
         }));
         let expected = [
             ("a", "a"),
@@ -67,6 +77,8 @@ mod tests {
             ("secure", "scheme"),
             ("mock", "mock"),
             ("other", "other"),
+            ("launched", "launched"),
+            ("launched too", "launched"),
         ];
         assert_eq!(resources, expected.map(|(name, resource)| (name.to_owned(), resource.to_owned())));
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, Json, Measure, MockFigures, NonceMode, Profile,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, Json, Measure, MockFigures, NonceMode, Profile,
     Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
@@ -162,6 +162,30 @@ pub struct EndpointSpec {
     /// The embedded mock's figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock: Option<MockFigures>,
+    /// What sweepline starts the server with, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchSpec>,
+}
+
+/// What a launched server is started with, as far as it decides how fast it is. Where it runs, its port and how it ends are not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LaunchSpec {
+    /// Program and arguments with the cell's values; expressions over the port stay as they are written.
+    pub command: Vec<String>,
+    /// Environment variables, secret ones by their references.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, HeaderValue>,
+}
+
+impl LaunchSpec {
+    /// The command as it is hashed: its program by base name, for where that lies is this host's matter.
+    pub(crate) fn hashed_command(&self) -> Vec<&str> {
+        let mut command: Vec<&str> = self.command.iter().map(String::as_str).collect();
+        if let Some(program) = command.first_mut() {
+            *program = program.rsplit('/').next().unwrap_or(program);
+        }
+        command
+    }
 }
 
 /// The model under test.

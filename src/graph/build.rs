@@ -7,6 +7,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::expand::{Expansion, PlannedRun, RunId};
 
+use super::servers::{Stay, levels, stays};
 use super::{Graph, Node, Planned};
 
 /// Why a plan has no graph.
@@ -31,12 +32,31 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
     builder.add_gates();
     let mut probes = HashMap::new();
-    for positions in by_id(&expansion.runs, todo).values() {
+    let levels = levels(expansion, &turns);
+    // A launched server is up for the runs of one level after the other, so there the level goes before the turn.
+    let turn_of = |at: usize| {
+        let run = &expansion.runs[at];
+        let level = if run.spec.endpoint.launch.is_some() { levels[&*run.sweep] } else { 0 };
+        (level, turns[&*run.sweep], at)
+    };
+    let mut owners = Vec::new();
+    for positions in by_id(&expansion.runs, todo).into_values() {
         // A run that sweeps share belongs to the one that comes first: waiting for a later one could be a circle.
-        let owner = positions.iter().copied().min_by_key(|at| (turns[&*expansion.runs[*at].sweep], *at));
-        if let Some(owner) = owner {
-            builder.add_run(owner, positions, &mut probes);
-        }
+        let owner = positions.iter().copied().min_by_key(|at| turn_of(*at));
+        owners.extend(owner.map(|owner| (owner, positions)));
+    }
+    let in_order: Vec<usize> = owners.iter().map(|(owner, _)| *owner).collect();
+    let mut positions: HashMap<usize, Vec<usize>> = HashMap::from_iter(owners);
+    let stays = stays(expansion, &in_order, &levels);
+    for owner in in_order.iter().filter(|at| expansion.runs[**at].spec.endpoint.launch.is_none()) {
+        let probe = builder.probe_of(*owner, &mut probes);
+        builder.add_run(*owner, &positions.remove(owner).unwrap_or_default(), probe);
+    }
+    let mut up: HashMap<&str, Vec<NodeIndex>> = HashMap::new();
+    for Stay { resource, runs } in &stays {
+        let before = up.remove(resource.as_str()).unwrap_or_default();
+        let nodes = builder.add_stay(runs, &before, &mut positions);
+        up.insert(resource, nodes);
     }
     Ok(Graph { inner: builder.graph })
 }
@@ -112,10 +132,39 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn add_run(&mut self, owner: usize, positions: &[usize], probes: &mut HashMap<&'a str, NodeIndex>) {
+    /// The runs of one start of a launched server, behind the runs of the one that was up before.
+    fn add_stay(
+        &mut self,
+        runs: &[usize],
+        before: &[NodeIndex],
+        positions: &mut HashMap<usize, Vec<usize>>,
+    ) -> Vec<NodeIndex> {
+        let first = runs[0];
+        let endpoint = self.expansion.runs[first].spec.endpoint.name.clone();
+        // Its turn comes with the earliest of its runs.
+        let turn = runs.iter().copied().min().unwrap_or(first);
+        let serve = self.add(Node::Serve { endpoint: endpoint.clone(), run: first }, (turn, 0), &endpoint);
+        let probe = self.add(Node::Probe { endpoint: endpoint.clone(), run: first }, (turn, 1), &endpoint);
+        self.graph.update_edge(serve, probe, ());
+        for node in before {
+            self.graph.update_edge(*node, serve, ());
+        }
+        let mut nodes = Vec::with_capacity(runs.len());
+        for run in runs {
+            nodes.push(self.add_run(*run, &positions.remove(run).unwrap_or_default(), probe));
+        }
+        nodes
+    }
+
+    /// The probe of the endpoint of a run that no launched server is needed for.
+    fn probe_of(&mut self, owner: usize, probes: &mut HashMap<&'a str, NodeIndex>) -> NodeIndex {
+        let endpoint = self.expansion.runs[owner].spec.endpoint.name.as_str();
+        *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner))
+    }
+
+    fn add_run(&mut self, owner: usize, positions: &[usize], probe: NodeIndex) -> NodeIndex {
         let runs = &self.expansion.runs;
         let endpoint = runs[owner].spec.endpoint.name.as_str();
-        let probe = *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner));
         let run = self.add(Node::Run(owner), (owner, 2), endpoint);
         self.graph.update_edge(probe, run, ());
         for after in &self.expansion.after[&*runs[owner].sweep] {
@@ -126,15 +175,16 @@ impl<'a> Builder<'a> {
                 self.graph.update_edge(run, *gate, ());
             }
         }
+        run
     }
 
     /// The probe of the endpoint of run `first`, behind the start of its embedded server where it has one.
     fn add_probe(&mut self, first: usize) -> NodeIndex {
         let spec = &self.expansion.runs[first].spec.endpoint;
         let endpoint = spec.name.clone();
-        let probe = self.add(Node::Probe { endpoint: endpoint.clone() }, (first, 1), &spec.name);
+        let probe = self.add(Node::Probe { endpoint: endpoint.clone(), run: first }, (first, 1), &spec.name);
         if spec.mock.is_some() {
-            let serve = self.add(Node::Serve { endpoint }, (first, 0), &spec.name);
+            let serve = self.add(Node::Serve { endpoint, run: first }, (first, 0), &spec.name);
             self.graph.update_edge(serve, probe, ());
         }
         probe

@@ -1,16 +1,18 @@
 //! RunSpecs → Graph: what waits for what.
 //!
-//! The embedded server of an endpoint is started before the endpoint is probed, the endpoint is probed before its runs,
+//! The server of an endpoint that sweepline starts is started before the endpoint is probed, the endpoint is probed before its runs,
 //! and a sweep that comes `after` another waits at that one's gate. Only what is still to do is in the graph, so a plan
 //! whose runs are all there has no probe, and sends nothing. Built, the graph never changes; a [`Walk`] goes through it.
 
 mod build;
 pub mod render;
+mod servers;
 pub mod walk;
 
 #[cfg(test)]
 mod tests;
 
+use crate::expand::Expansion;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 
@@ -20,15 +22,19 @@ pub use walk::{Outcome, SkipReason, Skipped, Walk};
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// Start the embedded server of an endpoint.
+    /// Start the server of an endpoint: the embedded one, or one that the plan launches, in the place of the one that is up.
     Serve {
         /// Name of the endpoint.
         endpoint: String,
+        /// The first run that needs it, as its position in `Expansion.runs`.
+        run: usize,
     },
     /// Ask an endpoint whether it is there and what it is.
     Probe {
         /// Name of the endpoint.
         endpoint: String,
+        /// The first run behind it.
+        run: usize,
     },
     /// Execute a run: its position in `Expansion.runs`. A run that several sweeps share is one node.
     Run(usize),
@@ -61,6 +67,14 @@ impl Graph {
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.inner.node_count()
+    }
+
+    /// How often servers that the plan launches are started, for runs of which endpoints: an endpoint once for each start.
+    pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
+        self.nodes().into_iter().filter_map(|at| match self.node(at) {
+            Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => Some(endpoint.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether there is nothing to do.

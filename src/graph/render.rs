@@ -72,8 +72,11 @@ fn several(sweep: &str, count: usize) -> DrawnNode {
 
 fn single(node: &Node, expansion: &Expansion) -> DrawnNode {
     let (kind, label, id) = match node {
-        Node::Serve { endpoint } => ("serve", format!("start {endpoint}"), None),
-        Node::Probe { endpoint } => ("probe", format!("probe {endpoint}"), None),
+        Node::Serve { endpoint, run } => {
+            let settings = expansion.runs[*run].server_settings().map(|(flag, value)| format!(" {flag}={value}"));
+            ("serve", format!("start {endpoint}{}", settings.collect::<String>()), None)
+        }
+        Node::Probe { endpoint, .. } => ("probe", format!("probe {endpoint}"), None),
         Node::Gate { sweep } => ("gate", format!("{sweep} has ended"), None),
         Node::Run(at) => {
             let run = &expansion.runs[*at];

@@ -36,8 +36,8 @@ fn whole(sweeps: Value) -> (Graph, Expansion) {
 
 fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     match graph.node(at) {
-        Node::Serve { endpoint } => format!("serve {endpoint}"),
-        Node::Probe { endpoint } => format!("probe {endpoint}"),
+        Node::Serve { endpoint, .. } => format!("serve {endpoint}"),
+        Node::Probe { endpoint, .. } => format!("probe {endpoint}"),
         Node::Gate { sweep } => format!("gate {sweep}"),
         Node::Run(run) => format!("run {} {}", expansion.runs[*run].sweep, expansion.runs[*run].spec.endpoint.name),
     }

@@ -24,7 +24,7 @@ pub enum Outcome {
 /// Why nodes were left out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SkipReason {
-    /// The endpoint's embedded server did not start.
+    /// The endpoint's server did not start.
     NotStarted {
         /// Name of the endpoint.
         endpoint: String,
@@ -148,8 +148,8 @@ impl<'g> Walk<'g> {
     /// Skips what needs the endpoint that `node` was to make ready.
     fn skip_behind(&mut self, node: NodeIndex, skipped: &mut Vec<Skipped>) {
         let reason = match self.graph.node(node) {
-            Node::Serve { endpoint } => SkipReason::NotStarted { endpoint: endpoint.clone() },
-            Node::Probe { endpoint } => SkipReason::NotReady { endpoint: endpoint.clone() },
+            Node::Serve { endpoint, .. } => SkipReason::NotStarted { endpoint: endpoint.clone() },
+            Node::Probe { endpoint, .. } => SkipReason::NotReady { endpoint: endpoint.clone() },
             Node::Run(_) | Node::Gate { .. } => return,
         };
         let mut lost = vec![node];

@@ -15,6 +15,7 @@ mod pipeline;
 mod read;
 mod schema;
 mod syntax;
+pub(crate) mod template;
 pub(crate) mod text;
 
 #[cfg(test)]

@@ -18,6 +18,11 @@ pub fn client_environment() -> Environment {
     }
 }
 
+/// The name of this machine.
+pub(super) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// The processor's name, where the platform says it.
 fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;

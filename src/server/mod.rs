@@ -6,6 +6,7 @@ mod describe;
 mod embedded;
 mod host;
 mod idle;
+pub mod launch;
 mod probe;
 mod ready;
 mod tokenize;

@@ -102,6 +102,7 @@ pub(super) fn closed_chat() -> RunSpec {
                 ("version".into(), Scalar::Text("0.33.0".into())),
             ]),
             mock: None,
+            launch: None,
         }),
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: Some("bf16".into()), tokenizer: None }),
         scenario: content(Reuse::None, 1),
@@ -137,6 +138,7 @@ pub(super) fn open_completions() -> RunSpec {
             gpus: None,
             server: BTreeMap::new(),
             mock: None,
+            launch: None,
         }),
         model: Arc::new(ModelSpec { id: "org/small".into(), precision: None, tokenizer: None }),
         shaping: Shaping {
@@ -190,6 +192,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
                 jitter: Share::percent(5),
                 seed: Seed(7),
             }),
+            launch: None,
         }),
         model: Arc::new(ModelSpec { id: "mock".into(), precision: None, tokenizer: None }),
         scenario: content(Reuse::Conversation, 5),

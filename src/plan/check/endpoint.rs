@@ -9,6 +9,7 @@ use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::engine::Engine;
 use crate::plan::model::hardware::Hardware;
 use crate::plan::model::mock_figures::MockFigures;
+use crate::plan::model::per_cell::PerCell;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::price::Owned;
 use crate::plan::model::retries::Retries;
@@ -72,8 +73,9 @@ impl Checker<'_> {
         let at = steps!["endpoints", name];
         // What is wrong in it may have been meant as `url` or `engine: mock`.
         let damaged = self.tree.walk(&at).node.is_damaged();
-        if endpoint.url.is_none() && endpoint.engine != Engine::Mock && !damaged {
-            let message = format!("endpoint `{name}` has no server: neither `url` nor `engine: mock`");
+        let is_served = endpoint.url.is_some() || endpoint.launch.is_some() || self.is_given(&at, "launch");
+        if !is_served && endpoint.engine != Engine::Mock && !damaged {
+            let message = format!("endpoint `{name}` has no server: neither `url`, `launch` nor `engine: mock`");
             let remedy = "add `url: http://HOST:PORT/v1`, or `engine: mock` for the embedded server";
             self.report_key(&at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
         }
@@ -86,6 +88,10 @@ impl Checker<'_> {
                 format!("`mock` describes the embedded server, but the engine is `{}`", endpoint.engine.name());
             let remedy = "write `engine: mock` and no `url`, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        } else if endpoint.launch.is_some() {
+            let message = "`mock` describes the embedded server, but `launch` starts another one";
+            let remedy = "remove `launch` to start the embedded server, or remove `mock`";
+            self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if endpoint.url.is_some() {
             let message = "`mock` describes the embedded server, but `url` names one that already runs";
             let remedy = "remove `url` to start the embedded server, or remove `mock`";
@@ -95,7 +101,7 @@ impl Checker<'_> {
 
     fn ready(&mut self, name: &str, endpoint: &Endpoint) {
         let Some(ready) = &endpoint.ready else { return };
-        if endpoint.url.is_none() && endpoint.engine == Engine::Mock {
+        if endpoint.is_embedded() {
             let message =
                 "`ready` is about a server that sweepline waits for, but the embedded server is started by sweepline";
             let remedy = "remove `ready`, or name the server with `url`";
@@ -145,10 +151,11 @@ impl Checker<'_> {
 
     fn figures(&mut self, name: &str, endpoint: &Endpoint) {
         if let Some(hardware) = &endpoint.hardware {
-            if hardware.gpus == Some(0) {
+            if hardware.gpus() == Some(0) {
                 self.report(&steps!["endpoints", name, "hardware", "gpus"], out_of_range("gpus", "1 or more", 0));
             }
-            if let Some(price) = hardware.price_per_hour.filter(|price| *price < Decimal::default()) {
+            let price = hardware.price_per_hour.as_ref().and_then(PerCell::same);
+            if let Some(price) = price.filter(|price| *price < Decimal::default()) {
                 let at = steps!["endpoints", name, "hardware", "price_per_hour"];
                 self.report(&at, out_of_range("price_per_hour", "0 or more", price));
             }
@@ -161,7 +168,7 @@ impl Checker<'_> {
 
     fn price(&mut self, name: &str, hardware: &Hardware) {
         let at = |field| steps!["endpoints", name, "hardware", field];
-        if let Some(watts) = hardware.watts.filter(|watts| !watts.is_positive()) {
+        if let Some(watts) = hardware.watts().filter(|watts| !watts.is_positive()) {
             self.report(&at("watts"), out_of_range("watts", "a number above 0", watts));
         }
         let Some(Owned { purchase_price, lifetime_years, energy_price_per_kwh }) = hardware.owned else { return };

@@ -10,6 +10,7 @@ mod endpoint;
 mod extra;
 mod head;
 mod headers;
+mod launch;
 mod lengths;
 mod limits;
 mod mix;
@@ -36,6 +37,7 @@ pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>)
     let mut checker = Checker::new(tree);
     checker.head(plan);
     checker.endpoints(plan);
+    checker.launches(plan);
     checker.models(plan);
     checker.scenarios(plan);
     checker.limits(plan);

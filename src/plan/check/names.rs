@@ -52,11 +52,11 @@ impl Checker<'_> {
             Axis::Values(items) => items.iter().any(is_table),
         };
         let Some(first) = axis::first_name(key) else {
-            if is_group && key != "server" {
+            if is_group {
                 return self.is_all_tables(at, key, written).then(|| key.to_owned());
             }
             // A list whose elements were refused may have been one of several axes.
-            if key == "server" || !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
+            if !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
                 self.no_axis(at, key);
             }
             return None;
@@ -165,11 +165,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn no_axis(&mut self, at: &[Step], key: &str) {
-        let mut diagnostic = if key == "server" {
-            let message =
-                "a `server` axis needs an endpoint with `launch`: without one it would put two labels on one server";
-            Diagnostic::new(Code::AxisNotPossible, message)
-                .remedy("this version has no `launch`: start each server yourself and list it under `endpoints`")
+        let mut diagnostic = if key == "server" || key.starts_with(axis::SERVER_PREFIX) {
+            let message = format!("`{key}` is not an axis: each value of a `server` axis sets flags by name");
+            Diagnostic::new(Code::UnknownAxis, message)
+                .remedy("write server: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }], or server.max_num_seqs: [64, 128]")
         } else {
             let names = axis::AXES.iter().map(|(name, ..)| *name).chain(ALIASES.iter().map(|(name, _)| *name));
             let remedy = match (other_tools::axis_of(key), suggest::nearest(key, names.clone())) {

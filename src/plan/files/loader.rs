@@ -11,7 +11,8 @@ use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::read::reader::read;
 use crate::plan::read::{lossy_values, recover};
 use crate::plan::syntax::merge::merge;
-use crate::plan::syntax::{aliases, set, template, toml, yaml};
+use crate::plan::syntax::{aliases, server_axis, set, toml, yaml};
+use crate::plan::template;
 use crate::plan::text::format::Format;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::Span;
@@ -87,6 +88,7 @@ impl<'f> Loader<'f> {
         let text = self.sources.text();
         self.found.extend(lossy_values::switches(&mut tree, text));
         self.found.extend(template::expand(&mut tree, text));
+        server_axis::settle(&mut tree);
         self.found.extend(lossy_values::lost(&mut tree, text));
         Some(tree)
     }

@@ -31,6 +31,19 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     /// Durations.
     Time,
+    /// What a flag of a server may be: numbers, texts, true, false, and `none` for a flag that is not given.
+    Setting,
+}
+
+/// How the axes begin that set a flag of a launched server: `server.max_num_seqs`.
+pub const SERVER_PREFIX: &str = "server.";
+
+/// The flag that an axis sets, if it is one of a server's.
+pub fn server_flag(axis: &str) -> Option<&str> {
+    let flag = axis.strip_prefix(SERVER_PREFIX)?;
+    let is_name = flag.starts_with(|c: char| c.is_ascii_alphabetic())
+        && flag.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    is_name.then_some(flag)
 }
 
 /// The axes but those of sampling parameters.
@@ -96,13 +109,19 @@ pub fn is_axis(name: &str) -> bool {
 }
 
 /// The first name of an axis.
-pub(crate) fn first_name(key: &str) -> Option<&'static str> {
+pub(crate) fn first_name(key: &str) -> Option<&str> {
+    if server_flag(key).is_some() {
+        return Some(key);
+    }
     let own = AXES.iter().map(|(name, ..)| *name).find(|name| *name == key);
     own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == key).map(|(_, first)| *first))
 }
 
 /// What the values of an axis are, by its first name.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
+    if server_flag(name).is_some() {
+        return Some(Kind::Setting);
+    }
     AXES.iter().find(|(axis, ..)| *axis == name).map(|(_, kind, _)| *kind)
 }
 
@@ -127,6 +146,8 @@ impl Kind {
             (Kind::Process, Scalar::Text(text)) => text.parse::<Process>().is_ok(),
             (Kind::Choice(choices), Scalar::Text(text)) => choices.contains(&text.as_str()),
             (Kind::Time, Scalar::Text(text)) => text.parse::<Nanos>().is_ok(),
+            (Kind::Setting, Scalar::Text(text)) => !text.is_empty(),
+            (Kind::Setting, _) => true,
             _ => false,
         }
     }
@@ -144,6 +165,7 @@ impl Kind {
             Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
             Kind::Time => "a duration".to_owned(),
+            Kind::Setting => "a number, a text, true or false".to_owned(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
 use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::ready::Ready;
 use crate::plan::model::retries::Retries;
@@ -19,12 +20,13 @@ use crate::plan::text::secret::SecretRef;
 use crate::protocol::Api;
 use crate::units::Nanos;
 
-/// A server under test: a `url`, or the embedded mock (`engine: mock`).
+/// A server under test: a `url`, one that sweepline launches (`launch`), or the embedded mock (`engine: mock`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::endpoint::one_server)]
 pub struct Endpoint {
-    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. Absent for the embedded mock.
+    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch` where the server will listen, by
+    /// default http://127.0.0.1 with the port of `launch`. Absent for the embedded mock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::plan::model::field_schema::url")]
     pub url: Option<String>,
@@ -47,6 +49,11 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "crate::plan::model::disclosure::server_schema")]
     pub server: Table<Fact>,
+    /// How the server is started for the runs that need it, and ended behind them. A `server` axis of a matrix starts it with
+    /// several settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = serde_json::json!({ "command": ["vllm", "serve", "{{ model.id }}", "--port", "{{ port }}", "{{ server.args }}"], "port": "auto" }))]
+    pub launch: Option<Launch>,
     /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
@@ -85,9 +92,37 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// How long a sweep waits for the server.
+    /// How long a sweep waits for the server: in all, of a launched one from each start on.
     pub fn ready_within(&self) -> Nanos {
-        self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(Ready::WITHIN)
+        let default = if self.launch.is_some() { Launch::READY_WITHIN } else { Ready::WITHIN };
+        self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(default)
+    }
+
+    /// Whether it is the embedded mock.
+    pub fn is_embedded(&self) -> bool {
+        self.engine == Engine::Mock && self.url.is_none() && self.launch.is_none()
+    }
+
+    /// Whether a server is there without our doing: neither launched nor embedded.
+    pub fn is_served_elsewhere(&self) -> bool {
+        self.url.is_some() && self.launch.is_none()
+    }
+
+    /// The port that a launched server listens on, where the plan says one.
+    pub fn launch_port(&self) -> Option<u16> {
+        match self.launch.as_ref()?.port {
+            Some(Port::Fixed(port)) => Some(port),
+            Some(Port::Auto) => None,
+            None => reqwest::Url::parse(self.url.as_deref()?).ok()?.port_or_known_default(),
+        }
+    }
+
+    /// The address of a launched server that listens on `port`; none where `url` is no address.
+    pub fn launched_url(&self, port: u16) -> Option<String> {
+        let Some(url) = &self.url else { return Some(format!("http://127.0.0.1:{port}/v1")) };
+        let mut url = reqwest::Url::parse(url).ok()?;
+        url.set_port(Some(port)).ok()?;
+        Some(url.to_string().trim_end_matches('/').to_owned())
     }
 
     /// The path that says whether the server is ready, if there is one.
@@ -109,7 +144,7 @@ fn is_false(value: &bool) -> bool {
 pub(super) fn one_server(schema: &mut Schema) {
     let mock = json!({ "pattern": r"^mock$|\{\{" });
     let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });
-    schema.insert("anyOf".to_owned(), json!([{ "required": ["url"] }, embedded]));
+    schema.insert("anyOf".to_owned(), json!([{ "required": ["url"] }, { "required": ["launch"] }, embedded]));
     schema.insert("if".to_owned(), json!({ "required": ["mock"] }));
     schema.insert("then".to_owned(), json!({ "allOf": [embedded, { "not": { "required": ["url"] } }] }));
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::model::per_cell::PerCell;
 use crate::plan::model::price::Owned;
 use crate::units::Decimal;
 
@@ -19,7 +20,7 @@ pub struct Hardware {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     #[schemars(example = 8)]
-    pub gpus: Option<u32>,
+    pub gpus: Option<PerCell<u32>>,
     /// Memory of one accelerator, like 80GB HBM3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"80GB HBM3")]
@@ -44,7 +45,7 @@ pub struct Hardware {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     #[schemars(example = 31.2)]
-    pub price_per_hour: Option<Decimal>,
+    pub price_per_hour: Option<PerCell<Decimal>>,
     /// What it cost, where it was bought, in the place of `price_per_hour`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "purchase_price": 240_000, "lifetime_years": 4, "energy_price_per_kwh": 0.25 }))]
@@ -52,22 +53,40 @@ pub struct Hardware {
     /// Power of the whole endpoint under load, in watts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 5_600)]
-    pub watts: Option<Decimal>,
+    pub watts: Option<PerCell<Decimal>>,
 }
 
 /// Hours of a year of 365 days.
 const HOURS_PER_YEAR: f64 = 8_760.0;
 
 impl Hardware {
-    /// What the whole endpoint costs per hour, rented or owned; none where neither is declared.
+    /// How many accelerators serve the endpoint, where that is the same in every cell.
+    pub fn gpus(&self) -> Option<u32> {
+        self.gpus.as_ref()?.same()
+    }
+
+    /// Power of the whole endpoint under load, where that is the same in every cell.
+    pub fn watts(&self) -> Option<Decimal> {
+        self.watts.as_ref()?.same()
+    }
+
+    /// The expressions that each cell fills, by their fields.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let gpus = self.gpus.as_ref().and_then(PerCell::expression).map(|text| ("gpus", text));
+        let price = self.price_per_hour.as_ref().and_then(PerCell::expression).map(|text| ("price_per_hour", text));
+        let watts = self.watts.as_ref().and_then(PerCell::expression).map(|text| ("watts", text));
+        [gpus, price, watts].into_iter().flatten()
+    }
+
+    /// What the whole endpoint costs per hour, rented or owned; none where neither is declared, or each cell fills it.
     pub fn cost_per_hour(&self) -> Option<f64> {
-        if let Some(price) = self.price_per_hour {
-            return Some(price.to_f64());
+        if let Some(price) = &self.price_per_hour {
+            return price.same().map(Decimal::to_f64);
         }
         let Owned { purchase_price, lifetime_years, energy_price_per_kwh } = self.owned?;
         let worn = purchase_price.to_f64() / (lifetime_years.to_f64() * HOURS_PER_YEAR);
         let energy =
-            energy_price_per_kwh.zip(self.watts).map(|(price, watts)| price.to_f64() * watts.to_f64() / 1_000.0);
+            energy_price_per_kwh.zip(self.watts()).map(|(price, watts)| price.to_f64() * watts.to_f64() / 1_000.0);
         Some(worn + energy.unwrap_or(0.0))
     }
 }
@@ -87,12 +106,12 @@ mod tests {
             lifetime_years: decimal("3"),
             energy_price_per_kwh: Some(decimal("0.25")),
         };
-        let hardware = Hardware { owned: Some(owned), watts: Some(decimal("6000")), ..Hardware::default() };
+        let hardware = Hardware { owned: Some(owned), watts: Some(PerCell::Same(decimal("6000"))), ..Hardware::default() };
         // 262 800 over 26 280 hours is 10 an hour; 6 kW at 0.25 are 1.5.
         assert!((hardware.cost_per_hour().unwrap() - 11.5).abs() < 1e-12);
         let cold = Hardware { watts: None, ..hardware.clone() };
         assert!((cold.cost_per_hour().unwrap() - 10.0).abs() < 1e-12);
-        let rented = Hardware { price_per_hour: Some(decimal("31.2")), owned: None, ..hardware };
+        let rented = Hardware { price_per_hour: Some(PerCell::Same(decimal("31.2"))), owned: None, ..hardware };
         assert_eq!(rented.cost_per_hour(), Some(31.2));
         assert_eq!(Hardware::default().cost_per_hour(), None);
     }

@@ -39,6 +39,24 @@ pub enum HeaderValue {
     Secret(SecretRef),
 }
 
+impl HeaderValue {
+    /// The text; none of a secret.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            HeaderValue::Text(text) => Some(text),
+            HeaderValue::Secret(_) => None,
+        }
+    }
+
+    /// The reference, where it is secret.
+    pub fn secret(&self) -> Option<&SecretRef> {
+        match self {
+            HeaderValue::Text(_) => None,
+            HeaderValue::Secret(reference) => Some(reference),
+        }
+    }
+}
+
 /// As a schema has it.
 #[derive(JsonSchema)]
 #[schemars(rename = "HeaderValue", untagged)]
@@ -105,10 +123,7 @@ impl Headers {
 
     /// The references of those that are secret.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
-        self.0.values().filter_map(|value| match value {
-            HeaderValue::Text(_) => None,
-            HeaderValue::Secret(reference) => Some(reference),
-        })
+        self.0.values().filter_map(HeaderValue::secret)
     }
 
     /// Lays what a plan says over them, by name.

@@ -81,7 +81,7 @@ fn matrices_have_one_form() {
 fn numbers_stay_what_was_written() {
     let plan = good(YAML, Format::Yaml).plan;
     let text = serde_json::to_value(&plan).unwrap();
-    assert_eq!(plan.endpoints["vllm"].hardware.as_ref().unwrap().price_per_hour.unwrap().to_string(), "31.2");
+    assert_eq!(plan.endpoints["vllm"].hardware.as_ref().unwrap().cost_per_hour(), Some(31.2));
     assert_eq!(plan.models["llama-70b"].parameters.unwrap().to_string(), "70600000000");
     assert_eq!(text["sweeps"]["ladder"]["matrix"]["qps"], serde_json::json!([0.5, 1, 20]));
     let server = &plan.endpoints["vllm"].server;

@@ -155,6 +155,14 @@ impl Node {
         self.entry(key).map(|entry| &entry.node)
     }
 
+    /// The value of a table's entry, to be changed.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            Value::Map(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node),
+            _ => None,
+        }
+    }
+
     /// Takes an entry out of a table, as if it had never been there.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Map(entries) = &mut self.value else { return None };

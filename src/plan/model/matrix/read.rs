@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::plan::model::axis::AXES;
+use crate::plan::model::axis::{AXES, server_flag};
 use crate::plan::model::matrix::range::{By, Range};
 use crate::plan::model::matrix::{Axis, Condition, Filter, Item, List, Pick, What, Zip};
 use crate::plan::model::scalar::Scalar;
@@ -29,8 +29,8 @@ static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A key of a table in an axis.
-struct Key(&'static str);
+/// A key of a table in an axis: one of `KEYS`, or the flag of a server.
+struct Key(String);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -41,8 +41,8 @@ impl<'de> Deserialize<'de> for Key {
                 f.write_str("a key of an axis")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Key, E> {
-                let known = KEYS.iter().find(|key| **key == text);
-                known.map(|key| Key(key)).ok_or_else(|| E::unknown_field(text, &KEYS))
+                let is_known = KEYS.contains(&text) || server_flag(text).is_some();
+                is_known.then(|| Key(text.to_owned())).ok_or_else(|| E::unknown_field(text, &KEYS))
             }
         }
         deserializer.deserialize_identifier(V)
@@ -66,7 +66,7 @@ impl Raw {
     fn read<'de, A: MapAccess<'de>>(mut map: A) -> Result<Raw, A::Error> {
         let mut raw = Raw::default();
         while let Some(Key(key)) = map.next_key()? {
-            match key {
+            match key.as_str() {
                 "zip" => raw.zip = Some(map.next_value()?),
                 "value" => raw.value = Some(map.next_value::<OneOrMany<Scalar>>()?.0),
                 "from" => raw.from = Some(map.next_value()?),
@@ -74,7 +74,7 @@ impl Raw {
                 "times" => raw.times = Some(map.next_value()?),
                 "step" => raw.step = Some(map.next_value()?),
                 "when" => raw.when = Some(map.next_value()?),
-                field => drop(raw.fields.insert(field.to_owned(), map.next_value()?)),
+                _ => drop(raw.fields.insert(key, map.next_value()?)),
             }
         }
         Ok(raw)

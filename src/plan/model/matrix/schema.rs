@@ -12,7 +12,30 @@ use crate::units::Decimal;
 pub(crate) fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
     let group = group(generator);
     let axes = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": axis(generator, kind) }));
-    json_schema!({ "type": "object", "properties": axes, "additionalProperties": group })
+    let mut axes = axes;
+    axes[SERVER] = server();
+    let settings = json!({ SETTINGS: { "description": SETTING, "anyOf": axis(generator, Kind::Setting) } });
+    json_schema!({
+        "type": "object", "properties": axes, "patternProperties": settings, "additionalProperties": group,
+    })
+}
+
+/// The axis whose values are maps of flags, and how the axes of single flags are called.
+const SERVER: &str = "server";
+const SETTINGS: &str = r"^server\.[A-Za-z][A-Za-z0-9_.-]*$";
+/// What an axis of a single flag is.
+const SETTING: &str = "A flag that the server of an endpoint with `launch` is started with; none leaves it out.";
+
+/// Maps of flags, each a value of the axis.
+fn server() -> Value {
+    let flags = json!({
+        "type": "object", "minProperties": 1, "additionalProperties": true,
+        "examples": [{ "max_num_seqs": 64 }],
+    });
+    json!({
+        "description": "Flags that the server of an endpoint with `launch` is started with: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }].",
+        "anyOf": [flags.clone(), { "type": "array", "items": flags, "minItems": 1 }],
+    })
 }
 
 /// The schema of a condition: fields of the matrix, each with the values that match.
@@ -21,7 +44,8 @@ pub(crate) fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
     if !generator.definitions().contains_key(name) {
         let fields = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": filter(kind) }));
         let schema = json!({
-            "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1,
+            "type": "object", "properties": fields, "patternProperties": { SETTINGS: { "anyOf": filter(Kind::Setting) } },
+            "additionalProperties": false, "minProperties": 1,
             "description": "Which cells are meant: every field given must match.",
         });
         generator.definitions_mut().insert(name.to_owned(), schema);
@@ -134,7 +158,9 @@ fn group(generator: &mut SchemaGenerator) -> Value {
         "type": "object",
         "properties": {
             "zip": {
-                "type": "object", "properties": lists, "additionalProperties": false, "minProperties": 1,
+                "type": "object", "properties": lists,
+                "patternProperties": { SETTINGS: { "type": "array", "items": Kind::Setting.schema(), "minItems": 1 } },
+                "additionalProperties": false, "minProperties": 1,
                 "description": "Equally long lists: the first values go together, the second ones, and so on.",
             },
             "when": when.clone(),
@@ -143,7 +169,10 @@ fn group(generator: &mut SchemaGenerator) -> Value {
     });
     let mut fields = by_axis(one);
     fields["when"] = when;
-    let point = json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
+    let point = json!({
+        "type": "object", "properties": fields, "patternProperties": { SETTINGS: one(Kind::Setting, SETTING) },
+        "additionalProperties": false, "minProperties": 1,
+    });
     json!({
         "description": "Several axes that go together, under a name of your own: { zip: { prompt_tokens: [256, 2048], output_tokens: [1024, 128] } }, or [{ prompt_tokens: 256, output_tokens: 1024 }, …].",
         "anyOf": [zip, point.clone(), { "type": "array", "items": point, "minItems": 1 }],
@@ -156,7 +185,10 @@ fn cell(generator: &mut SchemaGenerator) -> Value {
     if !generator.definitions().contains_key(name) {
         let fields = by_axis(one);
         let schema =
-            json!({ "type": "object", "properties": fields, "additionalProperties": false, "minProperties": 1 });
+            json!({
+                "type": "object", "properties": fields, "patternProperties": { SETTINGS: one(Kind::Setting, SETTING) },
+                "additionalProperties": false, "minProperties": 1,
+            });
         generator.definitions_mut().insert(name.to_owned(), schema);
     }
     json!({ "$ref": "#/$defs/Cell" })
@@ -193,6 +225,7 @@ impl Kind {
             Kind::Process => crate::plan::model::process::words_schema().to_value(),
             Kind::Choice(choices) => json!({ "enum": choices }),
             Kind::Time => json!({ "$ref": "#/$defs/Duration" }),
+            Kind::Setting => json!({ "type": ["number", "string", "boolean"] }),
         }
     }
 
@@ -209,6 +242,7 @@ impl Kind {
             Kind::Process => json!("poisson"),
             Kind::Choice(choices) => json!(choices.first()),
             Kind::Time => json!("5s"),
+            Kind::Setting => json!(256),
         }
     }
 }

@@ -5,8 +5,8 @@ use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Va
 
 use crate::plan::diagnostic::error::{Code, MOST_MISTAKES};
 use crate::plan::diagnostic::suggest;
-use crate::plan::syntax::template::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
-use crate::plan::syntax::template::segments::{Mistake, Part, parts, without_texts, word};
+use crate::plan::template::convert::{NoValue, Room, as_text, from_jinja, size, to_jinja};
+use crate::plan::template::segments::{Mistake, Part, parts, without_texts, word};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Value};
 
@@ -22,6 +22,9 @@ const MOST_ORIGINS: usize = 8;
 /// Filters that expressions may use: none of them makes much out of little.
 const FILTERS: [&str; 12] =
     ["abs", "first", "float", "int", "last", "length", "lower", "max", "min", "round", "trim", "upper"];
+
+/// The names that each cell fills.
+pub(crate) const NAMES_OF_CELLS: [&str; 4] = ["endpoint", "model", "port", "server"];
 
 /// Evaluates expressions over the variables that are known so far.
 pub(super) struct Evaluator {
@@ -96,6 +99,11 @@ impl Evaluator {
         parts(template).unwrap_or_default().into_iter().flat_map(names).collect()
     }
 
+    /// Whether a template names something that each cell fills.
+    pub(super) fn names_a_cell(&self, template: &str) -> bool {
+        self.uses(template).iter().any(|name| self.is_of_cell(name))
+    }
+
     fn names_in(&self, expression: &str) -> Vec<String> {
         if multiplied_text(expression).is_some() {
             return Vec::new();
@@ -156,6 +164,58 @@ impl Evaluator {
             true => Ok((!depends).then_some(Made { value: Value::Text(text), via })),
             false => Err(mistakes),
         }
+    }
+
+    /// Whether each cell fills this name; a variable of the plan goes before it.
+    pub(super) fn is_of_cell(&self, name: &str) -> bool {
+        NAMES_OF_CELLS.contains(&name) && !self.variables.contains_key(name)
+    }
+
+    /// The dotted names that an expression asks for, like `server.max_num_seqs`.
+    pub(super) fn dotted_names(&self, expression: &str) -> Result<Vec<String>, Mistake> {
+        if let Some(mistake) = multiplied_text(expression) {
+            return Err(mistake);
+        }
+        let compiled = self.environment.compile_expression(expression);
+        let compiled = compiled.map_err(|error| mistake_of(&error, expression))?;
+        let mut names: Vec<String> = compiled.undeclared_variables(true).into_iter().collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What a template gives at load whose cells fill the rest: their expressions stay as they are written.
+    pub(super) fn keeping_cells(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
+        let parts = parts(template).map_err(|mistake| vec![mistake])?;
+        let (mut text, mut via, mut mistakes) = (String::new(), Vec::new(), Vec::new());
+        for part in &parts {
+            let range = match part {
+                Part::Text(range) => {
+                    text.push_str(&template[range.clone()]);
+                    continue;
+                }
+                Part::Expression(range) => range,
+            };
+            let expression = &template[range.clone()];
+            let names = self.names_in(expression);
+            let (of_cell, of_plan): (Vec<_>, Vec<_>) = names.iter().partition(|name| self.is_of_cell(name));
+            if of_cell.is_empty() {
+                match self.expression(expression, span) {
+                    Err(found) => mistakes.extend(moved(found, range.start)),
+                    Ok(None) => return Ok(None),
+                    Ok(Some(made)) => {
+                        text.push_str(&as_text(&made.value).unwrap_or_default());
+                        via.extend(made.via);
+                    }
+                }
+            } else if let Some(name) = of_plan.first() {
+                let message = format!("`{name}` is known when the plan is read, `{}` only when a cell is", of_cell[0]);
+                let remedy = "give each an expression of its own: \"{{ a }}{{ b }}\"";
+                mistakes.push(Mistake::new(range.clone(), message, remedy));
+            } else {
+                text.push_str(&template[range.start - 2..range.end + 2]);
+            }
+        }
+        if mistakes.is_empty() { Ok(Some(Made { value: Value::Text(text), via })) } else { Err(mistakes) }
     }
 
     /// What one expression gives.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::syntax::template::Templates;
-use crate::plan::syntax::template::segments::is_template;
+use crate::plan::template::Templates;
+use crate::plan::template::segments::is_template;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 use crate::units::secrecy::is_secret_name;

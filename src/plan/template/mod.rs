@@ -3,15 +3,19 @@
 //! A value that is one expression keeps its type; in a longer text each expression is replaced by what it gives. There are
 //! expressions only, no statements: nothing loops, nothing is defined, no clock, environment or chance can be asked. Keys
 //! and secrets are never made this way.
+//!
+//! How a server is started, its hardware and its facts may also name what each cell fills (`cell`): such expressions stay as they are
+//! written until the cell is known. Stands on `text` and `diagnostic`; `files` expands trees with it, `check` and `expand` fill cells.
 
+pub(crate) mod cell;
 mod convert;
-mod eval;
+pub(crate) mod eval;
 mod segments;
 mod vars;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
-use crate::plan::syntax::template::eval::Evaluator;
-use crate::plan::syntax::template::segments::{Mistake, is_template};
+use crate::plan::template::eval::Evaluator;
+use crate::plan::template::segments::{Mistake, is_template};
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 use crate::units::secrecy::is_secret_name;
@@ -19,26 +23,50 @@ use crate::units::secrecy::is_secret_name;
 /// Replaces every template in the tree by its value; `text` is what its places are in. A value that cannot be made is
 /// left as a filler.
 pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
-    let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new() };
+    let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new(), in_cells: false };
     let Value::Map(entries) = &mut tree.value else { return Vec::new() };
     if let Some(vars) = entries.iter_mut().find(|entry| entry.key == "vars") {
         templates.vars(&mut vars.node);
     }
     entries.retain_mut(|entry| match entry.key.as_str() {
         "use" | "vars" => true,
+        "endpoints" => templates.endpoints(&mut entry.node),
         key => templates.value(&mut entry.node, is_secret_name(key)),
     });
     templates.found
 }
+
+/// The fields of an endpoint whose expressions may name what each cell fills.
+const OF_CELLS: [&str; 4] = ["launch", "hooks", "hardware", "server"];
 
 /// The templates of one plan.
 struct Templates<'t> {
     text: &'t str,
     evaluator: Evaluator,
     found: Vec<Diagnostic>,
+    /// Whether expressions may name what each cell fills.
+    in_cells: bool,
 }
 
 impl Templates<'_> {
+    /// Expands the table of endpoints.
+    fn endpoints(&mut self, node: &mut Node) -> bool {
+        let Value::Map(endpoints) = &mut node.value else { return self.value(node, false) };
+        for endpoint in endpoints {
+            let Value::Map(fields) = &mut endpoint.node.value else {
+                self.value(&mut endpoint.node, false);
+                continue;
+            };
+            fields.retain_mut(|field| {
+                self.in_cells = OF_CELLS.contains(&field.key.as_str());
+                let stays = self.value(&mut field.node, is_secret_name(&field.key));
+                self.in_cells = false;
+                stays
+            });
+        }
+        true
+    }
+
     /// Expands a value and all below it; false where a template gives none, so that there is no such entry.
     fn value(&mut self, node: &mut Node, secret: bool) -> bool {
         match &mut node.value {
@@ -66,7 +94,11 @@ impl Templates<'_> {
         if self.found.len() >= MOST_MISTAKES {
             return node.fail();
         }
-        match self.evaluator.template(template, &node.span) {
+        let made = match self.in_cells && self.evaluator.names_a_cell(template) {
+            true => self.evaluator.keeping_cells(template, &node.span),
+            false => self.evaluator.template(template, &node.span),
+        };
+        match made {
             Ok(Some(made)) => {
                 node.value = made.value;
                 node.via = made.via;

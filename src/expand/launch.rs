@@ -1,0 +1,235 @@
+//! What a cell makes of an endpoint that sweepline launches: its flags, its command, its hardware and facts.
+//!
+//! The flags of a cell are those declared (`server: { flags: … }`) with those of its `server.FLAG` axes laid over them. They are facts like
+//! declared ones, so that whoever compares facts compares them too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::plan::model::axis::server_flag;
+use crate::plan::template::cell::{CellMistake, CellNames, CellValue, asked, fill, is_args};
+use crate::plan::{Endpoint, Engine, Fact, Hardware, HeaderValue, Launch, PerCell, Scalar, Table};
+use crate::units::{Decimal, Nanos};
+
+use super::spec::LaunchSpec;
+use super::{Cell, EndpointSpec, Mistake, RunSpec};
+
+/// How a flag begins among the facts.
+const FLAGS: &str = "flags.";
+/// The value of a flag that is not given in a cell.
+pub const NOT_GIVEN: &str = "none";
+
+/// The server that a cell needs, with all that cells fill.
+pub(super) fn endpoint_spec(
+    name: &str,
+    endpoint: &Endpoint,
+    model: (&str, &str),
+    cell: &Cell,
+) -> Result<EndpointSpec, Mistake> {
+    let mut facts = flatten(&endpoint.server)?;
+    for (axis, value) in cell.iter() {
+        let Some(flag) = server_flag(axis) else { continue };
+        if endpoint.launch.is_none() {
+            return Err(Mistake::NoLaunch { axis: axis.into(), endpoint: name.into() });
+        }
+        facts.insert(format!("{FLAGS}{flag}"), value.clone());
+    }
+    facts.retain(|fact, value| !fact.starts_with(FLAGS) || *value != Scalar::Text(NOT_GIVEN.to_owned()));
+    let names = names((name, endpoint.engine), model, &facts);
+    let wrong = |field: String| {
+        move |mistake: CellMistake| Mistake::OfCell { endpoint: name.into(), field: field.into(), mistake: mistake.into() }
+    };
+    for (fact, value) in &mut facts {
+        if let Scalar::Text(text) = value {
+            *value = scalar(fill(text, &names).map_err(wrong(format!("server.{fact}")))?);
+        }
+    }
+    let hardware = hardware(endpoint, &names).map_err(|(field, mistake)| wrong(format!("hardware.{field}"))(mistake))?;
+    let launch = match &endpoint.launch {
+        Some(launch) => Some(LaunchSpec {
+            command: command(&launch.command, launch, &names).map_err(wrong("launch.command".to_owned()))?,
+            env: variables(&launch.env, &names).map_err(wrong("launch.env".to_owned()))?,
+        }),
+        None => None,
+    };
+    Ok(EndpointSpec {
+        name: name.to_owned(),
+        engine: endpoint.engine,
+        api: endpoint.api,
+        gpu: hardware.gpu.clone(),
+        gpus: hardware.gpus(),
+        server: facts,
+        mock: endpoint.is_embedded().then(|| endpoint.mock.clone().unwrap_or_default()),
+        launch,
+    })
+}
+
+/// What an endpoint's cells fill expressions with.
+fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
+    let text = |text: &str| CellValue::Text(text.to_owned());
+    let table = |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
+    let flags = facts.iter().filter_map(|(fact, value)| Some((fact.strip_prefix(FLAGS)?, value)));
+    let others = facts.iter().filter(|(fact, _)| !fact.starts_with(FLAGS)).map(|(fact, value)| (fact.as_str(), value));
+    // An expression cannot be made of another one.
+    let is_plain = |value: &Scalar| !matches!(value, Scalar::Text(text) if text.contains("{{"));
+    let plain = |(name, value): (&str, &Scalar)| is_plain(value).then(|| (name.to_owned(), cell_value(value)));
+    CellNames {
+        model: table([("name", model.0), ("id", model.1)]),
+        endpoint: table([("name", endpoint.0), ("engine", endpoint.1.name())]),
+        flags: flags.filter_map(plain).collect(),
+        facts: others.filter_map(plain).collect(),
+        port: None,
+    }
+}
+
+/// The elements of a command. All flags that nothing of `launch` names by itself stand where `server.args` does.
+fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
+    let mut made = Vec::with_capacity(written.len());
+    for text in written {
+        match is_args(text) {
+            true => made.extend(arguments(launch, names)?),
+            false => made.push(fill(text, names)?.to_string()),
+        }
+    }
+    Ok(made)
+}
+
+/// The flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`, false → `--no-flag`. A name of
+/// one letter has one dash.
+fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
+    let mut named = BTreeSet::new();
+    for (_, text) in launch.texts() {
+        named.extend(asked(text)?.into_iter().filter_map(|asked| Some(asked.name.strip_prefix("server.")?.to_owned())));
+    }
+    let mut arguments = Vec::new();
+    for (flag, value) in names.flags.iter().filter(|(flag, _)| !named.contains(*flag)) {
+        let dashed = flag.replace('_', "-");
+        let dashes = if flag.len() == 1 { "-" } else { "--" };
+        match value {
+            CellValue::Bool(true) => arguments.push(format!("{dashes}{dashed}")),
+            CellValue::Bool(false) => arguments.push(format!("--no-{dashed}")),
+            other => arguments.extend([format!("{dashes}{dashed}"), other.to_string()]),
+        }
+    }
+    Ok(arguments)
+}
+
+fn variables(
+    written: &Table<HeaderValue>,
+    names: &CellNames,
+) -> Result<BTreeMap<String, HeaderValue>, CellMistake> {
+    let made = written.iter().map(|(name, value)| {
+        let value = match value {
+            HeaderValue::Text(text) => HeaderValue::Text(fill(text, names)?.to_string()),
+            HeaderValue::Secret(reference) => HeaderValue::Secret(reference.clone()),
+        };
+        Ok((name.clone(), value))
+    });
+    made.collect()
+}
+
+/// The hardware of a cell, or the field that cannot be filled.
+fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'static str, CellMistake)> {
+    let mut hardware = endpoint.hardware.clone().unwrap_or_default();
+    let wanted = |field, text: &str| {
+        let message = format!("`{text}` does not give a number above 0");
+        (field, CellMistake { message, remedy: "let it give one in every cell".to_owned() })
+    };
+    let number = |field, text: &str| match fill(text, names).map_err(|mistake| (field, mistake))? {
+        CellValue::Int(value) => value.to_string().parse::<Decimal>().map_err(|_| wanted(field, text)),
+        CellValue::Float(value) => value.to_string().parse::<Decimal>().map_err(|_| wanted(field, text)),
+        CellValue::Bool(_) | CellValue::Text(_) => Err(wanted(field, text)),
+    };
+    if let Some(PerCell::Expression(text)) = &hardware.gpus {
+        let gpus = number("gpus", text)?.to_string().parse().ok().filter(|gpus| *gpus > 0);
+        hardware.gpus = Some(PerCell::Same(gpus.ok_or_else(|| wanted("gpus", text))?));
+    }
+    if let Some(PerCell::Expression(text)) = &hardware.price_per_hour {
+        hardware.price_per_hour = Some(PerCell::Same(number("price_per_hour", text)?));
+    }
+    if let Some(PerCell::Expression(text)) = &hardware.watts {
+        hardware.watts = Some(PerCell::Same(number("watts", text)?));
+    }
+    Ok(hardware)
+}
+
+/// The hardware that a run had, with what its cell fills; as it is declared where a cell no longer fits the plan.
+pub fn hardware_of(endpoint: &Endpoint, spec: &RunSpec) -> Hardware {
+    let declared = endpoint.hardware.clone().unwrap_or_default();
+    hardware(endpoint, &names_of(spec)).unwrap_or(declared)
+}
+
+fn names_of(spec: &RunSpec) -> CellNames {
+    let EndpointSpec { name, engine, server, .. } = &*spec.endpoint;
+    names((name, *engine), (&spec.labels.model, &spec.model.id), server)
+}
+
+/// A server as it is started on this host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Concrete {
+    /// Program and arguments, the port filled in.
+    pub command: Vec<String>,
+    /// Environment variables, those of the host included.
+    pub env: BTreeMap<String, HeaderValue>,
+    /// Where it runs, relative to the plan's folder.
+    pub folder: Option<String>,
+    /// The command that ends it, where there is one.
+    pub stop: Option<Vec<String>>,
+    /// How long it has to end.
+    pub stop_within: Nanos,
+}
+
+/// The server of a run like `spec`, listening on `port`.
+pub fn concrete(endpoint: &Endpoint, spec: &RunSpec, port: u16) -> Result<Concrete, CellMistake> {
+    let Some(launch) = &endpoint.launch else {
+        let message = format!("endpoint `{}` has no `launch`", spec.endpoint.name);
+        return Err(CellMistake { message, remedy: "add it to the plan".to_owned() });
+    };
+    let names = CellNames { port: Some(port), ..names_of(spec) };
+    let mut env = variables(&launch.host_env, &names)?;
+    env.extend(variables(&launch.env, &names)?);
+    let stop = launch.stop.as_ref().and_then(|stop| stop.command.as_deref());
+    Ok(Concrete {
+        command: command(&launch.command, launch, &names)?,
+        env,
+        folder: launch.folder.clone(),
+        stop: stop.map(|stop| command(stop, launch, &names)).transpose()?,
+        stop_within: launch.stop_within(),
+    })
+}
+
+fn cell_value(value: &Scalar) -> CellValue {
+    match value {
+        Scalar::Bool(value) => CellValue::Bool(*value),
+        Scalar::Text(text) => CellValue::Text(text.clone()),
+        Scalar::Number(number) => match number.parts() {
+            (mantissa, 0) => CellValue::Int(mantissa.into()),
+            _ => CellValue::Float(number.to_f64()),
+        },
+    }
+}
+
+fn scalar(value: CellValue) -> Scalar {
+    let number = |text: String| text.parse().map_or_else(|_| Scalar::Text(text.clone()), Scalar::Number);
+    match value {
+        CellValue::Bool(value) => Scalar::Bool(value),
+        CellValue::Int(value) => number(value.to_string()),
+        CellValue::Float(value) => number(value.to_string()),
+        CellValue::Text(text) => Scalar::Text(text),
+    }
+}
+
+/// Server facts under one level of names: `flags: { max_num_seqs: 256 }` becomes `flags.max_num_seqs`.
+fn flatten(facts: &Table<Fact>) -> Result<BTreeMap<String, Scalar>, Mistake> {
+    let mut flat = BTreeMap::new();
+    let mut put = |name: String, value: &Scalar| match flat.insert(name.clone(), value.clone()) {
+        None => Ok(()),
+        Some(_) => Err(Mistake::SameFact(name)),
+    };
+    for (name, fact) in facts {
+        match fact {
+            Fact::One(value) => put(name.clone(), value)?,
+            Fact::Many(table) => table.iter().try_for_each(|(key, value)| put(format!("{name}.{key}"), value))?,
+        }
+    }
+    Ok(flat)
+}

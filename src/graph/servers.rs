@@ -1,0 +1,94 @@
+//! Which launched server is up when: runs that need the same one follow each other, so that servers start as seldom as the order of the
+//! sweeps allows.
+//!
+//! On a resource one launched server is up at a time. Sweeps that wait for others come later (`after`); among those that do not, runs are
+//! grouped by their server, which begins with the one that is up. A comparison between servers keeps its rounds: there a
+//! server starts again with every change, which is the price of a drift that hits both alike.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use crate::expand::{Expansion, LaunchSpec};
+
+/// What makes two runs need the same launched server: endpoint and command.
+type ServerOf<'a> = (&'a str, &'a LaunchSpec);
+
+/// Runs, by position, that are measured on one start of a launched server, in the order in which they are executed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stay {
+    /// What the server occupies.
+    pub resource: String,
+    /// The runs.
+    pub runs: Vec<usize>,
+}
+
+/// The stays of all launched servers that `runs` need, those of one resource in their order. `runs` are positions in the
+/// expansion, in execution order.
+pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str, usize>) -> Vec<Stay> {
+    let mut by_resource: IndexMap<&str, Vec<(usize, usize)>> = IndexMap::new();
+    for at in runs {
+        let run = &expansion.runs[*at];
+        if run.spec.endpoint.launch.is_some() {
+            let resource = expansion.resources[&run.spec.endpoint.name].as_str();
+            by_resource.entry(resource).or_default().push((levels[&*run.sweep], *at));
+        }
+    }
+    let mut stays = Vec::new();
+    for (resource, mut runs) in by_resource {
+        // Stable: within a level the order of execution.
+        runs.sort_by_key(|(level, _)| *level);
+        let mut last: Option<ServerOf> = None;
+        for level in runs.chunk_by(|(a, _), (b, _)| a == b) {
+            for at in ordered(expansion, level.iter().map(|(_, at)| *at), last) {
+                let server = server_of(expansion, at);
+                if server != last || stays.is_empty() {
+                    stays.push(Stay { resource: resource.to_owned(), runs: Vec::new() });
+                }
+                last = server;
+                if let Some(stay) = stays.last_mut() {
+                    stay.runs.push(at);
+                }
+            }
+        }
+    }
+    stays
+}
+
+fn server_of(expansion: &Expansion, at: usize) -> Option<ServerOf<'_>> {
+    let endpoint = &expansion.runs[at].spec.endpoint;
+    Some((endpoint.name.as_str(), endpoint.launch.as_ref()?))
+}
+
+/// The runs of one level: those that may be grouped by server, then those that keep their order.
+fn ordered<'a>(
+    expansion: &'a Expansion,
+    runs: impl Iterator<Item = usize>,
+    up: Option<ServerOf<'a>>,
+) -> Vec<usize> {
+    let mut groups: IndexMap<Option<ServerOf>, Vec<usize>> = IndexMap::new();
+    if up.is_some() {
+        groups.insert(up, Vec::new());
+    }
+    let mut kept = Vec::new();
+    for at in runs {
+        match expansion.server_rounds.contains(&*expansion.runs[at].sweep) {
+            true => kept.push(at),
+            false => groups.entry(server_of(expansion, at)).or_default().push(at),
+        }
+    }
+    groups.into_values().flatten().chain(kept).collect()
+}
+
+/// For each sweep how many others it waits for one after another.
+pub(super) fn levels<'a>(expansion: &'a Expansion, turns: &HashMap<&str, usize>) -> HashMap<&'a str, usize> {
+    let mut sweeps: Vec<(&str, &Vec<String>)> =
+        expansion.after.iter().map(|(name, after)| (name.as_str(), after)).collect();
+    sweeps.sort_by_key(|(name, _)| turns[name]);
+    let mut levels: HashMap<&str, usize> = HashMap::new();
+    for (name, after) in sweeps {
+        let level = after.iter().map(|after| levels[after.as_str()] + 1).max().unwrap_or_default();
+        levels.insert(name, level);
+    }
+    levels
+}

@@ -1,0 +1,265 @@
+//! How servers are launched: addresses, ports, what texts ask of a cell, flags that axes set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::axis::server_flag;
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::launch::{Launch, Port};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::{Fact, Scalar};
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::template::cell::{CellNames, CellValue, asked, is_args};
+use crate::plan::template::eval::NAMES_OF_CELLS;
+use crate::plan::text::tree::Step;
+use crate::units::secrecy::{is_secret_name, looks_like_key};
+
+/// The fact whose entries are flags.
+const FLAGS: &str = "flags";
+
+impl Checker<'_> {
+    /// Checks how the servers of all endpoints are launched.
+    pub(super) fn launches(&mut self, plan: &Plan) {
+        for (name, endpoint) in &plan.endpoints {
+            let names = names(plan, name, endpoint);
+            self.texts_of_cells(name, endpoint, &names);
+            let Some(launch) = &endpoint.launch else { continue };
+            let at = steps!["endpoints", name.as_str(), "launch"];
+            self.reserved(&at);
+            if launch.command.first().is_none_or(|program| program.trim().is_empty()) {
+                let message = format!("endpoint `{name}` launches nothing: `command` names no program");
+                let remedy = "write the program and its arguments: command: [vllm, serve, \"{{ model.id }}\"]";
+                self.empty(&[&at[..], &steps!["command"]].concat(), message, remedy);
+            }
+            self.address(&at, endpoint, launch);
+            self.variables(&at, launch);
+        }
+        self.shared_ports(plan);
+        for (name, sweep) in &plan.sweeps {
+            self.flags(plan, name, sweep);
+        }
+    }
+
+    /// Reports variables of the plan that have the name of what a cell fills.
+    fn reserved(&mut self, launch: &[Step]) {
+        let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
+        for name in taken {
+            let message = format!("the variable `{name}` has the name of what each cell fills in `launch`");
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("give the variable another name");
+            diagnostic.related.extend(self.key_of(launch, "launched here"));
+            self.report_key(&steps!["vars", name], diagnostic);
+        }
+    }
+
+    /// Reports what texts ask of a cell that no cell has.
+    fn texts_of_cells(&mut self, name: &str, endpoint: &Endpoint, names: &CellNames) {
+        let endpoint_at = steps!["endpoints", name];
+        let at = |field: &str, path: &[Step]| [&endpoint_at[..], &[Step::from(field)], path].concat();
+        for (path, text) in endpoint.launch.iter().flat_map(Launch::texts) {
+            let is_element = path.iter().any(|step| *step == Step::from("command"));
+            if !(is_element && is_args(text)) {
+                self.text_of_cell(&at("launch", &path), text, names);
+            }
+        }
+        for (fact, value) in &endpoint.server {
+            let entries: Vec<(Vec<Step>, &Scalar)> = match value {
+                Fact::One(value) => vec![(vec![Step::from(fact.as_str())], value)],
+                Fact::Many(table) => {
+                    let path = |key: &String| vec![Step::from(fact.as_str()), Step::from(key.as_str())];
+                    table.iter().map(|(key, value)| (path(key), value)).collect()
+                }
+            };
+            for (path, value) in entries {
+                if let Scalar::Text(text) = value {
+                    self.text_of_cell(&at("server", &path), text, names);
+                }
+            }
+        }
+        for (field, text) in endpoint.hardware.iter().flat_map(|hardware| hardware.expressions()) {
+            self.text_of_cell(&at("hardware", &steps![field]), text, names);
+        }
+    }
+
+    fn text_of_cell(&mut self, at: &[Step], text: &str, names: &CellNames) {
+        let wrong = match asked(text) {
+            Ok(asked) => asked.iter().find_map(|asked| names.has(&asked.name).err()),
+            Err(mistake) => Some(mistake),
+        };
+        if let Some(mistake) = wrong {
+            self.report(at, Diagnostic::new(Code::Template, mistake.message).remedy(mistake.remedy));
+        }
+    }
+
+    /// Reports an address at which the launched server will not be.
+    fn address(&mut self, at: &[Step], endpoint: &Endpoint, launch: &Launch) {
+        let port_at = [at, &steps!["port"]].concat();
+        let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+        let of_url = url.as_ref().and_then(reqwest::Url::port);
+        let says_port = || launch.texts().iter().any(|(_, text)| asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == "port")));
+        match (launch.port, of_url) {
+            (Some(Port::Auto), Some(port)) => {
+                let message = format!("`url` says port {port}, and `port: auto` chooses another one");
+                let remedy = "remove the port from `url`, or write it in the place of `auto`";
+                self.report(&port_at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            }
+            (Some(Port::Fixed(port)), Some(of_url)) if port != of_url => {
+                let message = format!("the server is launched on port {port}, and `url` says {of_url}");
+                self.report(&port_at, Diagnostic::new(Code::Contradiction, message).remedy("write one of the two"));
+            }
+            (Some(Port::Auto), None) if !says_port() => {
+                let message = "`port: auto` chooses a port, and nothing of `launch` says it to the server";
+                let remedy = "add it to the command: --port, \"{{ port }}\"";
+                self.report(&port_at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+            }
+            (None, _) if endpoint.url.is_none() => {
+                let message = "the launched server has neither a `url` nor a `port`";
+                let remedy = "add port: auto and \"{{ port }}\" to the command, or url: http://127.0.0.1:8000/v1";
+                self.report_key(at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reports variables that no program can be given, and secrets in plain words.
+    fn variables(&mut self, at: &[Step], launch: &Launch) {
+        for (field, table) in [("env", &launch.env), ("host_env", &launch.host_env)] {
+            for (name, value) in table {
+                let at = [at, &steps![field, name.as_str()]].concat();
+                if name.is_empty() || name.contains(['=', '\0']) {
+                    let message = format!("`{name}` cannot be the name of an environment variable");
+                    self.report_key(&at, Diagnostic::new(Code::WrongValue, message).remedy("write a name like HF_HOME"));
+                }
+                match value {
+                    HeaderValue::Secret(secret) => {
+                        self.secret_file(&[&at[..], &steps!["secret"]].concat(), secret);
+                    }
+                    HeaderValue::Text(text) if is_secret_name(name) || text.split_whitespace().any(looks_like_key) => {
+                        let message = format!("the value of `{name}` looks like a secret, and would end up in results");
+                        let remedy = format!("write {name}: {{ secret: env:{name} }}");
+                        self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+                    }
+                    HeaderValue::Text(_) => {}
+                }
+                if field == "host_env" && launch.env.contains_key(name) {
+                    let message = format!("`{name}` stands in `env` and in `host_env`");
+                    let remedy = "keep it in `env` where it decides how fast the server is, else in `host_env`";
+                    self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+                }
+            }
+        }
+        for (index, _) in launch.command.iter().enumerate().filter(|(_, text)| looks_like_key(text)) {
+            let at = [at, &steps!["command", index]].concat();
+            let message = format!("argument {index} of the command looks like a secret, and would end up in results");
+            let remedy = "give it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
+            self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        }
+    }
+
+    /// Reports two endpoints that launch on one port and may run at the same time.
+    fn shared_ports(&mut self, plan: &Plan) {
+        let mut first: BTreeMap<u16, (&str, Option<&str>)> = BTreeMap::new();
+        for (name, endpoint) in &plan.endpoints {
+            let Some(port) = endpoint.launch_port().filter(|_| endpoint.launch.is_some()) else { continue };
+            let resource = endpoint.resource.as_deref();
+            match first.get(&port) {
+                Some((other, of_other)) if *of_other != resource => {
+                    let message = format!(
+                        "endpoints `{other}` and `{name}` both launch on port {port}, and may run at the same time: they have \
+                         other resources"
+                    );
+                    let remedy = "give each a port of its own, port: auto, or both the same `resource`";
+                    let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
+                    diagnostic.related.extend(self.key_of(&steps!["endpoints", *other, "launch"], "launched here"));
+                    self.report_key(&steps!["endpoints", name.as_str(), "launch"], diagnostic);
+                }
+                Some(_) => {}
+                None => drop(first.insert(port, (name, resource))),
+            }
+        }
+    }
+
+    /// Reports flags that axes set and no server is started with.
+    fn flags(&mut self, plan: &Plan, sweep_name: &str, sweep: &Sweep) {
+        let flags: Vec<&str> = sweep.fields().into_iter().filter(|field| server_flag(field).is_some()).collect();
+        if flags.is_empty() {
+            return;
+        }
+        let named: Vec<String> = sweep.values("endpoint").iter().map(ToString::to_string).collect();
+        let is_meant = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
+        let meant: Vec<(&String, &Endpoint)> = plan.endpoints.iter().filter(|(name, _)| is_meant(name)).collect();
+        let launched: Vec<(&String, &Launch)> =
+            meant.iter().filter_map(|(name, endpoint)| Some((*name, endpoint.launch.as_ref()?))).collect();
+        for axis in flags {
+            let at = self.place_of_flag(sweep_name, sweep, axis);
+            let Some(flag) = server_flag(axis) else { continue };
+            if launched.is_empty() {
+                if meant.iter().any(|(name, _)| self.is_given(&steps!["endpoints", name.as_str()], "launch")) {
+                    continue;
+                }
+                let names: Vec<String> = meant.iter().map(|(name, _)| format!("`{name}`")).collect();
+                let have = if names.len() == 1 { "has" } else { "have" };
+                let message = format!(
+                    "`{axis}` sets a flag of the server, and nothing starts it with that flag: {} {have} no `launch`",
+                    names.join(" and ")
+                );
+                let remedy = "add launch: { command: [...], port: auto } to the endpoint, with \"{{ server.args }}\" in its command";
+                self.report_key(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
+                continue;
+            }
+            for (name, launch) in &launched {
+                if !uses(launch, flag) {
+                    let message = format!("the command of endpoint `{name}` does not use `{axis}`: every value would start the same server");
+                    let remedy = format!("add \"{{{{ server.args }}}}\" to its command, or \"{{{{ {axis} }}}}\" behind its flag");
+                    self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+                }
+            }
+        }
+    }
+
+    fn place_of_flag(&self, name: &str, sweep: &Sweep, axis: &str) -> Vec<Step> {
+        let (_, place) = sweep.written(axis).into_iter().next().unwrap_or_else(|| (Scalar::Bool(true), Vec::new()));
+        let matrix = steps!["sweeps", name, "matrix", axis];
+        if self.tree.walk(&matrix).depth == matrix.len() {
+            return matrix.to_vec();
+        }
+        [&steps!["sweeps", name][..], &place].concat()
+    }
+}
+
+/// Whether a server is started with a flag.
+fn uses(launch: &Launch, flag: &str) -> bool {
+    let whole = format!("server.{flag}");
+    launch.texts().iter().any(|(_, text)| {
+        is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole))
+    })
+}
+
+/// Every name that some cell of an endpoint fills.
+fn names(plan: &Plan, name: &str, endpoint: &Endpoint) -> CellNames {
+    let text = |text: &str| CellValue::Text(text.to_owned());
+    let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();
+    let is_on = |sweep: &&Sweep| {
+        let named = sweep.values("endpoint");
+        named.is_empty() || named.iter().any(|value| value.to_string() == name)
+    };
+    let mut flags: BTreeSet<String> = BTreeSet::new();
+    for sweep in plan.sweeps.values().filter(is_on) {
+        flags.extend(sweep.fields().into_iter().filter_map(server_flag).map(str::to_owned));
+    }
+    let declared: Option<&Table<Scalar>> = match endpoint.server.get(FLAGS) {
+        Some(Fact::Many(table)) => Some(table),
+        _ => None,
+    };
+    flags.extend(declared.into_iter().flat_map(Table::keys).cloned());
+    let facts = endpoint.server.iter().filter(|(_, fact)| matches!(fact, Fact::One(_))).map(|(name, _)| name.as_str());
+    CellNames {
+        model: all(&["id", "name"]),
+        endpoint: all(&["engine", "name"]),
+        flags: flags.into_iter().map(|flag| (flag, text(""))).collect(),
+        facts: all(&facts.collect::<Vec<_>>()),
+        port: None,
+    }
+}

@@ -1,0 +1,87 @@
+//! The axis `server` of a matrix: maps of flags, as `vllm bench sweep` has them, become values of axes that set one flag each, `server.FLAG`.
+//! Behind this file there are only those.
+
+use crate::plan::model::axis::SERVER_PREFIX;
+use crate::plan::text::tree::{Entry, Node, Value};
+
+/// The axis and, in cells and conditions, the table of flags.
+const SERVER: &str = "server";
+/// Keys that stand beside flags in a point of the axis, and name none.
+const WHEN: &str = "when";
+
+/// Puts every flag that a sweep sets under a name of its own.
+pub(crate) fn settle(tree: &mut Node) {
+    let Some(Value::Map(sweeps)) = tree.get_mut("sweeps").map(|node| &mut node.value) else { return };
+    for sweep in sweeps {
+        let Value::Map(fields) = &mut sweep.node.value else { continue };
+        for field in fields {
+            match field.key.as_str() {
+                "matrix" => matrix(&mut field.node),
+                "when" => cell(&mut field.node),
+                "exclude" | "add" => each(&mut field.node, cell),
+                "extend" => each(&mut field.node, |extend| {
+                    let Value::Map(parts) = &mut extend.value else { return };
+                    parts.iter_mut().for_each(|part| cell(&mut part.node));
+                }),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn each(node: &mut Node, mut settle: impl FnMut(&mut Node)) {
+    if let Value::List(items) = &mut node.value {
+        items.iter_mut().for_each(&mut settle);
+    }
+}
+
+fn matrix(node: &mut Node) {
+    let Value::Map(axes) = &mut node.value else { return };
+    for axis in axes.iter_mut().filter(|axis| axis.key == SERVER) {
+        match &mut axis.node.value {
+            Value::List(items) => items.iter_mut().for_each(prefix),
+            Value::Map(fields) if fields.iter().any(|field| field.key == WHEN) => prefix(&mut axis.node),
+            Value::Map(fields) => {
+                fields.iter_mut().filter(|field| field.key == "zip").for_each(|zip| prefix(&mut zip.node));
+            }
+            _ => {}
+        }
+    }
+    // What is neither a list nor a zip names axes of their own.
+    splice(axes, |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)));
+    // Conditions may look at flags, wherever they stand.
+    axes.iter_mut().for_each(|axis| conditions(&mut axis.node));
+}
+
+fn conditions(node: &mut Node) {
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(conditions),
+        Value::Map(fields) => fields.iter_mut().filter(|field| field.key == WHEN).for_each(|when| cell(&mut when.node)),
+        _ => {}
+    }
+}
+
+/// A table of fields by name, as a cell or a condition.
+fn cell(node: &mut Node) {
+    if let Value::Map(fields) = &mut node.value {
+        splice(fields, |field| matches!(field.node.value, Value::Map(_)));
+    }
+}
+
+/// Puts the flags of each `server` that `is_table` in its place.
+fn splice(entries: &mut Vec<Entry>, is_table: impl Fn(&Entry) -> bool) {
+    let Some(at) = entries.iter().position(|entry| entry.key == SERVER && is_table(entry)) else { return };
+    let mut server = entries.remove(at);
+    prefix(&mut server.node);
+    if let Value::Map(flags) = server.node.value {
+        entries.splice(at..at, flags);
+    }
+}
+
+/// Gives the flags of a table the names of their axes.
+fn prefix(node: &mut Node) {
+    let Value::Map(flags) = &mut node.value else { return };
+    for flag in flags.iter_mut().filter(|flag| flag.key != WHEN && !flag.key.starts_with(SERVER_PREFIX)) {
+        flag.key.insert_str(0, SERVER_PREFIX);
+    }
+}

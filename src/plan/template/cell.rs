@@ -1,0 +1,242 @@
+//! What each cell fills: the texts of `launch` and `hooks`, and what hardware and facts say of a server.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::plan::diagnostic::suggest;
+use crate::plan::template::convert::as_text;
+use crate::plan::template::eval::{Evaluator, NAMES_OF_CELLS};
+use crate::plan::template::segments::{Part, is_template, parts};
+use crate::plan::text::span::Span;
+use crate::plan::text::tree::{Entry, Node, Value};
+
+/// The name of all flags of a server as arguments, an element of its own in a command.
+const ARGS: &str = "server.args";
+
+/// A value that expressions of a cell may use.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CellValue {
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i128),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+/// What a cell fills the names of expressions with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct CellNames {
+    /// Name and id of the model, as `model.name` and `model.id`.
+    pub model: BTreeMap<String, CellValue>,
+    /// Name and engine of the endpoint, as `endpoint.name` and `endpoint.engine`.
+    pub endpoint: BTreeMap<String, CellValue>,
+    /// The server's flags by name, as `server.max_num_seqs`.
+    pub flags: BTreeMap<String, CellValue>,
+    /// Its other facts, as `server.version`; a flag of the same name goes before one.
+    pub facts: BTreeMap<String, CellValue>,
+    /// The port. Expressions that name it stay as they are written where it is not known.
+    pub port: Option<u16>,
+}
+
+/// What is wrong with an expression of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}; {remedy}")]
+pub struct CellMistake {
+    /// What is wrong.
+    pub message: String,
+    /// What to type instead.
+    pub remedy: String,
+}
+
+impl CellMistake {
+    fn new(message: impl Into<String>, remedy: impl Into<String>) -> CellMistake {
+        CellMistake { message: message.into(), remedy: remedy.into() }
+    }
+}
+
+/// A name that a text asks a cell for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Like `server.max_num_seqs`, or `port`.
+    pub name: String,
+    /// Where its expression stands, in bytes of the text.
+    pub at: Range<usize>,
+}
+
+/// Whether a text is the element that becomes all flags of a server.
+pub(crate) fn is_args(text: &str) -> bool {
+    let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+    inner.is_some_and(|inner| inner.trim() == ARGS)
+}
+
+/// The names that a text asks cells for.
+pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
+    if !is_template(text) {
+        return Ok(Vec::new());
+    }
+    let evaluator = Evaluator::new();
+    let mut asked = Vec::new();
+    for part in parts(text).map_err(|mistake| CellMistake::new(mistake.message, mistake.remedy))? {
+        let Part::Expression(at) = part else { continue };
+        let names = evaluator.dotted_names(&text[at.clone()]);
+        let names = names.map_err(|mistake| CellMistake::new(mistake.message, mistake.remedy))?;
+        asked.extend(names.into_iter().map(|name| Asked { name, at: at.clone() }));
+    }
+    Ok(asked)
+}
+
+/// Fills a text; of one expression alone the value keeps its type.
+pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMistake> {
+    if !is_template(text) {
+        return Ok(CellValue::Text(text.to_owned()));
+    }
+    for asked in asked(text)? {
+        names.has(&asked.name)?;
+    }
+    let mut evaluator = names.evaluator();
+    let wrong = |mistakes: Vec<super::segments::Mistake>| {
+        let first = mistakes.into_iter().next();
+        first.map_or_else(
+            || CellMistake::new("the expression gives nothing", "give it a value in every case"),
+            |mistake| CellMistake::new(mistake.message, mistake.remedy),
+        )
+    };
+    let made = match names.port {
+        Some(_) => evaluator.template(text, &NOWHERE),
+        // The port alone is left to be filled.
+        None => evaluator.keeping_cells(text, &NOWHERE),
+    };
+    let made = made.map_err(wrong)?.ok_or_else(|| wrong(Vec::new()))?;
+    let nothing = || CellMistake::new(format!("`{text}` gives neither a number nor a text"), "let it give one value");
+    Ok(match made.value {
+        Value::Bool(value) => CellValue::Bool(value),
+        Value::Int(value) => CellValue::Int(value),
+        Value::Float(value) => CellValue::Float(value),
+        other => CellValue::Text(as_text(&other).ok_or_else(nothing)?),
+    })
+}
+
+/// Cells have no place in the plan's text.
+const NOWHERE: Span = 0..0;
+
+impl CellNames {
+    /// Whether it has the value that an expression asks for.
+    pub(crate) fn has(&self, dotted: &str) -> Result<(), CellMistake> {
+        let (root, part) = dotted.split_once('.').unwrap_or((dotted, ""));
+        let (values, what): (&[&BTreeMap<String, CellValue>], &str) = match root {
+            "model" => (&[&self.model], "a model has"),
+            "endpoint" => (&[&self.endpoint], "an endpoint has"),
+            "server" => (&[&self.flags, &self.facts], "the server of this cell has"),
+            "port" if part.is_empty() => return Ok(()),
+            _ => {
+                let known = suggest::choices(NAMES_OF_CELLS).replace(" or ", " and ");
+                let remedy = suggest::nearest(root, NAMES_OF_CELLS).map_or_else(
+                    || format!("each cell fills {known}"),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                return Err(CellMistake::new(format!("`{dotted}` is neither a variable nor filled by the cell"), remedy));
+            }
+        };
+        if values.iter().any(|values| values.contains_key(part)) {
+            return Ok(());
+        }
+        if dotted == ARGS {
+            let remedy = "let it be an element of its own in `command`: \"{{ server.args }}\"";
+            return Err(CellMistake::new("`server.args` stands for several arguments", remedy));
+        }
+        let known: Vec<&str> = values.iter().flat_map(|values| values.keys()).map(String::as_str).collect();
+        let remedy = match suggest::nearest(part, known.iter().copied()) {
+            Some(near) => format!("did you mean `{root}.{near}`?"),
+            None if known.is_empty() => {
+                format!("add an axis {dotted}: [...] to the matrix, or declare it: server: {{ flags: {{ {part}: ... }} }}")
+            }
+            None => format!("{what} {}", suggest::choices(known).replace(" or ", " and ")),
+        };
+        Err(CellMistake::new(format!("`{dotted}` has no value here"), remedy))
+    }
+
+    fn evaluator(&self) -> Evaluator {
+        let mut evaluator = Evaluator::new();
+        let mut define = |name: &str, node: Node| {
+            evaluator.declare(name, NOWHERE);
+            evaluator.define(name, &node);
+        };
+        let mut server = self.facts.clone();
+        server.extend(self.flags.clone());
+        for (name, values) in [("model", &self.model), ("endpoint", &self.endpoint), ("server", &server)] {
+            let entry = |(key, value): (&String, &CellValue)| Entry {
+                key: key.clone(),
+                key_span: NOWHERE,
+                node: Node::new(value.node(), NOWHERE),
+            };
+            define(name, Node::new(Value::Map(values.iter().map(entry).collect()), NOWHERE));
+        }
+        if let Some(port) = self.port {
+            define("port", Node::new(Value::Int(port.into()), NOWHERE));
+        }
+        evaluator
+    }
+}
+
+impl CellValue {
+    fn node(&self) -> Value {
+        match self {
+            CellValue::Bool(value) => Value::Bool(*value),
+            CellValue::Int(value) => Value::Int(*value),
+            CellValue::Float(value) => Value::Float(*value),
+            CellValue::Text(text) => Value::Text(text.clone()),
+        }
+    }
+}
+
+impl std::fmt::Display for CellValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CellValue::Bool(value) => value.fmt(f),
+            CellValue::Int(value) => value.fmt(f),
+            CellValue::Float(value) => value.fmt(f),
+            CellValue::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(port: Option<u16>) -> CellNames {
+        let of = |pairs: &[(&str, CellValue)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        CellNames {
+            model: of(&[("id", CellValue::Text("meta/llama".into())), ("name", CellValue::Text("llama".into()))]),
+            endpoint: of(&[("name", CellValue::Text("vllm".into()))]),
+            flags: of(&[("tensor_parallel_size", CellValue::Int(4))]),
+            facts: BTreeMap::new(),
+            port,
+        }
+    }
+
+    #[test]
+    fn expressions_keep_their_type_and_the_port_stays_until_it_is_known() {
+        let all = names(Some(8000));
+        assert_eq!(fill("{{ server.tensor_parallel_size * 2 }}", &all), Ok(CellValue::Int(8)));
+        assert_eq!(fill("{{ model.id }}:{{ port }}", &all), Ok(CellValue::Text("meta/llama:8000".into())));
+        let kept = fill("{{ model.id }}:{{ port + 1 }}", &names(None));
+        assert_eq!(kept, Ok(CellValue::Text("meta/llama:{{ port + 1 }}".into())));
+        assert_eq!(fill("plain", &all), Ok(CellValue::Text("plain".into())));
+    }
+
+    #[test]
+    fn what_does_not_exist_is_named_with_what_does() {
+        let wrong = |text: &str| fill(text, &names(Some(1))).unwrap_err().to_string();
+        assert_eq!(
+            wrong("{{ server.tensor_paralel_size }}"),
+            "`server.tensor_paralel_size` has no value here; did you mean `server.tensor_parallel_size`?"
+        );
+        assert_eq!(wrong("{{ model.path }}"), "`model.path` has no value here; a model has `id` and `name`");
+        assert!(wrong("x{{ server.args }}").starts_with("`server.args` stands for several arguments"));
+        assert!(wrong("{{ hostname }}").contains("neither a variable nor filled by the cell"));
+    }
+}

@@ -1,0 +1,259 @@
+//! A launched server as a sweep holds it, and what may be wrong before it runs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::log;
+use super::order::{LaunchOrder, Order, Said};
+use crate::units::Nanos;
+
+/// The hidden command of the program that is a supervisor.
+pub const SUPERVISE: &str = "supervise";
+/// Lines of a server's output that an error quotes.
+const TAIL_LINES: usize = 8;
+/// How long a port is tried for something that listens on it.
+const PORT_TRIAL: Duration = Duration::from_millis(300);
+/// How long a supervisor has beyond its server's own time until it is killed.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// Why a server does not run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The program is not there.
+    #[error("cannot start `{program}`: no such program{place}; install it, or correct `launch.command`")]
+    NoProgram {
+        /// As it is written.
+        program: String,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// The operating system does not start it.
+    #[error("cannot start `{program}`: {reason}; correct `launch`")]
+    NotStarted {
+        /// As it is written.
+        program: String,
+        /// Why.
+        reason: String,
+    },
+    /// Somebody listens where the server is to listen.
+    #[error("port {port} is taken: something listens on {address} already; stop it, or write port: auto")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The address that answered.
+        address: String,
+    },
+    /// It ended before it was ready.
+    #[error("the server ended {how} after {after} without being ready{tail}")]
+    Ended {
+        /// With which code or signal.
+        how: String,
+        /// How long it ran.
+        after: Nanos,
+        /// Its last lines, and where the rest is.
+        tail: String,
+    },
+    /// sweepline's own part failed.
+    #[error("the server could not be supervised: {0}")]
+    Supervisor(String),
+}
+
+impl LaunchError {
+    /// Whether the plan or the machine must be changed first: trying again does not help.
+    pub fn is_final(&self) -> bool {
+        matches!(self, LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } | LaunchError::PortTaken { .. })
+    }
+}
+
+/// A server that sweepline started. Ends with this value.
+#[derive(Debug)]
+pub struct Launched {
+    supervisor: Child,
+    pipe: Option<ChildStdin>,
+    alive: Arc<AtomicBool>,
+    ended: Arc<Mutex<Option<String>>>,
+    log: PathBuf,
+    stop_within: Duration,
+    started: Instant,
+    started_at: jiff::Timestamp,
+}
+
+impl Launched {
+    /// Starts a server; it need not be ready yet.
+    pub fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
+        let program = order.command.first().cloned().unwrap_or_default();
+        find_program(&program, &order.folder, order.env.get("PATH").map(String::as_str))?;
+        let wrong = |error: std::io::Error| LaunchError::Supervisor(error.to_string());
+        std::fs::create_dir_all(&order.servers).map_err(wrong)?;
+        let order = Order::new(order);
+        let log = order.log.clone();
+        let own = std::env::current_exe().map_err(wrong)?;
+        let mut supervisor = Command::new(own)
+            .arg(SUPERVISE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C in a terminal reaches sweepline alone.
+            .process_group(0)
+            .spawn()
+            .map_err(wrong)?;
+        let mut pipe = supervisor.stdin.take().expect("stdin is piped");
+        let mut lines = BufReader::new(supervisor.stdout.take().expect("stdout is piped"));
+        let text = serde_json::to_string(&order).map_err(|error| LaunchError::Supervisor(error.to_string()))?;
+        let (started, started_at) = (Instant::now(), jiff::Timestamp::now());
+        let first = pipe.write_all(format!("{text}\n").as_bytes()).map_err(wrong).and_then(|()| said(&mut lines));
+        match first {
+            Ok(Said::Started { .. }) => {}
+            Ok(Said::Failed { reason }) => {
+                let _ = supervisor.wait();
+                return Err(LaunchError::NotStarted { program, reason });
+            }
+            Ok(Said::Ended { how }) => {
+                let _ = supervisor.wait();
+                return Err(LaunchError::Supervisor(format!("it said first that the server ended {how}")));
+            }
+            Err(error) => {
+                let _ = supervisor.kill();
+                let _ = supervisor.wait();
+                return Err(error);
+            }
+        }
+        let (alive, ended) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(None)));
+        watch(lines, Arc::clone(&alive), Arc::clone(&ended)).map_err(wrong)?;
+        let stop_within = order.stop_within();
+        Ok(Launched { supervisor, pipe: Some(pipe), alive, ended, log, stop_within, started, started_at })
+    }
+
+    /// Turns false when the server's process is gone.
+    pub fn alive(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.alive)
+    }
+
+    /// When it was started, by a clock that only goes on.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it was started.
+    pub fn started_at(&self) -> jiff::Timestamp {
+        self.started_at
+    }
+
+    /// Where its output is written.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// How its process ended, once it has: `with exit code 1`.
+    pub fn ended(&self) -> Option<String> {
+        self.ended.lock().ok()?.clone()
+    }
+
+    /// That it ended before it was ready; none while it runs.
+    pub fn early_end(&self) -> Option<LaunchError> {
+        let how = self.ended()?;
+        let after = Nanos::from(self.started.elapsed());
+        Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
+    }
+
+    /// The last lines of its output and where the rest is, to be put behind a message.
+    pub fn tail(&self) -> String {
+        let place = self.log.display();
+        match log::tail(&self.log, TAIL_LINES) {
+            lines if lines.is_empty() => format!("; it printed nothing (log: {place})"),
+            lines => format!("; its last lines (log: {place}):\n  {}", lines.join("\n  ")),
+        }
+    }
+
+    /// Tells the server to end and waits until nothing of it is left.
+    pub fn end(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // The end of the pipe is what the supervisor waits for.
+        self.pipe = None;
+        let deadline = Instant::now() + self.stop_within.saturating_mul(2) + GRACE;
+        while Instant::now() < deadline {
+            match self.supervisor.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+                _ => return,
+            }
+        }
+        // It hangs itself; its lease stays, and the next sweep does what is left.
+        let _ = self.supervisor.kill();
+        let _ = self.supervisor.wait();
+    }
+}
+
+/// Times of starts are told to a tenth of a second.
+fn rounded(time: Nanos) -> Nanos {
+    const TENTH: u64 = 100_000_000;
+    Nanos(time.0.div_ceil(TENTH) * TENTH)
+}
+
+fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
+    let mut line = String::new();
+    let read = lines.read_line(&mut line).map_err(|error| LaunchError::Supervisor(error.to_string()))?;
+    if read == 0 {
+        return Err(LaunchError::Supervisor("it ended without a word".to_owned()));
+    }
+    serde_json::from_str(&line).map_err(|error| LaunchError::Supervisor(format!("it said `{}`: {error}", line.trim())))
+}
+
+/// Notices the end of the server, or of its supervisor.
+fn watch(
+    mut lines: impl BufRead + Send + 'static,
+    alive: Arc<AtomicBool>,
+    ended: Arc<Mutex<Option<String>>>,
+) -> std::io::Result<()> {
+    std::thread::Builder::new().name("server watch".to_owned()).spawn(move || {
+        let how = loop {
+            match said(&mut lines) {
+                Ok(Said::Ended { how }) => break how,
+                Ok(_) => {}
+                Err(_) => break "with its supervisor, which was killed".to_owned(),
+            }
+        };
+        if let Ok(mut ended) = ended.lock() {
+            *ended = Some(how);
+        }
+        alive.store(false, Ordering::Relaxed);
+        let _ = std::io::copy(&mut lines, &mut std::io::sink());
+    })?;
+    Ok(())
+}
+
+/// Whether a program is there: at its path, seen from `folder`, or in a folder of `PATH`.
+pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<(), LaunchError> {
+    let no = |place: String| LaunchError::NoProgram { program: program.to_owned(), place };
+    if program.contains('/') {
+        let whole = folder.join(program);
+        return if whole.is_file() { Ok(()) } else { Err(no(format!(" at {}", whole.display()))) };
+    }
+    let path = path.map_or_else(|| std::env::var_os("PATH").unwrap_or_default(), Into::into);
+    match std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        true => Ok(()),
+        false => Err(no(" in PATH".to_owned())),
+    }
+}
+
+/// A port that is free at this moment on the loopback interface.
+pub fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// That somebody listens at an address already.
+pub fn port_taken(host: &str, port: u16) -> Option<LaunchError> {
+    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().into_iter().flatten().collect();
+    let answers = |address: &SocketAddr| TcpStream::connect_timeout(address, PORT_TRIAL).is_ok();
+    let address = addresses.into_iter().find(answers)?;
+    Some(LaunchError::PortTaken { port, address: address.to_string() })
+}

@@ -1,0 +1,156 @@
+//! Leases: what is written down of a server while it runs, so that a later sweep ends one whose supervisor was killed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use super::command::run_within;
+use super::order::Order;
+use super::processes;
+use crate::server::host::host_name;
+
+/// How a lease's file ends.
+const SUFFIX: &str = ".lease.json";
+/// How long a supervisor that lost its sweep may take beyond its server's own time.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long what was killed may take to be gone.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is written down of a server. No secret: those of its variables are there by reference.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Lease {
+    endpoint: String,
+    host: String,
+    boot: String,
+    supervisor: u32,
+    supervisor_started: u64,
+    server: Option<u32>,
+    mark: String,
+    command: Vec<String>,
+    stop: Option<Vec<String>>,
+    stop_within_ms: u64,
+    folder: PathBuf,
+    env: BTreeMap<String, String>,
+    secret_references: BTreeMap<String, String>,
+}
+
+impl Lease {
+    /// The lease of this supervisor, before its server is started.
+    pub(super) fn new(order: &Order) -> Lease {
+        let own = std::process::id();
+        let is_secret = |name: &&String| order.secret_references.contains_key(*name);
+        Lease {
+            endpoint: order.endpoint.clone(),
+            host: host_name(),
+            boot: processes::boot(),
+            supervisor: own,
+            supervisor_started: processes::start_of(own).unwrap_or_default(),
+            server: None,
+            mark: order.mark.clone(),
+            command: order.command.clone(),
+            stop: order.stop.clone(),
+            stop_within_ms: order.stop_within_ms,
+            folder: std::fs::canonicalize(&order.folder).unwrap_or_else(|_| order.folder.clone()),
+            env: order.env.iter().filter(|(name, _)| !is_secret(name)).map(|(n, v)| (n.clone(), v.clone())).collect(),
+            secret_references: order.secret_references.clone(),
+        }
+    }
+
+    pub(super) fn started(&mut self, pid: u32) {
+        self.server = Some(pid);
+    }
+
+    /// Writes it so that no reader sees half of it.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        let beside = path.with_extension("part");
+        std::fs::write(&beside, text)?;
+        std::fs::rename(&beside, path)
+    }
+
+    pub(super) fn remove(path: &Path) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// A server that an earlier sweep left.
+#[derive(Debug)]
+pub struct LeftServer {
+    path: PathBuf,
+    lease: Lease,
+}
+
+/// The servers that earlier sweeps left, by the leases in a folder. What cannot be read is no lease.
+pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
+    let entries = std::fs::read_dir(servers).into_iter().flatten().flatten();
+    let mut left: Vec<LeftServer> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
+        .filter_map(|path| {
+            let lease = serde_json::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
+            Some(LeftServer { path, lease })
+        })
+        .collect();
+    left.sort_by(|a, b| a.path.cmp(&b.path));
+    left
+}
+
+impl LeftServer {
+    /// Ends what is left of it, and says what was done. `secret` gives the value behind a reference.
+    pub fn end(self, secret: &dyn Fn(&str) -> Option<String>) -> String {
+        let LeftServer { path, lease } = self;
+        let Lease { endpoint, host, .. } = &lease;
+        if *host != host_name() {
+            return format!(
+                "endpoint `{endpoint}`: a server that an earlier sweep launched on {host} may still run there; run any \
+                 sweep with this results folder on {host}, or end it and remove {}",
+                path.display()
+            );
+        }
+        let within = Duration::from_millis(lease.stop_within_ms);
+        let is_this_boot = lease.boot == processes::boot();
+        let deadline = Instant::now() + within + GRACE;
+        // Its pipe closed with the sweep: it is ending the server now.
+        while is_this_boot && processes::is_alive(lease.supervisor, lease.supervisor_started) {
+            if Instant::now() >= deadline {
+                processes::signal(lease.supervisor, Signal::KILL);
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        if !path.exists() {
+            return format!("endpoint `{endpoint}`: the server that an earlier sweep launched has ended");
+        }
+        if let Some(stop) = &lease.stop {
+            let mut env = lease.env.clone();
+            let secrets = lease.secret_references.iter().filter_map(|(name, of)| Some((name.clone(), secret(of)?)));
+            env.extend(secrets);
+            run_within(stop, &env, &lease.folder, Instant::now() + within);
+        }
+        if is_this_boot {
+            end_marked(&lease.mark, within);
+        }
+        Lease::remove(&path);
+        format!("endpoint `{endpoint}`: ended the server that a killed sweep had left running")
+    }
+}
+
+/// Ends every process that carries a server's mark: TERM, then KILL.
+fn end_marked(mark: &str, within: Duration) {
+    for (signal, within) in [(Signal::TERM, within), (Signal::KILL, KILLED_WITHIN)] {
+        let deadline = Instant::now() + within;
+        processes::marked(mark).into_iter().for_each(|pid| processes::signal(pid, signal));
+        while !processes::marked(mark).is_empty() {
+            if Instant::now() >= deadline {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}

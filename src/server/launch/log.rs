@@ -1,0 +1,141 @@
+//! The output of a server: its beginning and its end are kept, whatever it prints between, and no secret.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::units::secrecy::without_secrets;
+use crate::units::text::is_unseen;
+
+/// Bytes of each of the files that a log consists of: its beginning, and twice the newest.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+/// A longer line is cut into several.
+const LONGEST_LINE: usize = 64 * 1024;
+/// Bytes at the end of a log in which its last lines are looked for.
+const TAIL_BYTES: u64 = 16 * 1024;
+/// Characters of a line that are quoted.
+const LONGEST_QUOTED: usize = 300;
+
+/// A log that is being written: `NAME.log` with the beginning, then `NAME.log.1` and `NAME.log.2` by turns.
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+    written: u64,
+    /// How many files were filled.
+    filled: u64,
+    secrets: Vec<String>,
+    line: Vec<u8>,
+}
+
+impl Log {
+    pub(super) fn create(path: &Path, secrets: Vec<String>) -> io::Result<Log> {
+        let file = File::create(path)?;
+        Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, secrets, line: Vec::new() })
+    }
+
+    /// Copies all that comes until it ends. A disk that is full loses lines, and stops no server.
+    pub(super) fn copy(mut self, mut from: impl Read) {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => self.take(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.end_of_line();
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.line.len() >= LONGEST_LINE {
+                self.end_of_line();
+            }
+        }
+        // What waits for the end of its line may be a prompt or a progress bar: somebody may be reading the log now.
+        if !self.line.is_empty() && self.secrets.is_empty() {
+            self.end_of_line();
+        }
+    }
+
+    fn end_of_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let text = match self.secrets.is_empty() {
+            true => line,
+            false => {
+                let secrets = self.secrets.iter().map(String::as_str);
+                without_secrets(&String::from_utf8_lossy(&line), secrets, "[secret]").into_bytes()
+            }
+        };
+        if self.written + text.len() as u64 > MOST_BYTES {
+            self.next_file();
+        }
+        if self.file.write_all(&text).is_ok() {
+            self.written += text.len() as u64;
+        }
+    }
+
+    fn next_file(&mut self) {
+        self.filled += 1;
+        if let Ok(file) = File::create(numbered(&self.path, (self.filled + 1) % 2 + 1)) {
+            (self.file, self.written) = (file, 0);
+        }
+    }
+}
+
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+/// The last lines that a server printed, fit for a terminal.
+pub(super) fn tail(path: &Path, lines: usize) -> Vec<String> {
+    let newest = [path.to_owned(), numbered(path, 1), numbered(path, 2)]
+        .into_iter()
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .max_by_key(|(modified, _)| *modified);
+    let Some((_, path)) = newest else { return Vec::new() };
+    let text = end_of(&path).unwrap_or_default();
+    let shown = text.lines().map(|line| line.chars().filter(|c| !is_unseen(*c)).take(LONGEST_QUOTED).collect::<String>());
+    let all: Vec<String> = shown.filter(|line| !line.trim().is_empty()).collect();
+    all[all.len().saturating_sub(lines)..].to_vec()
+}
+
+fn end_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    // The first line is cut where the file is longer.
+    Ok(match text.split_once('\n') {
+        Some((_, rest)) if length > TAIL_BYTES => rest.to_owned(),
+        _ => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_keeps_its_beginning_and_its_end_within_bounds_and_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.log");
+        let log = Log::create(&path, vec!["hunter2hunter2".into()]).unwrap();
+        let mut text = String::from("started with key hunter2hunter2\n");
+        for number in 0..400_000 {
+            text.push_str(&format!("line {number} of a server that talks a lot, and more\n"));
+        }
+        log.copy(text.as_bytes());
+        let sizes: Vec<u64> = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
+        assert!(sizes.len() == 3 && sizes.iter().sum::<u64>() <= 3 * MOST_BYTES, "{sizes:?}");
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("started with key [secret]\n"));
+        let last = tail(&path, 2);
+        assert_eq!(last[1], "line 399999 of a server that talks a lot, and more");
+    }
+}

@@ -1,0 +1,79 @@
+//! Processes of this machine: which are below us, and which carry a server's mark.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::order::MARK;
+
+/// A process as it is seen in `/proc`.
+struct Seen {
+    pid: u32,
+    parent: u32,
+    is_zombie: bool,
+    started: u64,
+}
+
+/// Reads `/proc/PID/stat`; none where there is no such process, or no `/proc`.
+fn seen(pid: u32) -> Option<Seen> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold blanks and parentheses itself.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Seen {
+        pid,
+        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// When a process was started, in ticks since the machine's start: with its number it names one process only.
+pub(super) fn start_of(pid: u32) -> Option<u64> {
+    seen(pid).map(|seen| seen.started)
+}
+
+/// Whether this very process lives.
+pub(super) fn is_alive(pid: u32, started: u64) -> bool {
+    seen(pid).is_some_and(|seen| seen.started == started && !seen.is_zombie)
+}
+
+/// The living children of a process.
+pub(super) fn children_of(parent: u32) -> Vec<u32> {
+    let children = all().filter_map(seen).filter(|seen| seen.parent == parent && !seen.is_zombie);
+    children.map(|seen| seen.pid).collect()
+}
+
+/// The living processes that carry a server's mark in the environment that they were started with.
+pub(super) fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}");
+    let carries = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+    };
+    let own = std::process::id();
+    all().filter(|pid| *pid != own).filter(carries).filter(|pid| seen(*pid).is_some_and(|seen| !seen.is_zombie)).collect()
+}
+
+/// Sends a signal; a process that is gone takes none.
+pub(super) fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Sends a signal to all of a process group.
+pub(super) fn signal_group(group: u32, signal: Signal) {
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+/// Names the machine since its last start.
+pub(super) fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,160 @@
+//! The supervisor: a process between a sweep and the server that it launched. It holds the read end of a pipe from the sweep and ends the
+//! server when that closes.
+
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, set_child_subreaper, test_kill_process_group};
+
+use super::command::run_within;
+use super::lease::Lease;
+use super::log::Log;
+use super::order::{MARK, Order, Said};
+use super::processes;
+
+/// How often it is looked whether processes are gone.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long what was killed may take to be gone.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// What happens to a supervisor.
+enum Happened {
+    /// The server's process ended.
+    Ended(io::Result<ExitStatus>),
+    /// The sweep wants the server to end, or is gone.
+    Stop,
+}
+
+/// Is a supervisor: reads its order from standard input, and returns when nothing of the server is left.
+pub fn supervise() -> io::Result<()> {
+    // Orphans of the server become our children, so that none escapes.
+    let _ = set_child_subreaper(Some(rustix::process::getpid()));
+    let mut first = String::new();
+    io::stdin().lock().read_line(&mut first)?;
+    let order: Order = serde_json::from_str(&first)?;
+    let mut lease = Lease::new(&order);
+    lease.write(&order.lease)?;
+    let child = match spawn(&order) {
+        Ok(child) => child,
+        Err(error) => {
+            say(&Said::Failed { reason: error.to_string() });
+            Lease::remove(&order.lease);
+            return Ok(());
+        }
+    };
+    let pid = child.id();
+    lease.started(pid);
+    lease.write(&order.lease)?;
+    say(&Said::Started { pid });
+    let (sender, happened) = channel();
+    wait_for(child, sender.clone())?;
+    listen(sender)?;
+    attend(&order, pid, &happened);
+    Lease::remove(&order.lease);
+    Ok(())
+}
+
+/// Nobody may listen any longer.
+fn say(said: &Said) {
+    let text = serde_json::to_string(said).unwrap_or_default();
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+fn spawn(order: &Order) -> io::Result<Child> {
+    let (program, arguments) = order.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let log = Log::create(&order.log, order.secrets.clone())?;
+    let (output, for_out) = io::pipe()?;
+    let for_err = for_out.try_clone()?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(&order.env).env(MARK, &order.mark).current_dir(&order.folder);
+    let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
+    // The command holds the write ends of the pipe, which would never end then.
+    drop(command);
+    std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output))?;
+    Ok(child)
+}
+
+fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
+    let wait = move || drop(sender.send(Happened::Ended(child.wait())));
+    std::thread::Builder::new().name("server wait".to_owned()).spawn(wait)?;
+    Ok(())
+}
+
+/// Whatever comes through the pipe, or its end, means that the server is to end.
+fn listen(sender: Sender<Happened>) -> io::Result<()> {
+    let listen = move || {
+        let mut line = String::new();
+        let _ = io::stdin().lock().read_line(&mut line);
+        let _ = sender.send(Happened::Stop);
+    };
+    std::thread::Builder::new().name("supervisor".to_owned()).spawn(listen)?;
+    Ok(())
+}
+
+/// Waits for what happens, and leaves nothing of the server behind.
+fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
+    let is_gone = match happened.recv() {
+        // A command like `docker run -d` has done its work; the server runs elsewhere until `stop`.
+        Ok(Happened::Ended(Ok(status))) if status.success() && order.stop.is_some() => {
+            let _ = happened.recv();
+            true
+        }
+        Ok(Happened::Ended(status)) => {
+            // What it left may hold the port and the device.
+            end(order, pid, happened, true);
+            say(&Said::Ended { how: how(&status) });
+            return;
+        }
+        Ok(Happened::Stop) | Err(_) => false,
+    };
+    end(order, pid, happened, is_gone);
+}
+
+fn how(status: &io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("with exit code {code}"),
+            (None, Some(9)) => "by signal 9 (killed: out of memory, or by hand)".to_owned(),
+            (None, signal) => format!("by signal {}", signal.unwrap_or_default()),
+        },
+        Err(error) => format!("in a way that is not known ({error})"),
+    }
+}
+
+/// Runs `stop`, then TERM, then KILL, until nothing is left.
+fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool) {
+    let deadline = Instant::now() + order.stop_within();
+    if let Some(stop) = &order.stop {
+        run_within(stop, &order.env, &order.folder, deadline);
+    }
+    let signal_all = |signal: Signal| {
+        processes::signal_group(pid, signal);
+        processes::children_of(std::process::id()).into_iter().filter(|child| *child != pid).for_each(|child| {
+            processes::signal(child, signal);
+        });
+    };
+    signal_all(Signal::TERM);
+    while Instant::now() < deadline && !nothing_left(pid, &mut is_gone, happened) {
+        std::thread::sleep(LOOK);
+    }
+    let deadline = Instant::now() + KILLED_WITHIN;
+    while Instant::now() < deadline && !nothing_left(pid, &mut is_gone, happened) {
+        signal_all(Signal::KILL);
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn nothing_left(pid: u32, is_gone: &mut bool, happened: &Receiver<Happened>) -> bool {
+    while let Ok(what) = happened.recv_timeout(Duration::ZERO).or_else(|error| match error {
+        RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => Err(()),
+    }) {
+        *is_gone |= matches!(what, Happened::Ended(_));
+    }
+    let group = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let has_group = group.is_some_and(|group| test_kill_process_group(group).is_ok());
+    *is_gone && !has_group && processes::children_of(std::process::id()).is_empty()
+}
