@@ -20,7 +20,8 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::cli::shown_rows::Shown;
 use crate::expand::{Course, Load, PlannedRun, RunId};
-use crate::plan::{Hardware, Percentile, Plan, Validity};
+use crate::expand::launch::declared;
+use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
 use crate::report::{Line, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
@@ -102,8 +103,8 @@ fn thresholds(plan: &Plan) -> Thresholds {
 }
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
-    let hardware = plan.endpoints.get(&record.spec.endpoint.name).and_then(|endpoint| endpoint.hardware.as_ref());
-    let price = hardware.and_then(Hardware::cost_per_hour);
+    let endpoint = plan.endpoints.get(&record.spec.endpoint.name);
+    let price = endpoint.and_then(|endpoint| declared(endpoint, record.spec.labels.axes.iter()).hardware.cost_per_hour());
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,

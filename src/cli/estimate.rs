@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::expand::launch::declared;
 use crate::expand::{Course, Load, PlannedRun, RunSpec};
 use crate::plan::model::content::{Content, Reuse};
 use crate::rows::Table;
@@ -95,7 +96,7 @@ impl<'a> Estimator<'a> {
             let ns = RunView::new(0, run).expected_ns();
             let endpoint = &run.spec.endpoint.name;
             spans.add(&self.workspace.expansion.resources[endpoint], ns);
-            match self.price(endpoint) {
+            match self.price(&run.spec) {
                 Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
                 None => drop(cost.without_price.insert(endpoint.clone())),
             }
@@ -113,9 +114,9 @@ impl<'a> Estimator<'a> {
         cost
     }
 
-    fn price(&self, endpoint: &str) -> Option<f64> {
-        let hardware = self.workspace.plan().endpoints.get(endpoint)?.hardware.as_ref()?;
-        hardware.cost_per_hour()
+    fn price(&self, spec: &RunSpec) -> Option<f64> {
+        let endpoint = self.workspace.plan().endpoints.get(&spec.endpoint.name)?;
+        declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour()
     }
 
     /// How many requests a run will send up to the end of its window, and the result that says so.

@@ -138,6 +138,9 @@ pub enum Command {
     Man(man::ManArgs),
     /// An OpenAI-compatible server with a timing model and faults
     Mock(Box<mock::MockArgs>),
+    /// Starts a server for a sweep and ends it with the sweep; reads what to start from a pipe
+    #[command(hide = true)]
+    Supervise,
 }
 
 /// Prints why a command line cannot be, or the help that it asks for, and gives the exit code. What was typed may have come
@@ -182,5 +185,9 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => man::run(args, Cli::command()),
         Command::Mock(args) => Ok(mock::run(*args)?),
+        Command::Supervise => match crate::server::launch::supervise() {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(Failure::Unexpected(error.into())),
+        },
     }
 }

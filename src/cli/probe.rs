@@ -87,6 +87,8 @@ enum Readiness {
     Unready,
     /// sweepline starts it when its runs need it.
     Embedded,
+    /// sweepline launches it, with the settings of the plan, when its runs need it.
+    Launched,
     /// No run uses it.
     Unused,
 }
@@ -129,6 +131,7 @@ pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
             }
             Readiness::Unready => format!("not ready: {}", reason.as_deref().unwrap_or_default()),
             Readiness::Embedded => "embedded: sweepline starts it when its runs need it".to_owned(),
+            Readiness::Launched => "launched: sweepline starts it when its runs need it".to_owned(),
             Readiness::Unused => "no run uses it".to_owned(),
         };
         format!("{endpoint}: {}\n", plain(&said))
@@ -145,6 +148,7 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
         let secrets = secrets_of(runs.filter(|spec| spec.endpoint.name == *name));
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
+            (Some(_), _) if endpoint.launch.is_some() => Err((Readiness::Launched, None)),
             (Some(_), _) if endpoint.url.is_none() => Err((Readiness::Embedded, None)),
             (Some(run), _) => {
                 ask(endpoint, None, (&run.spec, &secrets), folder).map_err(|why| (Readiness::Unready, Some(why)))

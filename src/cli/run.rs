@@ -24,11 +24,12 @@ use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::{Screen, duration};
 use crate::server::client_environment;
+use crate::server::launch::left_servers;
 use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Summary, Sweep, SweepError};
+use crate::sweep::{self, secret_behind, Summary, Sweep, SweepError};
 use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;
@@ -87,6 +88,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
+    let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
         raise_file_limit();
@@ -96,6 +98,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         workspace.look_again()?;
         decisions = decide(&workspace, &picked, wishes);
         Some(writer)
+    } else if has_left {
+        Store::lock(&args.folder.results).ok()
     } else if workspace.disk.wants_entries() {
         // Every result is there, and only the inventory lags. Whoever cannot write the folder now has no less of a result.
         Store::lock(&args.folder.results).ok()
@@ -105,6 +109,9 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     for recovered in writer.iter().flat_map(Writer::recovered) {
         let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
         Screen::new(args.loudness.talk()).with_times().line(&text);
+    }
+    if let Some(writer) = &writer {
+        end_left_servers(&args, writer);
     }
     announce(&args, &workspace, &decisions);
     if let Some(line) = missing_texts::missing(&workspace, &decisions) {
@@ -120,6 +127,16 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         None => Summary::default(),
     };
     conclude(&args, &workspace, &decisions, &summary)
+}
+
+/// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
+/// folder's lock knows that none of them is in use.
+fn end_left_servers(args: &RunArgs, writer: &Writer) {
+    let screen = Screen::new(args.loudness.talk()).with_times();
+    let folder = args.plan.parent().unwrap_or(Path::new(""));
+    for left in left_servers(&writer.store().layout().servers()) {
+        screen.line(&left.end(&|reference| secret_behind(reference, folder)));
+    }
 }
 
 /// For each run what is to be done with it; none where it is not picked.
@@ -237,6 +254,7 @@ fn execute(
         spoiled: decisions.iter().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
         afresh: decisions.iter().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
         writer,
+        servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,
     };

@@ -152,10 +152,42 @@ fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'stati
     Ok(hardware)
 }
 
-/// The hardware that a run had, with what its cell fills; as it is declared where a cell no longer fits the plan.
-pub fn hardware_of(endpoint: &Endpoint, spec: &RunSpec) -> Hardware {
-    let declared = endpoint.hardware.clone().unwrap_or_default();
-    hardware(endpoint, &names_of(spec)).unwrap_or(declared)
+/// What a plan declares of the server of some cells, with what these fill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    /// Its hardware.
+    pub hardware: Hardware,
+    /// Its facts under one level of names, flags among them.
+    pub facts: BTreeMap<String, Scalar>,
+}
+
+/// What is declared of the server that cells with these values on further axes need; expressions that those do not fill are unknown.
+pub fn declared<'a>(endpoint: &Endpoint, axes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Declared {
+    let mut facts = flatten(&endpoint.server).unwrap_or_default();
+    for (axis, value) in axes {
+        let Some(flag) = server_flag(axis) else { continue };
+        match value {
+            NOT_GIVEN => drop(facts.remove(&format!("{FLAGS}{flag}"))),
+            value => drop(facts.insert(format!("{FLAGS}{flag}"), of_label(value))),
+        }
+    }
+    let names = names(("", endpoint.engine), ("", ""), &facts);
+    let hardware = hardware(endpoint, &names).unwrap_or_else(|_| endpoint.hardware.clone().unwrap_or_default());
+    facts.retain(|_, value| match value {
+        Scalar::Text(text) => fill(text, &names).map(|filled| *value = scalar(filled)).is_ok(),
+        Scalar::Bool(_) | Scalar::Number(_) => true,
+    });
+    Declared { hardware, facts }
+}
+
+/// The value of an axis from its label.
+fn of_label(label: &str) -> Scalar {
+    match (label, label.parse()) {
+        ("true", _) => Scalar::Bool(true),
+        ("false", _) => Scalar::Bool(false),
+        (_, Ok(number)) => Scalar::Number(number),
+        (text, Err(_)) => Scalar::Text(text.to_owned()),
+    }
 }
 
 fn names_of(spec: &RunSpec) -> CellNames {

@@ -3,7 +3,7 @@
 
 use crate::expand::{Course, Load};
 use crate::plan::model::content::Resolved;
-use crate::plan::{Endpoint, Engine, MockFigures};
+use crate::plan::{Endpoint, MockFigures};
 use crate::units::Nanos;
 use crate::workload::lengths::expected;
 
@@ -134,7 +134,7 @@ fn in_window(course: &Course, rung: &Rung, length: Nanos) -> f64 {
 
 /// The figures of an embedded mock.
 fn embedded(endpoint: &Endpoint) -> Option<MockFigures> {
-    let embedded = endpoint.engine == Engine::Mock && endpoint.url.is_none();
+    let embedded = endpoint.is_embedded();
     embedded.then(|| endpoint.mock.clone().unwrap_or_default())
 }
 

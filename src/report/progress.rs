@@ -31,6 +31,11 @@ pub(crate) enum Talk {
     Verbose,
 }
 
+/// A text of several lines, each fit for a terminal: the last lines of a server's log among them.
+fn plain_lines(text: &str) -> String {
+    text.split('\n').map(|line| plain(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// The screen of a running sweep.
 pub(crate) struct Screen {
     talk: Talk,
@@ -136,7 +141,16 @@ impl Screen {
             }
             Event::Endpoint { result: Ok(_), .. } => {}
             Event::Endpoint { endpoint, result: Err(reason) } => {
-                self.error(&format!("{endpoint}: {}", plain(reason)));
+                self.error(&format!("{endpoint}: {}", plain_lines(reason)));
+            }
+            Event::Launching { endpoint, command } => self.line(&format!("{endpoint}: starting {}", plain(command))),
+            Event::Launched { endpoint, after, log } => {
+                self.waiting.remove(endpoint).and_then(|(_, bar)| bar).iter().for_each(ProgressBar::finish_and_clear);
+                let after = Nanos::from(Duration::from_millis(after.as_millis() as u64));
+                self.line(&format!("{endpoint}: ready after {after} (log: {})", plain(log)));
+            }
+            Event::Relaunching { endpoint, reason, again, of } => {
+                self.error(&format!("{endpoint}: {}; to be started again ({again} of {of})", plain_lines(reason)));
             }
             Event::Slow { endpoint, url } => {
                 self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
@@ -153,13 +167,13 @@ impl Screen {
                 self.error(&what);
             }
             Event::Again { run, reason, again, of } => {
-                let what = format!("spoiled: {}; to be tried again ({again} of {of})", plain(reason));
+                let what = format!("spoiled: {}; to be tried again ({again} of {of})", plain_lines(reason));
                 let line = self.named(run, &what);
                 self.off(run, false);
                 self.error(&line);
             }
             Event::GivenUp { run, cause, reason, times } => {
-                let what = format!("given up: {cause} ({times} of {times}): {}", plain(reason));
+                let what = format!("given up: {cause} ({times} of {times}): {}", plain_lines(reason));
                 let what = self.ended(run, &what);
                 self.error(&what);
             }

@@ -18,6 +18,7 @@ mod replay;
 mod request;
 mod run;
 mod schema;
+mod server_start;
 mod spoiled;
 mod subset;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use replay::{Records, Replay};
 pub use request::*;
 pub use run::*;
 pub use schema::*;
+pub use server_start::ServerStart;
 pub use spoiled::{SpoilCause, Spoiled};
 pub use subset::Only;
 pub use transcripts::*;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rows::server_start::ServerStart;
+
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 
@@ -173,4 +175,7 @@ pub struct Environment {
     pub client_cpu: Option<String>,
     /// Cores sweepline could use.
     pub client_cores: u32,
+    /// How the server was started; none where sweepline did not launch it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_start: Option<ServerStart>,
 }

@@ -14,6 +14,7 @@ pub fn client_environment() -> Environment {
         client_host: text(system.nodename()),
         client_os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
         client_cpu: processor(),
+        server_start: None,
         client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
     }
 }

@@ -24,19 +24,26 @@ pub struct Unready {
     pub is_final: bool,
     /// How long the server asks to be left alone.
     pub retry_after: Option<Duration>,
+    /// Whether the process that sweepline launched has ended.
+    pub has_ended: bool,
 }
 
 impl Unready {
     /// Somebody must edit the plan first.
     pub fn for_good(reason: impl Into<String>) -> Unready {
-        Unready { reason: reason.into(), is_final: true, retry_after: None }
+        Unready { reason: reason.into(), is_final: true, retry_after: None, has_ended: false }
     }
 }
 
 impl Unready {
     /// Nobody waited for an answer.
     pub fn stopped() -> Unready {
-        Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None }
+        Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None, has_ended: false }
+    }
+
+    /// The process that sweepline launched has ended, or did not start.
+    pub fn ended(reason: impl Into<String>, is_final: bool) -> Unready {
+        Unready { reason: reason.into(), is_final, retry_after: None, has_ended: true }
     }
 }
 
@@ -50,7 +57,7 @@ impl From<ProbeError> for Unready {
                 (false, None)
             }
         };
-        Unready { reason: error.to_string(), is_final, retry_after }
+        Unready { reason: error.to_string(), is_final, retry_after, has_ended: false }
     }
 }
 

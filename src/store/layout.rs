@@ -79,6 +79,11 @@ impl Layout {
         self.root.join("calibrations")
     }
 
+    /// Output of launched servers, and what is written down of those that run.
+    pub fn servers(&self) -> PathBuf {
+        self.root.join("servers")
+    }
+
     /// The file whose lock a writer holds.
     pub fn lock(&self) -> PathBuf {
         self.root.join(".lock")

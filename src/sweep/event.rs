@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::Progress;
 use crate::expand::{Course, Load, Phases, PlannedRun, RunId, RunSpec};
@@ -172,6 +173,33 @@ pub enum Event {
         endpoint: String,
         /// What became of it: how it answers, or why its runs are left out.
         result: Result<String, String>,
+    },
+    /// A server is being started.
+    Launching {
+        /// Its endpoint.
+        endpoint: String,
+        /// Its command, with its settings; without secrets.
+        command: String,
+    },
+    /// A server that was started is ready.
+    Launched {
+        /// Its endpoint.
+        endpoint: String,
+        /// How long that took.
+        after: Duration,
+        /// Where its output is.
+        log: String,
+    },
+    /// A server that was started ended before it was ready; it is started again.
+    Relaunching {
+        /// Its endpoint.
+        endpoint: String,
+        /// How it ended.
+        reason: String,
+        /// How often it will have been tried again with the next start.
+        again: u32,
+        /// How often it is at most.
+        of: u32,
     },
     /// A server takes its time to answer the probe.
     Slow {

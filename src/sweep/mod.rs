@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod event;
 mod first_look;
+mod launching;
 mod learn;
 mod live;
 pub mod nearest;
@@ -10,9 +11,11 @@ pub mod perform;
 mod ready;
 pub(crate) mod resume;
 mod scheduler;
+mod secrets;
 mod settle;
 mod tokenizers;
 
+pub(crate) use launching::secret_behind;
 pub use live::target;
 pub(crate) use perform::secrets_of;
 pub use perform::{ask, question};

@@ -16,9 +16,11 @@ use crate::plan::model::content::Content;
 use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures, SecretRef};
 use crate::protocol::Framing;
 use crate::rows::{
-    Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
+    Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, ServerStart, SpoilCause,
+    Spoiled,
     TextRow, TextWriter,
 };
+use crate::server::launch::ServerWatch;
 use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
@@ -136,6 +138,8 @@ pub struct Order {
     pub stop: watch::Receiver<bool>,
     /// What is known of what runs left behind.
     pub(crate) settle: Arc<Settle>,
+    /// What is seen of the server that was launched for it, and how that started.
+    pub(super) launched: Option<(ServerWatch, ServerStart)>,
     /// The resource of its endpoint.
     pub resource: String,
     /// Takes what is waited for where its server is not idle.
@@ -156,6 +160,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         progress,
         stop,
         settle,
+        launched,
         resource,
         tell,
     } = order;
@@ -183,7 +188,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
-    let environment = environment(&target, found);
+    let (watch, server_start) = launched.unzip();
+    let environment = Environment { server_start, ..environment(&target, found) };
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
     let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
@@ -202,7 +208,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     };
     let finished = match engine::execute(job, progress, stop) {
         Ok(finished) => finished,
-        Err(error) => return Err(abandon(attempt, error, retries)),
+        Err(error) => return Err(abandon(attempt, with_death(error, watch), retries)),
     };
     settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     let facts = Facts { began, probe_prompt, ..finished.facts };
@@ -238,6 +244,17 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
         (Some(tokenizer), Framing::Text) => tokenizer.text_tokens(PROMPT).ok()?,
     };
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
+}
+
+/// How a launched server ended, where it did under the run.
+fn with_death(error: EngineError, watch: Option<ServerWatch>) -> EngineError {
+    match error {
+        EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::ServerDied => {
+            let detail = watch.and_then(|watch| watch.death()).unwrap_or(spoiled.detail);
+            EngineError::Spoiled(Spoiled { detail, ..spoiled })
+        }
+        other => other,
+    }
 }
 
 /// Leaves the attempt with its reason.

@@ -10,9 +10,11 @@ use tokio::sync::watch;
 use crate::engine::Target;
 use crate::expand::RunSpec;
 use crate::plan::{Endpoint, SecretRef};
+use crate::server::launch::ServerWatch;
 use crate::server::{Embedded, Found, Unready};
 use crate::units::Nanos;
 
+use super::launching::{Launching, Started};
 use super::live::shown;
 use super::perform;
 
@@ -20,6 +22,8 @@ use super::perform;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two questions, where the server asks for none.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The same while a launched server starts: when it was ready is a result.
+const LONGEST_PAUSE_OF_A_START: Duration = Duration::from_millis(250);
 /// How soon a wait sees that the sweep ends.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
@@ -28,8 +32,10 @@ pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 pub(crate) struct Asking {
     /// The server.
     pub endpoint: Endpoint,
-    /// The address and the life of its embedded server, if it has one.
+    /// The address and the life of the server that sweepline started for it, if it did.
     pub served: Option<(String, Arc<AtomicBool>)>,
+    /// What it takes to start that server again, where the plan launches it, and what is seen of it.
+    pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
     /// What a generation is to be like.
     pub spec: Arc<RunSpec>,
     /// Further models of which the server has to know.
@@ -56,23 +62,55 @@ pub struct Waiting {
 pub(crate) struct ProbeOutcome {
     /// The embedded server that took the place of one that had ended.
     pub embedded: Option<Embedded>,
+    /// The launched server that did.
+    pub(super) launched: Option<Started>,
     /// The target and what the server said of itself, or why it cannot be measured.
     pub answer: Result<(Target, Found), Unready>,
     /// How long it was waited for.
     pub waited: Duration,
+    /// When the last answer came.
+    pub(super) ready_at: Instant,
 }
 
 impl Asking {
-    /// Starts an embedded server in the place of one that has ended.
-    fn revive(&mut self) -> Option<Embedded> {
-        let (_, alive) = self.served.as_ref()?;
-        if alive.load(Ordering::Relaxed) {
-            return None;
+    /// Starts a server in the place of one that has ended.
+    fn revive(&mut self, outcome: &mut ProbeOutcome) -> Result<(), Unready> {
+        if self.served.as_ref().is_none_or(|(_, alive)| alive.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        if let Some((launching, watch)) = &mut self.launched {
+            if let Some(watch) = watch {
+                watch.wait_until_gone();
+            }
+            let started = launching.start().map_err(|error| Unready::ended(error.reason, error.is_final))?;
+            self.served = Some((started.url.clone(), started.server.watch().alive()));
+            *watch = Some(started.server.watch().clone());
+            outcome.launched = Some(started);
+            return Ok(());
         }
         // Where it does not start, the question says that nobody answers.
-        let embedded = perform::serve(&self.endpoint.mock.clone().unwrap_or_default()).ok()?;
-        self.served = Some((embedded.url().to_owned(), embedded.alive()));
-        Some(embedded)
+        if let Ok(embedded) = perform::serve(&self.endpoint.mock.clone().unwrap_or_default()) {
+            self.served = Some((embedded.url().to_owned(), embedded.alive()));
+            outcome.embedded = Some(embedded);
+        }
+        Ok(())
+    }
+
+    /// That the launched server has ended before it was ready.
+    fn early_end(&self) -> Option<Unready> {
+        let (_, watch) = self.launched.as_ref()?;
+        watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
+    }
+
+    /// That a launched server is starting: why it does not answer yet needs no more words.
+    fn starting(&self) -> Option<String> {
+        let (_, watch) = self.launched.as_ref()?;
+        Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
+    }
+
+    /// The last lines of a launched server, where it printed any.
+    fn tail(&self) -> String {
+        self.launched.as_ref().and_then(|(_, watch)| watch.as_ref()).map(ServerWatch::tail).unwrap_or_default()
     }
 
     /// The address as it is shown; none of an embedded server, which nobody waits for.
@@ -104,40 +142,55 @@ impl Asking {
         halt: &watch::Receiver<bool>,
         tell: impl Fn(Waiting),
     ) -> ProbeOutcome {
-        rest(pause, halt);
+        rest(pause, &|| *halt.borrow());
+        let mut outcome =
+            ProbeOutcome { embedded: None, launched: None, answer: Err(Unready::stopped()), waited: Duration::ZERO, ready_at: Instant::now() };
         if *halt.borrow() {
-            return ProbeOutcome { embedded: None, answer: Err(Unready::stopped()), waited: Duration::ZERO };
+            return outcome;
         }
-        let embedded = self.revive();
+        if let Err(unready) = self.revive(&mut outcome) {
+            outcome.answer = Err(unready);
+            return outcome;
+        }
         let mut answer = self.once();
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let longest = if self.launched.is_some() { LONGEST_PAUSE_OF_A_START } else { LONGEST_PAUSE };
         while let Err(unready) = &answer {
-            let left = within.saturating_sub(began.elapsed());
-            if left.is_zero() || *halt.borrow() {
+            if let Some(ended) = self.early_end() {
+                answer = Err(ended);
                 break;
             }
-            tell(Waiting { reason: unready.reason.clone(), waited: began.elapsed(), within });
-            rest(unready.retry_after.unwrap_or(pause).max(pause).min(left), halt);
+            let left = within.saturating_sub(began.elapsed());
+            if left.is_zero() || *halt.borrow() || (self.launched.is_some() && unready.is_final) {
+                break;
+            }
+            let reason = self.starting().unwrap_or_else(|| unready.reason.clone());
+            tell(Waiting { reason, waited: began.elapsed(), within });
+            let is_over = || *halt.borrow() || self.early_end().is_some();
+            rest(unready.retry_after.unwrap_or(pause).max(pause).min(left), &is_over);
             if *halt.borrow() {
                 break;
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(longest);
             answer = self.once();
         }
+        outcome.ready_at = Instant::now();
         let whole = self.endpoint.ready_within();
-        let late = |unready: Unready| match whole == Nanos::ZERO {
+        let late = |unready: Unready| match whole == Nanos::ZERO || unready.has_ended || unready.is_final {
             true => unready,
-            false => Unready { reason: format!("not ready within {whole}: {}", unready.reason), ..unready },
+            false => Unready { reason: format!("not ready within {whole}: {}{}", unready.reason, self.tail()), ..unready },
         };
-        ProbeOutcome { embedded, answer: answer.map_err(late), waited: began.elapsed() }
+        outcome.waited = began.elapsed();
+        outcome.answer = answer.map_err(late);
+        outcome
     }
 }
 
-/// Sleeps for `pause`, or until `halt` turns true.
-fn rest(pause: Duration, halt: &watch::Receiver<bool>) {
+/// Sleeps for `pause`, or until it is over.
+fn rest(pause: Duration, is_over: &dyn Fn() -> bool) {
     let until = Instant::now() + pause;
-    while Instant::now() < until && !*halt.borrow() {
+    while Instant::now() < until && !is_over() {
         std::thread::sleep(LOOK_UP.min(until.saturating_duration_since(Instant::now())));
     }
 }

@@ -1,11 +1,13 @@
 //! Walks the graph. Nodes run on threads of their own and answer by message; only this thread touches the walk, the
 //! servers and the observer.
 
+mod launches;
+
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use petgraph::graph::NodeIndex;
@@ -22,6 +24,7 @@ use crate::units::Nanos;
 
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
+use super::launching::{NotStarted, Started};
 use super::live::Live;
 use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
@@ -51,6 +54,8 @@ pub struct Sweep<'a> {
     pub afresh: Vec<bool>,
     /// The results folder, locked.
     pub writer: &'a Writer,
+    /// Where logs and leases of launched servers are written.
+    pub servers: PathBuf,
     /// Most runs at once.
     pub jobs: usize,
     /// Stop at the first failure.
@@ -116,6 +121,8 @@ fn told(endpoints: &[(String, String)]) -> String {
 /// What a node answers.
 enum Answer {
     Served(Result<Embedded, String>),
+    /// A server that the plan launches was started, or was not.
+    Launched(Result<Started, NotStarted>),
     /// What a run's server is still busy with; the run goes on.
     Busy(String),
     /// Its server is not ready yet; it goes on asking.
@@ -136,6 +143,7 @@ pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver
     let (sender, receiver) = channel();
     let mut scheduler = Scheduler::new(sweep, &graph, observer, stop, sender);
     let result = scheduler.go(&receiver);
+    scheduler.retire_all();
     scheduler.observer.event(Event::End);
     result.map(|()| scheduler.summary)
 }
@@ -152,6 +160,10 @@ struct Scheduler<'a, 'o> {
     /// Servers that have not answered the first probe of a wait, until the user hears that they take their time.
     unanswered: HashMap<NodeIndex, Unanswered>,
     servers: HashMap<String, Live>,
+    /// Launched servers that are being ended, by the resource that they hold until then.
+    retiring: HashMap<String, Vec<JoinHandle<()>>>,
+    /// How often the server behind a probe ended before it was ready.
+    failed_starts: HashMap<NodeIndex, u32>,
     /// Runs left on each endpoint; with the last one its embedded server goes.
     runs_left: HashMap<String, usize>,
     /// Runs left on each resource; the last one needs no pause after it.
@@ -212,6 +224,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             halt,
             answers,
             servers: HashMap::new(),
+            retiring: HashMap::new(),
+            failed_starts: HashMap::new(),
             unanswered: HashMap::new(),
             runs_left,
             waiting,
@@ -279,11 +293,14 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.walk.done(node, Outcome::Ok);
                 Ok(())
             }
-            Node::Serve { endpoint } => {
+            Node::Serve { endpoint, run } if self.sweep.plan.endpoints[&endpoint].launch.is_some() => {
+                self.start_server(node, &endpoint, run)
+            }
+            Node::Serve { endpoint, .. } => {
                 let figures = self.sweep.plan.endpoints[&endpoint].mock.clone().unwrap_or_default();
                 self.spawn(node, move || Answer::Served(perform::serve(&figures)))
             }
-            Node::Probe { endpoint } => self.start_probe(node, &endpoint),
+            Node::Probe { endpoint, run } => self.start_probe(node, &endpoint, run),
             Node::Run(run) => self.start_run(node, run),
         }
     }
@@ -303,9 +320,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     /// of it in one message; what time may bring is waited for when its runs come.
     fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
-        names.retain(|name| self.sweep.plan.endpoints[name].url.is_some());
+        let mut wrong = self.wrong_launches(&names);
+        names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
-        let mut look = FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, None))))?;
+        let mut look = FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, self.first_spec(name), true))))?;
         let mut is_told = false;
         while !look.is_over() {
             self.look_for_stop();
@@ -322,34 +340,45 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         for (name, (target, found)) in look.ready {
             let asked = Some(Instant::now());
-            self.servers.insert(name, Live { target: Some(target), found, asked, embedded: None });
+            self.servers.insert(name, Live { target: Some(target), found, asked, ..Live::default() });
         }
-        let mut wrong = look.wrong;
+        wrong.extend(look.wrong);
         wrong.sort_by_key(|(name, _)| self.sweep.plan.endpoints.get_index_of(name));
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// What is asked of an endpoint before runs like `spec`; without one, before its first run, with all models of its runs.
-    fn asking(&self, name: &str, spec: Option<&Arc<RunSpec>>) -> Asking {
+    /// What is asked of an endpoint before runs like `spec`; `all_models` that its runs send are asked for before the first of them.
+    fn asking(&self, name: &str, spec: &Arc<RunSpec>, all_models: bool) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
-        let embedded = self.servers.get(name).and_then(|live| live.embedded.as_ref());
-        let served = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
-        let folder = self.sweep.folder.to_owned();
-        let secrets = perform::secrets_of(self.specs(name));
-        match spec {
-            Some(spec) => {
-                Asking { endpoint, served, spec: Arc::clone(spec), other_models: Vec::new(), secrets, folder }
-            }
-            None => {
-                let mut specs = self.specs(name);
-                let spec = specs.next().expect("an endpoint is asked for its runs");
-                let mut other_models: Vec<String> = specs.map(|spec| spec.model.id.clone()).collect();
-                other_models.sort();
-                other_models.dedup();
-                other_models.retain(|model| *model != spec.model.id);
-                Asking { endpoint, served, spec: Arc::clone(spec), other_models, secrets, folder }
-            }
+        let live = self.servers.get(name);
+        let embedded = live.and_then(|live| live.embedded.as_ref());
+        let embedded = embedded.map(|embedded| (embedded.url().to_owned(), embedded.alive()));
+        let started = live.and_then(|live| live.launched.as_ref());
+        let served = started.map(|started| (started.url.clone(), started.server.watch().alive())).or(embedded);
+        let watch = started.map(|started| started.server.watch().clone());
+        let launched = endpoint.launch.is_some().then(|| (self.launching(name, spec), watch));
+        let mut other_models = Vec::new();
+        if all_models {
+            let of_server = self.specs(name).filter(|other| other.endpoint.launch == spec.endpoint.launch);
+            other_models.extend(of_server.map(|spec| spec.model.id.clone()));
+            other_models.sort();
+            other_models.dedup();
+            other_models.retain(|model| *model != spec.model.id);
         }
+        Asking {
+            endpoint,
+            served,
+            launched,
+            spec: Arc::clone(spec),
+            other_models,
+            secrets: perform::secrets_of(self.specs(name)),
+            folder: self.sweep.folder.to_owned(),
+        }
+    }
+
+    /// The first run to do on an endpoint.
+    fn first_spec(&self, name: &str) -> &'a Arc<RunSpec> {
+        self.specs(name).next().expect("an endpoint is asked for its runs")
     }
 
     /// The specs of the runs to do on an endpoint, in the order of the plan.
@@ -359,7 +388,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         runs.map(|(run, _)| &run.spec).filter(move |spec| spec.endpoint.name == endpoint)
     }
 
-    fn start_probe(&mut self, node: NodeIndex, name: &str) -> Result<(), SweepError> {
+    fn start_probe(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let is_fresh = |live: &Live| live.asked.is_some_and(|asked| asked.elapsed() < FRESH);
         if let Some(live) = self.servers.get(name).filter(|live| is_fresh(live)) {
             let said = live.target.as_ref().map(|target| describe(target, &live.found)).unwrap_or_default();
@@ -367,7 +396,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             self.walk.done(node, Outcome::Ok);
             return Ok(());
         }
-        self.ask(node, name, None, Duration::ZERO)
+        let is_launched = self.sweep.plan.endpoints[name].launch.is_some();
+        let spec = if is_launched { &self.sweep.expansion.runs[run].spec } else { self.first_spec(name) };
+        self.ask(node, name, (&Arc::clone(spec), true), Duration::ZERO)
     }
 
     /// Asks an endpoint on a thread of its own until it is ready, for as long as it may still be waited for; the first time
@@ -376,10 +407,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         &mut self,
         node: NodeIndex,
         name: &str,
-        spec: Option<&Arc<RunSpec>>,
+        (spec, all_models): (&Arc<RunSpec>, bool),
         pause: Duration,
     ) -> Result<(), SweepError> {
-        let asking = self.asking(name, spec);
+        let asking = self.asking(name, spec, all_models);
         if let Some(url) = asking.url().filter(|_| pause.is_zero()) {
             self.unanswered.insert(node, Unanswered { since: Instant::now(), endpoint: name.to_owned(), url });
         }
@@ -407,16 +438,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         if self.doubted.contains(&endpoint) {
             self.asking.insert(node);
             let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
-            return self.ask(node, &endpoint, Some(&spec), Duration::ZERO);
+            return self.ask(node, &endpoint, (&spec, false), Duration::ZERO);
         }
-        self.launch(node, at)
+        self.begin(node, at)
     }
 
-    fn launch(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+    fn begin(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
         let run: PlannedRun = self.sweep.expansion.runs[at].clone();
         let live = self.servers.get(&run.spec.endpoint.name);
         let target = live.and_then(|live| live.target.clone()).expect("a run starts after its endpoint's probe");
         let found = live.map(|live| live.found.clone()).unwrap_or_default();
+        let watch = live.and_then(|live| live.launched.as_ref()).map(|started| started.server.watch().clone());
+        let launched = watch.zip(live.and_then(|live| live.start.clone()));
         let (id, writer) = (run.id.to_string(), self.sweep.writer);
         let is_afresh = !self.begun.contains_key(&at) && self.sweep.afresh[at];
         let attempt = if is_afresh { writer.begin_afresh(&id, &run.spec) } else { writer.begin(&id, &run.spec) }?;
@@ -442,6 +475,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             progress,
             stop,
             settle,
+            launched,
             resource,
             tell,
         };
@@ -459,22 +493,30 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn take(&mut self, node: NodeIndex, answer: Answer) {
         self.unanswered.remove(&node);
         match (self.graph.node(node).clone(), answer) {
-            (Node::Serve { endpoint }, Answer::Served(Ok(embedded))) => {
+            (Node::Serve { endpoint, .. }, Answer::Launched(Ok(started))) => {
+                self.servers.insert(endpoint, Live { launched: Some(started), ..Live::default() });
+                self.walk.done(node, Outcome::Ok);
+            }
+            (Node::Serve { endpoint, .. }, Answer::Launched(Err(error))) => self.lose(node, endpoint, error.reason),
+            (Node::Serve { endpoint, .. }, Answer::Served(Ok(embedded))) => {
                 self.servers.insert(endpoint, Live { embedded: Some(embedded), ..Live::default() });
                 self.walk.done(node, Outcome::Ok);
             }
-            (Node::Probe { endpoint }, Answer::Waits(waiting)) => self.waits(node, endpoint, waiting),
+            (Node::Probe { endpoint, .. }, Answer::Waits(waiting)) => self.waits(node, endpoint, waiting),
             (Node::Run(run), Answer::Waits(waiting)) => {
                 let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
                 self.waits(node, endpoint, waiting);
             }
-            (Node::Probe { endpoint }, Answer::Probed(asked)) => match self.asked(&endpoint, *asked) {
+            (Node::Probe { endpoint, run }, Answer::Probed(asked)) => match self.asked(&endpoint, *asked) {
                 Ok(()) => drop(self.walk.done(node, Outcome::Ok)),
+                Err(unready) if unready.has_ended && !unready.is_final && !self.halted() => {
+                    self.start_failed(node, endpoint, run, unready.reason);
+                }
                 Err(unready) => self.lose(node, endpoint, unready.reason),
             },
             (Node::Run(run), Answer::Probed(asked)) => self.asked_again(node, run, *asked),
-            (Node::Serve { endpoint }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
-            (Node::Serve { endpoint } | Node::Probe { endpoint }, _) => {
+            (Node::Serve { endpoint, .. }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
+            (Node::Serve { endpoint, .. } | Node::Probe { endpoint, .. }, _) => {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
             (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
@@ -509,10 +551,23 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         if let Some(embedded) = asked.embedded {
             self.servers.entry(endpoint.to_owned()).or_default().embedded = Some(embedded);
         }
+        if let Some(started) = asked.launched {
+            let live = self.servers.entry(endpoint.to_owned()).or_default();
+            (live.start, live.target) = (None, None);
+            // The one before has ended, or was not there.
+            let before = live.launched.replace(started);
+            self.retire(endpoint, before);
+        }
         let (target, found) = asked.answer?;
         let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
+        if let (Some(started), None) = (&live.launched, &live.start) {
+            let (start, after) = started.ready(asked.ready_at, &self.sweep.servers);
+            let log = started.server.watch().log().display().to_string();
+            live.start = Some(start);
+            self.observer.event(Event::Launched { endpoint: endpoint.to_owned(), after, log });
+        }
         self.doubted.remove(endpoint);
         self.observer.event(Event::Endpoint { endpoint: endpoint.to_owned(), result: Ok(said) });
         Ok(())
@@ -532,7 +587,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             // Another run may have started meanwhile; the walk gives this one out when that has ended.
             Ok(()) if self.walk.come_back(node) => {}
             Ok(()) => {
-                if let Err(error) = self.launch(node, at) {
+                if let Err(error) = self.begin(node, at) {
                     self.fatal.get_or_insert(error);
                     self.halt.send_replace(true);
                     self.walk.done(node, Outcome::Failed);
@@ -566,7 +621,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         self.summary.skipped += 1;
         if one_less(&mut self.runs_left, endpoint) == 0 {
-            self.servers.remove(endpoint);
+            self.forget(endpoint);
         }
         one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]);
         self.observer.event(Event::Skipped { run: self.views[&at].clone(), reason });
@@ -587,12 +642,13 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     continue;
                 }
                 self.summary.skipped += 1;
+                one_less(&mut self.runs_left, &endpoint);
                 one_less(&mut self.waiting, &self.sweep.expansion.resources[&endpoint]);
                 let event = Event::Skipped { run: self.views[run].clone(), reason: skipped.reason.to_string() };
                 self.observer.event(event);
             }
         }
-        self.servers.remove(&endpoint);
+        self.forget(&endpoint);
         if self.sweep.fail_fast {
             self.halt.send_replace(true);
         }
@@ -637,7 +693,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         };
         let endpoint = &run.spec.endpoint.name;
         if one_less(&mut self.runs_left, endpoint) == 0 {
-            self.servers.remove(endpoint);
+            self.forget(endpoint);
         }
         // Another endpoint may wait for the same resource.
         let last = one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]) == 0;
@@ -682,7 +738,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             self.walk.wait(node);
             self.asking.insert(node);
-            return match self.ask(node, &spec.endpoint.name, Some(&spec), pause) {
+            return match self.ask(node, &spec.endpoint.name, (&spec, false), pause) {
                 Ok(()) => None,
                 Err(error) => {
                     self.asking.remove(&node);

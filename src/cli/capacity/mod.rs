@@ -14,7 +14,8 @@ use crate::analysis::undecided;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
-use crate::plan::{Hardware, Plan, Slo};
+use crate::expand::launch::declared;
+use crate::plan::{Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
 
@@ -77,7 +78,9 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(output) = output.and_then(|(rung, reading)| rung.figure(reading)) else {
         return CapacityAnswer::Rejected(format!("at qps {holds} no output throughput is known"));
     };
-    let hardware = plan.endpoints.get(&curve.series.endpoint).and_then(|endpoint| endpoint.hardware.as_ref());
+    let axes = curve.series.axes.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
+    let endpoint = plan.endpoints.get(&curve.series.endpoint);
+    let hardware = endpoint.map(|endpoint| declared(endpoint, axes).hardware).unwrap_or_default();
     let instance = Instance {
         holds,
         misses: found.misses,
@@ -85,9 +88,9 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         bears_less_than: found.misses_arrived_rate.or(found.misses),
         output_throughput: output.value,
         tokens_per_request: curve.rung(holds).and_then(Rung::output_tokens),
-        gpus: hardware.and_then(|hardware| hardware.gpus),
-        price_per_hour: hardware.and_then(Hardware::cost_per_hour),
-        watts: hardware.and_then(|hardware| hardware.watts).map(|watts| watts.to_f64()),
+        gpus: hardware.gpus(),
+        price_per_hour: hardware.cost_per_hour(),
+        watts: hardware.watts().map(|watts| watts.to_f64()),
     };
     CapacityAnswer::Holds { instance, bracket: found, output }
 }

@@ -13,7 +13,8 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::expand::canonical;
-use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
+use crate::expand::launch::{Declared, declared};
+use crate::plan::{Cache, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
 
 pub(crate) use document::schema_text;
@@ -76,14 +77,15 @@ fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
     let endpoint =
         plan.endpoints.get(endpoint_name).ok_or_else(|| format!("the plan has no endpoint {endpoint_name}"))?;
     let model = plan.models.get(model_name).ok_or_else(|| format!("the plan has no model {model_name}"))?;
-    let hardware = endpoint.hardware.clone().unwrap_or_default();
+    let axes = run.labels.axes.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
+    let Declared { hardware, facts } = declared(endpoint, axes);
     let of = |what: &str| format!("endpoint {endpoint_name} declares no {what}");
-    let Hardware { gpus, memory_bandwidth, .. } = hardware;
-    let text = memory_bandwidth.ok_or_else(|| of("hardware: { memory_bandwidth: 3.35TB/s }"))?;
+    let gpus = hardware.gpus();
+    let text = hardware.memory_bandwidth.ok_or_else(|| of("hardware: { memory_bandwidth: 3.35TB/s }"))?;
     let bandwidth = roofline::bandwidth(&text)
         .ok_or_else(|| format!("memory_bandwidth of {endpoint_name} is `{text}`: write it like 3.35TB/s"))?;
-    let fact = |name: &str| match endpoint.server.get(name) {
-        Some(Fact::One(Scalar::Number(value))) => Some(value.to_f64() as u32),
+    let fact = |name: &str| match facts.get(name) {
+        Some(Scalar::Number(value)) => Some(value.to_f64() as u32),
         _ => None,
     };
     let memory = Memory {

@@ -47,7 +47,7 @@ fn hardware(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     let (Some(left), Some(right)) = (&a.hardware, &b.hardware) else { return Vec::new() };
     let text = |a: &Option<String>, b: &Option<String>| differ(a.as_deref(), b.as_deref());
     let other_gpu = text(&left.gpu, &right.gpu);
-    let other_count = left.gpus.zip(right.gpus).is_some_and(|(a, b)| a != b);
+    let other_count = left.gpus().zip(right.gpus()).is_some_and(|(a, b)| a != b);
     let found = [
         ("gpu", other_gpu),
         ("gpus", other_count),
@@ -63,7 +63,7 @@ fn hardware(a: &Endpoint, b: &Endpoint) -> Vec<String> {
 /// Server facts in which two endpoints differ; of two engines only those that both have.
 fn settings(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     let (left, right) = (named(a), named(b));
-    let count = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus);
+    let count = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
     let scaled = count(a) != count(b);
     let is_shared = |name: &str| SHARED.iter().any(|(shared, _)| *shared == name);
     let of = |facts: &[(String, Scalar)], name: &str| {

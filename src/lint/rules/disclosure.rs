@@ -44,7 +44,7 @@ pub(crate) fn hardware(view: &View) -> Vec<Finding> {
             "gpus" => hardware.gpus.is_some(),
             "memory" => hardware.memory.is_some(),
             // One accelerator is connected with no other.
-            "interconnect" => hardware.interconnect.is_some() || hardware.gpus == Some(1),
+            "interconnect" => hardware.interconnect.is_some() || hardware.gpus() == Some(1),
             "network" => hardware.network.is_some(),
             _ => hardware.storage.is_some(),
         };

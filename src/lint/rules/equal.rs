@@ -85,7 +85,7 @@ pub(crate) fn unequal_accelerators(view: &View) -> Vec<Finding> {
 }
 
 fn accelerators(sweep: &SweepView) -> Option<Finding> {
-    let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus);
+    let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
     let mut known = sweep.real_endpoints().filter_map(|(name, endpoint)| Some((*name, gpus(endpoint)?)));
     let (first, count) = known.next()?;
     let (other, other_count) = known.find(|(_, other)| *other != count)?;

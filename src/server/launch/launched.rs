@@ -76,8 +76,16 @@ impl LaunchError {
 pub struct Launched {
     supervisor: Child,
     pipe: Option<ChildStdin>,
+    watch: ServerWatch,
+}
+
+/// What is seen of a launched server, wherever the server itself is kept.
+#[derive(Debug, Clone)]
+pub struct ServerWatch {
     alive: Arc<AtomicBool>,
     ended: Arc<Mutex<Option<String>>>,
+    /// Whether nothing of it is left.
+    gone: Arc<AtomicBool>,
     log: PathBuf,
     stop_within: Duration,
     started: Instant,
@@ -123,12 +131,31 @@ impl Launched {
                 return Err(error);
             }
         }
-        let (alive, ended) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(None)));
-        watch(lines, Arc::clone(&alive), Arc::clone(&ended)).map_err(wrong)?;
-        let stop_within = order.stop_within();
-        Ok(Launched { supervisor, pipe: Some(pipe), alive, ended, log, stop_within, started, started_at })
+        let watch = ServerWatch {
+            alive: Arc::new(AtomicBool::new(true)),
+            ended: Arc::default(),
+            gone: Arc::default(),
+            log,
+            stop_within: order.stop_within(),
+            started,
+            started_at,
+        };
+        listen(lines, watch.clone()).map_err(wrong)?;
+        Ok(Launched { supervisor, pipe: Some(pipe), watch })
     }
 
+    /// What is seen of it.
+    pub fn watch(&self) -> &ServerWatch {
+        &self.watch
+    }
+
+    /// Tells the server to end and waits until nothing of it is left.
+    pub fn end(self) {
+        drop(self);
+    }
+}
+
+impl ServerWatch {
     /// Turns false when the server's process is gone.
     pub fn alive(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.alive)
@@ -149,6 +176,19 @@ impl Launched {
         &self.log
     }
 
+    /// The longest that its end may take.
+    fn longest_end(&self) -> Duration {
+        self.stop_within.saturating_mul(2) + GRACE
+    }
+
+    /// Waits until nothing of a server that has ended is left: its children may hold its port and its devices.
+    pub fn wait_until_gone(&self) {
+        let deadline = Instant::now() + self.longest_end();
+        while !self.gone.load(Ordering::Relaxed) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// How its process ended, once it has: `with exit code 1`.
     pub fn ended(&self) -> Option<String> {
         self.ended.lock().ok()?.clone()
@@ -161,6 +201,11 @@ impl Launched {
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
     }
 
+    /// That it ended under a run.
+    pub fn death(&self) -> Option<String> {
+        Some(format!("the server ended {}{}", self.ended()?, self.tail()))
+    }
+
     /// The last lines of its output and where the rest is, to be put behind a message.
     pub fn tail(&self) -> String {
         let place = self.log.display();
@@ -169,18 +214,13 @@ impl Launched {
             lines => format!("; its last lines (log: {place}):\n  {}", lines.join("\n  ")),
         }
     }
-
-    /// Tells the server to end and waits until nothing of it is left.
-    pub fn end(self) {
-        drop(self);
-    }
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
         // The end of the pipe is what the supervisor waits for.
         self.pipe = None;
-        let deadline = Instant::now() + self.stop_within.saturating_mul(2) + GRACE;
+        let deadline = Instant::now() + self.watch.longest_end();
         while Instant::now() < deadline {
             match self.supervisor.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
@@ -208,25 +248,22 @@ fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
     serde_json::from_str(&line).map_err(|error| LaunchError::Supervisor(format!("it said `{}`: {error}", line.trim())))
 }
 
-/// Notices the end of the server, or of its supervisor.
-fn watch(
-    mut lines: impl BufRead + Send + 'static,
-    alive: Arc<AtomicBool>,
-    ended: Arc<Mutex<Option<String>>>,
-) -> std::io::Result<()> {
+/// Notices the end of the server, and of its supervisor.
+fn listen(mut lines: impl BufRead + Send + 'static, watch: ServerWatch) -> std::io::Result<()> {
     std::thread::Builder::new().name("server watch".to_owned()).spawn(move || {
         let how = loop {
             match said(&mut lines) {
                 Ok(Said::Ended { how }) => break how,
                 Ok(_) => {}
-                Err(_) => break "with its supervisor, which was killed".to_owned(),
+                Err(_) => break "with its supervisor".to_owned(),
             }
         };
-        if let Ok(mut ended) = ended.lock() {
+        if let Ok(mut ended) = watch.ended.lock() {
             *ended = Some(how);
         }
-        alive.store(false, Ordering::Relaxed);
+        watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
+        watch.gone.store(true, Ordering::Relaxed);
     })?;
     Ok(())
 }

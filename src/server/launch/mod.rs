@@ -13,7 +13,7 @@ mod order;
 mod processes;
 mod supervisor;
 
-pub use launched::{LaunchError, Launched, SUPERVISE, find_program, free_port, port_taken};
+pub use launched::{LaunchError, Launched, SUPERVISE, ServerWatch, find_program, free_port, port_taken};
 pub use lease::{LeftServer, left_servers};
 pub use order::LaunchOrder;
 pub use supervisor::supervise;

@@ -104,9 +104,9 @@ fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
             true
         }
         Ok(Happened::Ended(status)) => {
+            say(&Said::Ended { how: how(&status) });
             // What it left may hold the port and the device.
             end(order, pid, happened, true);
-            say(&Said::Ended { how: how(&status) });
             return;
         }
         Ok(Happened::Stop) | Err(_) => false,

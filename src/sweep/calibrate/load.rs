@@ -218,6 +218,7 @@ impl CalibrationLoad {
                 gpus: None,
                 server: Default::default(),
                 mock: Some(figures),
+                launch: None,
             }),
             model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None, tokenizer: None }),
             scenario: self.content.clone(),

@@ -1,0 +1,144 @@
+//! Starting a server of the plan: its port, its variables, its command.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::expand::RunSpec;
+use crate::expand::launch::concrete;
+use crate::plan::{Endpoint, HeaderValue, SecretRef};
+use crate::rows::ServerStart;
+use crate::server::launch::{LaunchError, LaunchOrder, Launched, find_program, free_port, port_taken};
+use crate::units::Nanos;
+use crate::units::text::quoted;
+
+use super::secrets::variable;
+
+/// What it takes to start the server of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Launching {
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// A run that needs it.
+    pub spec: Arc<RunSpec>,
+    /// The plan's folder.
+    pub folder: PathBuf,
+    /// Where logs and leases are written.
+    pub servers: PathBuf,
+}
+
+/// A server that was started.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// The server, which ends with this value.
+    pub server: Launched,
+    /// Base address of its API.
+    pub url: String,
+}
+
+/// Why a server was not started.
+#[derive(Debug, Clone)]
+pub(super) struct NotStarted {
+    /// In words.
+    pub reason: String,
+    /// Whether somebody must change something first.
+    pub is_final: bool,
+}
+
+impl From<LaunchError> for NotStarted {
+    fn from(error: LaunchError) -> NotStarted {
+        NotStarted { reason: error.to_string(), is_final: error.is_final() }
+    }
+}
+
+fn for_good(reason: impl ToString) -> NotStarted {
+    NotStarted { reason: reason.to_string(), is_final: true }
+}
+
+impl Started {
+    /// How it started, where it was ready at an instant; and how long that took.
+    pub(super) fn ready(&self, at: Instant, servers: &Path) -> (ServerStart, Duration) {
+        let watch = self.server.watch();
+        let after = at.saturating_duration_since(watch.started());
+        let name = watch.log().file_name().unwrap_or_default();
+        let start = ServerStart {
+            at: watch.started_at().to_string(),
+            ready_ns: Nanos::from(after).0,
+            log: Path::new(servers.file_name().unwrap_or_default()).join(name).display().to_string(),
+        };
+        (start, after)
+    }
+}
+
+impl Launching {
+    /// Starts the server; it need not be ready yet. A port that is `auto` is another one each time.
+    pub(super) fn start(&self) -> Result<Started, NotStarted> {
+        let port = self.endpoint.launch_port().map_or_else(free_port, Ok).map_err(for_good)?;
+        let url = self.endpoint.launched_url(port).ok_or_else(|| for_good("its `url` is no address"))?;
+        let host = reqwest::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        if let Some(taken) = host.and_then(|host| port_taken(&host, port)) {
+            return Err(taken.into());
+        }
+        let server = Launched::start(&self.order(port)?)?;
+        Ok(Started { server, url })
+    }
+
+    fn order(&self, port: u16) -> Result<LaunchOrder, NotStarted> {
+        let made = concrete(&self.endpoint, &self.spec, port).map_err(for_good)?;
+        let (mut env, mut secrets, mut secret_references) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        for (name, value) in made.env {
+            let text = match value {
+                HeaderValue::Text(text) => text,
+                HeaderValue::Secret(reference) => {
+                    let secret = variable(&reference, &self.folder).map_err(for_good)?;
+                    secrets.push(secret.clone());
+                    secret_references.insert(name.clone(), reference.to_string());
+                    secret
+                }
+            };
+            env.insert(name, text);
+        }
+        Ok(LaunchOrder {
+            endpoint: self.spec.endpoint.name.clone(),
+            command: made.command,
+            env,
+            secrets,
+            secret_references,
+            folder: made.folder.map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder)),
+            stop: made.stop,
+            stop_within: made.stop_within.into(),
+            servers: self.servers.clone(),
+        })
+    }
+
+    /// The command as one would type it, its port not chosen yet.
+    pub(super) fn shown(&self) -> String {
+        let command = self.spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
+        command.map(|part| quoted(part)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is wrong with it before anything is started: a program that is not there, a secret that is not.
+    pub(super) fn look(&self) -> Result<(), String> {
+        let Some(launch) = &self.endpoint.launch else { return Ok(()) };
+        for reference in launch.secrets() {
+            variable(reference, &self.folder).map_err(|error| error.to_string())?;
+        }
+        let folder = launch.folder.as_ref().map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            return Err(format!("cannot start its server in {}: no such folder; correct `launch.folder`", folder.display()));
+        }
+        let path = launch.env.get("PATH").or(launch.host_env.get("PATH")).and_then(HeaderValue::text);
+        let programs = self.spec.endpoint.launch.iter().filter_map(|launch| launch.command.first());
+        let stop = launch.stop.iter().filter_map(|stop| stop.command.as_ref()?.first());
+        for program in programs.chain(stop).filter(|program| !program.contains("{{")) {
+            find_program(program, &folder, path).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// The value behind a reference that a lease has.
+pub(crate) fn secret_behind(reference: &str, folder: &Path) -> Option<String> {
+    variable(&reference.parse::<SecretRef>().ok()?, folder).ok()
+}

@@ -1,0 +1,147 @@
+//! The part of the scheduler that starts servers and ends them. One launched server is up on a resource at a time; ending one takes its
+//! time on a thread of its own.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use petgraph::graph::NodeIndex;
+
+use crate::expand::RunSpec;
+use crate::graph::{Node, Outcome};
+use crate::rows::{SpoilCause, Spoiled};
+
+use super::{Answer, Scheduler, SweepError, one_less};
+use crate::sweep::event::Event;
+use crate::sweep::launching::{Launching, Started};
+
+/// The pause before a server that ended at once is started again; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl Scheduler<'_, '_> {
+    /// What it takes to start the server of a run like `spec`.
+    pub(super) fn launching(&self, name: &str, spec: &Arc<RunSpec>) -> Launching {
+        Launching {
+            endpoint: self.sweep.plan.endpoints[name].clone(),
+            spec: Arc::clone(spec),
+            folder: self.sweep.folder.to_owned(),
+            servers: self.sweep.servers.clone(),
+        }
+    }
+
+    /// What is wrong with the servers to be launched before any is: endpoint and reason, each once.
+    pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
+        let mut wrong: Vec<(String, String)> = Vec::new();
+        for name in names.iter().filter(|name| self.sweep.plan.endpoints[*name].launch.is_some()) {
+            for spec in self.specs(name) {
+                let Err(reason) = self.launching(name, spec).look() else { continue };
+                if !wrong.contains(&(name.clone(), reason.clone())) {
+                    wrong.push((name.clone(), reason));
+                }
+            }
+        }
+        wrong
+    }
+
+    /// Starts the server of an endpoint in the place of the one that is up on its resource.
+    pub(super) fn start_server(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
+        let spec = Arc::clone(&self.sweep.expansion.runs[run].spec);
+        let resource = self.sweep.expansion.resources[name].clone();
+        self.lost.remove(name);
+        self.waited.remove(name);
+        let shares = |other: &&String| self.sweep.expansion.resources[*other] == resource;
+        let up: Vec<String> = self.servers.keys().filter(shares).cloned().collect();
+        for other in up {
+            if self.sweep.plan.endpoints[&other].launch.is_some() {
+                self.forget(&other);
+            }
+        }
+        let ending = self.retiring.remove(&resource).unwrap_or_default();
+        let launching = self.launching(name, &spec);
+        self.observer.event(Event::Launching { endpoint: name.to_owned(), command: launching.shown() });
+        self.spawn(node, move || {
+            for server in ending {
+                // One that panicked has ended its server all the same.
+                let _ = server.join();
+            }
+            Answer::Launched(launching.start())
+        })
+    }
+
+    /// The server behind a probe ended before it was ready: it is started again, or its runs are given up.
+    pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, reason: String) {
+        let allowed = self.sweep.plan.endpoints[&name].retries();
+        let failed = self.failed_starts.entry(node).or_default();
+        *failed += 1;
+        let (again, spec) = (*failed, Arc::clone(&self.sweep.expansion.runs[run].spec));
+        if again <= allowed && !self.sweep.fail_fast {
+            self.observer.event(Event::Relaunching { endpoint: name.clone(), reason, again, of: allowed });
+            self.waited.remove(&name);
+            self.walk.wait(node);
+            let pause = FIRST_PAUSE.saturating_mul(1 << (again - 1).min(16)).min(LONGEST_PAUSE);
+            if let Err(error) = self.ask(node, &name, (&spec, true), pause) {
+                self.end_for(error);
+                self.lose(node, name, "its server could not be asked".to_owned());
+            }
+            return;
+        }
+        if allowed == 0 {
+            return self.lose(node, name, reason);
+        }
+        self.give_up_behind(node, &name, &reason, allowed);
+    }
+
+    /// Gives up every run behind a server that does not start: what it cannot be started with is an answer.
+    fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
+        self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
+        let short = reason.split("; its last lines").next().unwrap_or(reason).to_owned();
+        for skipped in self.walk.done(node, Outcome::Failed) {
+            let Node::Run(at) = self.graph.node(skipped.node) else { continue };
+            let run = &self.sweep.expansion.runs[*at];
+            let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
+            let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
+            if let Err(error) = attempt.and_then(|attempt| attempt.spoil(spoiled, Some(times))) {
+                self.end_for(error.into());
+            }
+            self.summary.given_up += 1;
+            one_less(&mut self.runs_left, name);
+            one_less(&mut self.waiting, &self.sweep.expansion.resources[name]);
+            let (run, cause) = (self.views[at].clone(), SpoilCause::ServerDied);
+            self.observer.event(Event::GivenUp { run, cause, reason: short.clone(), times });
+        }
+        self.forget(name);
+    }
+
+    fn end_for(&mut self, error: SweepError) {
+        self.fatal.get_or_insert(error);
+        self.halt.send_replace(true);
+    }
+
+    /// Lets go of an endpoint's server.
+    pub(super) fn forget(&mut self, name: &str) {
+        let launched = self.servers.remove(name).and_then(|live| live.launched);
+        self.retire(name, launched);
+    }
+
+    /// Ends a launched server on a thread of its own.
+    pub(super) fn retire(&mut self, name: &str, launched: Option<Started>) {
+        let Some(started) = launched else { return };
+        let resource = self.sweep.expansion.resources[name].clone();
+        // Where no thread starts, the server ends here.
+        let ending = thread::Builder::new().name("server end".to_owned()).spawn(move || started.server.end());
+        if let Ok(ending) = ending {
+            self.retiring.entry(resource).or_default().push(ending);
+        }
+    }
+
+    /// Ends all launched servers and waits until nothing of them is left.
+    pub(super) fn retire_all(&mut self) {
+        let names: Vec<String> = self.servers.keys().cloned().collect();
+        names.iter().for_each(|name| self.forget(name));
+        for ending in self.retiring.drain().flat_map(|(_, ending)| ending) {
+            let _ = ending.join();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Secrets, read from where their references say when they are needed.
+
+use std::path::Path;
+
+use crate::engine::{Secret, TargetError};
+use crate::plan::SecretRef;
+
+/// Why an endpoint's address or key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// The environment variable is not there.
+    #[error("environment variable {variable} is not set; {names} names it")]
+    NoVariable {
+        /// The variable.
+        variable: String,
+        /// What in the plan names it.
+        names: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {what} from {path}: {source}")]
+    NoFile {
+        /// What is to be there.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file or variable holds no key.
+    #[error("{what} from {reference} is empty or has characters that a header cannot carry")]
+    BadKey {
+        /// What it is to be.
+        what: &'static str,
+        /// Where it was read.
+        reference: String,
+    },
+    /// More than one of these.
+    #[error("{}", joined(.0))]
+    Several(Vec<ResolveError>),
+    /// The address.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// What a secret is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Key,
+    Header,
+    Variable,
+}
+
+/// The value of a launched server's variable, from where its reference says.
+pub(super) fn variable(reference: &SecretRef, folder: &Path) -> Result<String, ResolveError> {
+    resolve_secret(Use::Variable, reference, folder).map(|secret| secret.reveal().to_owned())
+}
+
+/// What several errors say, each once.
+fn joined(errors: &[ResolveError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Reads a secret from where its reference says.
+pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
+    let (what, names) = match used {
+        Use::Key => ("the api_key", "the endpoint's api_key"),
+        Use::Header => ("the value of a header", "a header"),
+        Use::Variable => ("a variable", "`env` of `launch`"),
+    };
+    let no_variable = |variable: &str| ResolveError::NoVariable { variable: variable.to_owned(), names };
+    let text =
+        match reference {
+            SecretRef::Env(name) => std::env::var(name).map_err(|_| no_variable(name))?,
+            SecretRef::File(path) => std::fs::read_to_string(folder.join(path))
+                .map_err(|source| ResolveError::NoFile { what, path: path.clone(), source })?,
+        };
+    let key = match reference {
+        SecretRef::Env(_) => text.trim(),
+        // A file may say more below its first line.
+        SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
+    };
+    // A header may have blanks inside, like `Basic …`; a bearer key has none.
+    let first = if used == Use::Key { 0x21 } else { 0x20 };
+    if key.is_empty() || !key.bytes().all(|byte| (first..0x7f).contains(&byte)) {
+        return Err(ResolveError::BadKey { what, reference: reference.to_string() });
+    }
+    Ok(Secret::new(key.to_owned()))
+}
