@@ -11,6 +11,7 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::cli::failure::Failure;
 use crate::expand::PlannedRun;
+use crate::plan::model::axis::server_flag;
 use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
 use crate::units::Decimal;
@@ -80,6 +81,14 @@ pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Res
 /// The values of one run under their names.
 type Context<'a> = IndexMap<&'a str, Value>;
 
+/// As expressions ask for it: `server.max_num_seqs` is a part of `server`.
+fn nested(context: Context) -> Value {
+    let (flags, others): (Vec<_>, Vec<_>) = context.into_iter().partition(|(name, _)| server_flag(name).is_some());
+    let flags = flags.into_iter().filter_map(|(name, value)| Some((server_flag(name)?, value)));
+    let server = Value::from_pairs(flags);
+    Value::from_pairs(others.into_iter().chain([("server", server)]))
+}
+
 /// What an expression is asked of.
 struct Of<'a> {
     axes: HashSet<&'a str>,
@@ -127,10 +136,18 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(100_000));
-        let names = environment.compile_expression(text).map(|expression| expression.undeclared_variables(false));
+        let names = environment.compile_expression(text).map(|expression| expression.undeclared_variables(true));
         let hint = if has_single_equals(text) { "; write == to compare" } else { "" };
-        let mut used: Vec<String> = names.map_err(|error| wrong(format!("{error}{hint}")))?.into_iter().collect();
+        let names = names.map_err(|error| wrong(format!("{error}{hint}")))?;
+        // Flags of a server are the only names with a dot; of others what stands behind it is minijinja's to judge.
+        let name_of = |dotted: String| match of.axes.contains(dotted.as_str()) {
+            true => dotted,
+            false if server_flag(&dotted).is_some() => dotted,
+            false => dotted.split('.').next().unwrap_or_default().to_owned(),
+        };
+        let mut used: Vec<String> = names.into_iter().map(name_of).collect();
         used.sort_unstable();
+        used.dedup();
         let is_known = |name: &String| of.axes.contains(name.as_str()) || ALWAYS.contains(&name.as_str());
         if let Some(unknown) = used.iter().find(|name| !is_known(name)) {
             return Err(wrong(of.unknown(unknown)));
@@ -146,7 +163,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
             if self.used.iter().any(|name| !context.contains_key(name.as_str())) {
                 return Ok(false);
             }
-            expression.eval(Value::from_pairs(context)).map(|value| value.is_true()).map_err(wrong)
+            expression.eval(nested(context)).map(|value| value.is_true()).map_err(wrong)
         };
         (self.of.runs)().map(holds).collect()
     }

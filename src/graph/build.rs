@@ -50,12 +50,13 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     let stays = stays(expansion, &in_order, &levels);
     for owner in in_order.iter().filter(|at| expansion.runs[**at].spec.endpoint.launch.is_none()) {
         let probe = builder.probe_of(*owner, &mut probes);
-        builder.add_run(*owner, &positions.remove(owner).unwrap_or_default(), probe);
+        builder.add_run((*owner, *owner), &positions.remove(owner).unwrap_or_default(), probe);
     }
     let mut up: HashMap<&str, Vec<NodeIndex>> = HashMap::new();
+    let turns = turns_of(&stays);
     for Stay { resource, runs } in &stays {
         let before = up.remove(resource.as_str()).unwrap_or_default();
-        let nodes = builder.add_stay(runs, &before, &mut positions);
+        let nodes = builder.add_stay((runs, &turns), &before, &mut positions);
         up.insert(resource, nodes);
     }
     Ok(Graph { inner: builder.graph })
@@ -107,6 +108,21 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
+/// The turn of each run on a launched server: those of one resource take the places among all runs that they have together, in the order of
+/// their stays.
+fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
+    let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
+    for stay in stays {
+        by_resource.entry(&stay.resource).or_default().extend(&stay.runs);
+    }
+    let in_turn = by_resource.into_values().flat_map(|runs| {
+        let mut places = runs.clone();
+        places.sort_unstable();
+        runs.into_iter().zip(places)
+    });
+    in_turn.collect()
+}
+
 struct Builder<'a> {
     expansion: &'a Expansion,
     graph: DiGraph<Planned, ()>,
@@ -135,14 +151,13 @@ impl<'a> Builder<'a> {
     /// The runs of one start of a launched server, behind the runs of the one that was up before.
     fn add_stay(
         &mut self,
-        runs: &[usize],
+        (runs, turns): (&[usize], &HashMap<usize, usize>),
         before: &[NodeIndex],
         positions: &mut HashMap<usize, Vec<usize>>,
     ) -> Vec<NodeIndex> {
         let first = runs[0];
         let endpoint = self.expansion.runs[first].spec.endpoint.name.clone();
-        // Its turn comes with the earliest of its runs.
-        let turn = runs.iter().copied().min().unwrap_or(first);
+        let turn = turns[&first];
         let serve = self.add(Node::Serve { endpoint: endpoint.clone(), run: first }, (turn, 0), &endpoint);
         let probe = self.add(Node::Probe { endpoint: endpoint.clone(), run: first }, (turn, 1), &endpoint);
         self.graph.update_edge(serve, probe, ());
@@ -151,7 +166,7 @@ impl<'a> Builder<'a> {
         }
         let mut nodes = Vec::with_capacity(runs.len());
         for run in runs {
-            nodes.push(self.add_run(*run, &positions.remove(run).unwrap_or_default(), probe));
+            nodes.push(self.add_run((*run, turns[run]), &positions.remove(run).unwrap_or_default(), probe));
         }
         nodes
     }
@@ -162,10 +177,10 @@ impl<'a> Builder<'a> {
         *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner))
     }
 
-    fn add_run(&mut self, owner: usize, positions: &[usize], probe: NodeIndex) -> NodeIndex {
+    fn add_run(&mut self, (owner, turn): (usize, usize), positions: &[usize], probe: NodeIndex) -> NodeIndex {
         let runs = &self.expansion.runs;
         let endpoint = runs[owner].spec.endpoint.name.as_str();
-        let run = self.add(Node::Run(owner), (owner, 2), endpoint);
+        let run = self.add(Node::Run(owner), (turn, 2), endpoint);
         self.graph.update_edge(probe, run, ());
         for after in &self.expansion.after[&*runs[owner].sweep] {
             self.graph.update_edge(self.gates[after.as_str()], run, ());

@@ -239,7 +239,7 @@ impl Screen {
         }
         match result {
             Ok(_) => self.line(&format!("{endpoint}: ready")),
-            Err(reason) => self.error(&format!("{endpoint}: {}", plain(reason))),
+            Err(reason) => self.error(&format!("{endpoint}: {}", plain_lines(reason))),
         }
     }
 

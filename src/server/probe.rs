@@ -194,6 +194,14 @@ pub enum ProbeError {
         /// How long it asks to be left alone: its `Retry-After`, where that is a number of seconds.
         retry_after: Option<Duration>,
     },
+    /// It is there, and does not have the path that is to say whether it is ready.
+    #[error("{url} answers HTTP 404 to {path} and lists its models: it has no such path; correct `ready.path`")]
+    NoReadyPath {
+        /// The address.
+        url: String,
+        /// The path that was asked.
+        path: String,
+    },
     /// It says that it is not ready.
     #[error("{url} answers HTTP {status} to {path}: it is not ready")]
     Loading {
@@ -290,6 +298,9 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
         return Err(refusal(question, response).await);
     }
     let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
+    if status == StatusCode::NOT_FOUND && list_models(client, question).await.is_ok_and(|found| !found.models.is_empty()) {
+        return Err(ProbeError::NoReadyPath { url, path });
+    }
     Err(ProbeError::Loading { url, path, status: status.as_u16(), retry_after })
 }
 

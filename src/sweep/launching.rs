@@ -35,6 +35,8 @@ pub(super) struct Started {
     pub server: Launched,
     /// Base address of its API.
     pub url: String,
+    /// Its command, as one would type it.
+    pub command: String,
 }
 
 /// Why a server was not started.
@@ -80,8 +82,9 @@ impl Launching {
         if let Some(taken) = host.and_then(|host| port_taken(&host, port)) {
             return Err(taken.into());
         }
-        let server = Launched::start(&self.order(port)?)?;
-        Ok(Started { server, url })
+        let order = self.order(port)?;
+        let command = order.command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
+        Ok(Started { server: Launched::start(&order)?, url, command })
     }
 
     fn order(&self, port: u16) -> Result<LaunchOrder, NotStarted> {
@@ -110,12 +113,6 @@ impl Launching {
             stop_within: made.stop_within.into(),
             servers: self.servers.clone(),
         })
-    }
-
-    /// The command as one would type it, its port not chosen yet.
-    pub(super) fn shown(&self) -> String {
-        let command = self.spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
-        command.map(|part| quoted(part)).collect::<Vec<_>>().join(" ")
     }
 
     /// What is wrong with it before anything is started: a program that is not there, a secret that is not.

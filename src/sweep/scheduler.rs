@@ -494,8 +494,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.unanswered.remove(&node);
         match (self.graph.node(node).clone(), answer) {
             (Node::Serve { endpoint, .. }, Answer::Launched(Ok(started))) => {
-                self.servers.insert(endpoint, Live { launched: Some(started), ..Live::default() });
-                self.walk.done(node, Outcome::Ok);
+                self.server_started(node, endpoint, started);
             }
             (Node::Serve { endpoint, .. }, Answer::Launched(Err(error))) => self.lose(node, endpoint, error.reason),
             (Node::Serve { endpoint, .. }, Answer::Served(Ok(embedded))) => {

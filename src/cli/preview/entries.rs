@@ -20,6 +20,7 @@ use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing};
 use super::reason::{Changed, Places, changes, reason};
+use super::starts::{Starts, starts};
 
 /// When a run is called given up.
 const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run tries it again only with --redo \
@@ -47,6 +48,9 @@ pub(crate) struct Preview {
     pub sweeps: Vec<Part>,
     /// All of it.
     pub totals: Totals,
+    /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Starts>,
     /// The data sets that the plan's scenarios use, in their order.
     pub data: Vec<DataUse>,
     /// By which rules states and figures were made.
@@ -209,7 +213,9 @@ impl Preview {
         let differing = asked.as_deref().map(|asked| differing(asked, results));
         let looked_at = workspace.expansion.runs.iter().zip(seen.picked).filter(|(_, picked)| **picked);
         let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
+        let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
+            starts: starts(workspace, &to_start),
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),

@@ -5,6 +5,7 @@ pub(super) mod data;
 pub(super) mod entries;
 pub(super) mod environments;
 pub(super) mod reason;
+mod starts;
 pub(super) mod text;
 
 use std::path::PathBuf;

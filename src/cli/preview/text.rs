@@ -22,6 +22,11 @@ const INDENT: usize = 22;
 const ORDER: &str = "runs are shown as the plan's matrices name them; `run` measures the cells of a repeat in an order \
                      shuffled by the plan's seed";
 
+/// The same where the plan launches servers.
+const ORDER_OF_SERVERS: &str = "runs are shown as the plan's matrices name them; `run` measures runs that need the same server one \
+                                after another, in an order shuffled by the plan's seed; a comparison between servers keeps \
+                                its rounds";
+
 /// The whole preview; with `all` each run on a line of its own.
 pub(crate) fn text(preview: &Preview, all: bool) -> String {
     let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
@@ -206,7 +211,9 @@ fn totals(preview: &Preview) -> String {
         };
         out.push_str(&with_rule("money", digits(money), &format!("{}{lacking}", rules.money)));
     }
-    out.push_str(&labelled("order", ORDER));
+    let starts = preview.starts.iter().map(|starts| labelled("starts", &plain(&starts.words())));
+    out.push_str(&starts.collect::<String>());
+    out.push_str(&labelled("order", if preview.starts.is_empty() { ORDER } else { ORDER_OF_SERVERS }));
     out
 }
 

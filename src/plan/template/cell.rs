@@ -93,9 +93,9 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
     if !is_template(text) {
         return Ok(CellValue::Text(text.to_owned()));
     }
-    for asked in asked(text)? {
-        names.has(&asked.name)?;
-    }
+    let asked = asked(text)?;
+    asked.iter().try_for_each(|asked| names.has(&asked.name))?;
+    let waits_for_port = names.port.is_none() && asked.iter().any(|asked| asked.name == "port");
     let mut evaluator = names.evaluator();
     let wrong = |mistakes: Vec<super::segments::Mistake>| {
         let first = mistakes.into_iter().next();
@@ -104,10 +104,9 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
             |mistake| CellMistake::new(mistake.message, mistake.remedy),
         )
     };
-    let made = match names.port {
-        Some(_) => evaluator.template(text, &NOWHERE),
-        // The port alone is left to be filled.
-        None => evaluator.keeping_cells(text, &NOWHERE),
+    let made = match waits_for_port {
+        true => evaluator.keeping_cells(text, &NOWHERE),
+        false => evaluator.template(text, &NOWHERE),
     };
     let made = made.map_err(wrong)?.ok_or_else(|| wrong(Vec::new()))?;
     let nothing = || CellMistake::new(format!("`{text}` gives neither a number nor a text"), "let it give one value");
@@ -225,6 +224,7 @@ mod tests {
         assert_eq!(fill("{{ model.id }}:{{ port }}", &all), Ok(CellValue::Text("meta/llama:8000".into())));
         let kept = fill("{{ model.id }}:{{ port + 1 }}", &names(None));
         assert_eq!(kept, Ok(CellValue::Text("meta/llama:{{ port + 1 }}".into())));
+        assert_eq!(fill("{{ server.tensor_parallel_size }}", &names(None)), Ok(CellValue::Int(4)));
         assert_eq!(fill("plain", &all), Ok(CellValue::Text("plain".into())));
     }
 

@@ -14,6 +14,7 @@ use crate::rows::{SpoilCause, Spoiled};
 use super::{Answer, Scheduler, SweepError, one_less};
 use crate::sweep::event::Event;
 use crate::sweep::launching::{Launching, Started};
+use crate::sweep::live::Live;
 
 /// The pause before a server that ended at once is started again; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -60,7 +61,6 @@ impl Scheduler<'_, '_> {
         }
         let ending = self.retiring.remove(&resource).unwrap_or_default();
         let launching = self.launching(name, &spec);
-        self.observer.event(Event::Launching { endpoint: name.to_owned(), command: launching.shown() });
         self.spawn(node, move || {
             for server in ending {
                 // One that panicked has ended its server all the same.
@@ -68,6 +68,14 @@ impl Scheduler<'_, '_> {
             }
             Answer::Launched(launching.start())
         })
+    }
+
+    /// A server was started; it is not ready yet.
+    pub(super) fn server_started(&mut self, node: NodeIndex, name: String, started: Started) {
+        let command = started.command.clone();
+        self.servers.insert(name.clone(), Live { launched: Some(started), ..Live::default() });
+        self.observer.event(Event::Launching { endpoint: name, command });
+        self.walk.done(node, Outcome::Ok);
     }
 
     /// The server behind a probe ended before it was ready: it is started again, or its runs are given up.

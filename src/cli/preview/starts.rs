@@ -1,0 +1,87 @@
+//! How often a sweep starts the servers that the plan launches, and how long that takes.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::expand::LaunchSpec;
+use crate::graph::build;
+use crate::report::progress::duration;
+use crate::units::text::counted;
+
+use super::super::workspace::Workspace;
+
+/// The starts of one endpoint's servers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Starts {
+    /// The endpoint.
+    pub endpoint: String,
+    /// How often a server of it is started for the runs to do.
+    pub starts: usize,
+    /// Different servers among them: so many starts would do if no comparison kept its rounds and no sweep waited for another.
+    pub servers: usize,
+    /// How long a start took in earlier results of the endpoint, the median in seconds; null where there are none.
+    pub seconds_each: Option<f64>,
+    /// Earlier starts that this was taken from.
+    pub earlier: usize,
+}
+
+/// The starts that runs at these positions of the expansion need, by endpoint; none where nothing is launched.
+pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts> {
+    let expansion = &workspace.expansion;
+    let is_launched = |at: &usize| expansion.runs[*at].spec.endpoint.launch.is_some();
+    if !todo.iter().any(is_launched) {
+        return Vec::new();
+    }
+    // A plan without a graph is refused by `run`, in words of its own.
+    let Ok(graph) = build(expansion, &|at| todo.contains(&at)) else { return Vec::new() };
+    let mut counts: IndexMap<&str, usize> = IndexMap::new();
+    for endpoint in graph.launches(expansion) {
+        *counts.entry(endpoint).or_default() += 1;
+    }
+    let of_endpoint = |(endpoint, starts): (&str, usize)| {
+        let runs = todo.iter().map(|at| &expansion.runs[*at].spec.endpoint).filter(|spec| spec.name == endpoint);
+        let servers: HashSet<&LaunchSpec> = runs.filter_map(|spec| spec.launch.as_ref()).collect();
+        let mut earlier = earlier_seconds(workspace, endpoint);
+        earlier.sort_by(f64::total_cmp);
+        Starts {
+            endpoint: endpoint.to_owned(),
+            starts,
+            servers: servers.len(),
+            seconds_each: earlier.get(earlier.len() / 2).copied(),
+            earlier: earlier.len(),
+        }
+    };
+    counts.into_iter().map(of_endpoint).collect()
+}
+
+/// How long each start took on which results of the endpoint were measured.
+fn earlier_seconds(workspace: &Workspace, endpoint: &str) -> Vec<f64> {
+    let records = workspace.disk.records().filter(|record| record.spec.endpoint.name == endpoint);
+    let mut seen = HashSet::new();
+    let starts = records.filter_map(|record| record.environment.server_start.as_ref());
+    starts.filter(|start| seen.insert(&start.log)).map(|start| start.ready_ns as f64 / 1e9).collect()
+}
+
+impl Starts {
+    /// In one line.
+    pub(super) fn words(&self) -> String {
+        let Starts { endpoint, starts, servers, seconds_each, earlier } = self;
+        let time = match seconds_each {
+            None => "how long one takes is unknown until the first".to_owned(),
+            Some(each) => format!(
+                "about {} in all, {} each as in {}",
+                duration((each * *starts as f64).ceil() as u64),
+                duration(each.ceil() as u64),
+                counted(*earlier, "earlier start")
+            ),
+        };
+        let fewer = match starts > servers {
+            true => format!("; {servers} would do where no comparison keeps its rounds and no sweep waits for another"),
+            false => String::new(),
+        };
+        format!("{} of {endpoint}: {time}, beside the time of the runs{fewer}", counted(*starts, "start"))
+    }
+}

@@ -1,0 +1,423 @@
+//! Servers that the plan starts: as few starts as the order allows, every way in which a start can go wrong with the words that a user reads,
+//! and nothing left behind, whoever was killed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use timed_test::timed_test;
+
+use super::lab::{Ended, Lab, Running, Server, wait_for};
+
+/// The program as a command of a plan.
+const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
+
+/// Marks every process that a lab's sweeps start: variables are inherited.
+const MARK: &str = "SWEEPLINE_TEST_LAB";
+
+/// A plan whose endpoint `m` has these further fields; `axes` and `repeats` of its one sweep.
+fn plan(endpoint: &str, axes: &str, repeats: u32) -> String {
+    format!(
+        "\
+sweepline: 1
+name: launched
+endpoints:
+  m: {{ engine: mock, {endpoint} }}
+models: {{ tiny: {{ id: mock }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms }}, drain: 10s }}
+validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
+sweeps:
+  flags: {{ matrix: {{ {axes} }}, repeats: {repeats} }}
+"
+    )
+}
+
+/// The mock as a launched server, with the flags of the cell.
+fn mock() -> String {
+    format!("launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}")
+}
+
+/// A shell script as a launched server; `$P` is its port, and `serve` becomes a mock.
+fn script(lines: &str, rest: &str) -> String {
+    let serve = format!("exec {SWEEPLINE} mock --ttft 5ms --port $P");
+    let text = lines.replace("serve", &serve).replace('\'', "''");
+    format!("launch: {{ command: [sh, -c, '{text}'], port: auto, host_env: {{ P: '{{{{ port }}}}' }}{rest} }}")
+}
+
+fn lab(plan: &str) -> Lab {
+    let lab = Lab::new();
+    lab.write("plan.yaml", plan);
+    lab
+}
+
+fn run(lab: &Lab, args: &[&str]) -> Ended {
+    let mut command = lab.command(&[&["run", "plan.yaml"], args].concat());
+    Ended::from(command.env(MARK, lab.path()).output().unwrap())
+}
+
+/// The processes that the sweeps of a lab started and that still live.
+fn left(lab: &Lab) -> Vec<String> {
+    let wanted = format!("{MARK}={}", lab.path().display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let of = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let is_ours = of("environ").split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes());
+        let is_zombie = String::from_utf8_lossy(&of("stat")).rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        if is_ours && !is_zombie {
+            found.push(String::from_utf8_lossy(&of("cmdline")).replace('\0', " "));
+        }
+    }
+    found
+}
+
+fn nothing_left(lab: &Lab) {
+    let left = left(lab);
+    assert!(left.is_empty(), "left behind: {left:#?}");
+    let leases: Vec<_> = servers(lab).into_iter().filter(|name| name.ends_with(".json")).collect();
+    assert!(leases.is_empty(), "{leases:?}");
+}
+
+fn servers(lab: &Lab) -> Vec<String> {
+    let entries = fs::read_dir(lab.results().join("servers")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+/// Waits until a run of a sweep is under way.
+fn begun(lab: &Lab, running: &mut Running) {
+    let attempts = lab.results().join("attempts");
+    let is_begun = || {
+        let mut entries = fs::read_dir(&attempts).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().join("journal.arrow").exists())
+    };
+    wait_for("a run", || {
+        assert!(!running.has_ended(), "the sweep has ended");
+        is_begun().then_some(())
+    });
+}
+
+fn starts(ended: &Ended) -> usize {
+    ended.stderr.lines().filter(|line| line.starts_with("m: starting ")).count()
+}
+
+fn ids(lab: &Lab) -> Vec<String> {
+    lab.runs().into_keys().collect()
+}
+
+#[timed_test]
+fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
+    let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(preview.contains("2 starts of m: how long one takes is unknown until the first"), "{preview}");
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);
+    nothing_left(&lab);
+    for run in lab.runs().values() {
+        let spec = &run.json["spec"]["endpoint"];
+        let slots = spec["server"]["flags.slots"].as_f64().unwrap();
+        let command: Vec<&str> = spec["launch"]["command"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
+        let at = command.iter().position(|part| *part == "--slots").unwrap();
+        assert_eq!((command[at + 1].parse(), command[5]), (Ok(slots), "{{ port }}"));
+        let start = &run.json["environment"]["server_start"];
+        assert!(start["ready_ns"].as_u64().unwrap() > 0);
+        assert!(lab.results().join(start["log"].as_str().unwrap()).is_file(), "{start}");
+    }
+    let again = run(&lab, &[]);
+    assert!(again.stderr.contains("nothing to do") && starts(&again) == 0, "{}", again.stderr);
+    // A third setting starts its own server alone, and the preview knows how long that takes.
+    lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 4 }]", 2));
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(preview.contains("1 start of m: about ") && preview.contains("as in 2 earlier starts"), "{preview}");
+    let ended = run(&lab, &[]);
+    assert_eq!((ended.code, starts(&ended), lab.runs().len()), (Some(0), 1, 12), "{}", ended.stderr);
+}
+
+#[timed_test]
+fn a_flag_is_a_column_and_can_be_compared() {
+    let axes = "batch_size: 2, server.slots: [1, 4]";
+    let compared = plan(&mock(), axes, 3).replace(
+        "repeats: 3 }",
+        "repeats: 3, compare: { by: server.slots, baseline: 4, metrics: [output_throughput] } }",
+    );
+    let lab = lab(&compared);
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let flat = preview.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("2 would do where no comparison keeps its rounds"), "{preview}");
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    // Rounds AB and BA: a server that the next run needs too stays up.
+    assert!((3..=6).contains(&starts(&ended)), "{}", ended.stderr);
+    let table = lab.ok(&["export", "plan.yaml", "--format", "csv"]).stdout;
+    let header = table.lines().next().unwrap();
+    assert!(header.split(',').any(|column| column == "server.slots"), "{header}");
+    let compared = lab.run(&["compare", "plan.yaml"]);
+    assert!(compared.stdout.contains("server.slots"), "{}{}", compared.stdout, compared.stderr);
+    let only = lab.ok(&["export", "plan.yaml", "--only", "server.slots == 4", "--format", "csv"]).stdout;
+    assert_eq!(only.lines().count(), 4, "{only}");
+    nothing_left(&lab);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_before_anything_is_sent() {
+    let lab = lab(&plan("launch: { command: [no-such-server-here, serve, '{{ port }}'], port: auto }", "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    let words = "endpoint `m`: cannot start `no-such-server-here`: no such program in PATH; install it, or correct `launch.command`";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    assert!(servers(&lab).is_empty());
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() {
+    let endpoint = script("echo CUDA out of memory; exit 3; : $P", "") + ", retries: { runs: 1 }";
+    let lab = lab(&plan(&endpoint, "batch_size: [1, 2]", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("m: the server ended with exit code 3 after "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("\n  CUDA out of memory; to be started again (1 of 1)"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
+    assert!(lab.runs().is_empty());
+    nothing_left(&lab);
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(preview.contains("2 given up"), "{preview}");
+    // Not tried again by itself; a load that a server does not even start for is not met.
+    assert_eq!(run(&lab, &[]).code, Some(3));
+    // Another server is another run.
+    lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2]", 1));
+    assert_eq!(run(&lab, &[]).code, Some(0));
+}
+
+#[test]
+fn a_server_that_is_never_ready_ends_with_6_and_its_last_words() {
+    let endpoint = script("echo loading shard 1 of 90; exec sleep 1000; : $P", "") + ", ready: { within: 1s }";
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
+    assert!(ended.stderr.contains("m: not ready within 1s: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("\n  loading shard 1 of 90"), "{}", ended.stderr);
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_server_that_hangs_when_it_is_to_stop_is_killed() {
+    let endpoint = script("trap \"\" TERM INT; serve & wait; sleep 1000", ", stop: { within: 300ms }");
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    nothing_left(&lab);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let port = server.url().trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
+    let endpoint = format!("launch: {{ command: [{SWEEPLINE}, mock, --port, '{{{{ port }}}}'], port: {port} }}");
+    lab.write("plan.yaml", &plan(&endpoint, "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
+    let words = format!("m: port {port} is taken: something listens on 127.0.0.1:{port} already; stop it, or write port: auto");
+    assert!(ended.stderr.contains(&words), "{}", ended.stderr);
+    assert!(lab.runs().is_empty());
+}
+
+#[timed_test]
+fn a_child_that_escapes_from_its_group_is_ended_too() {
+    let endpoint = script("setsid sh -c \"trap '' TERM; sleep 1000\" & serve", ", stop: { within: 300ms }");
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    assert_eq!(run(&lab, &[]).code, Some(0));
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
+    let lines = "echo first line; head -c 1G /dev/zero | tr \"\\0\" x; echo; echo last line; serve";
+    let lab = lab(&plan(&script(lines, ""), "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let folder = lab.results().join("servers");
+    let texts: Vec<String> = servers(&lab).iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect();
+    assert!(texts.iter().map(String::len).sum::<usize>() < 16 << 20);
+    assert!(texts.iter().any(|text| text.starts_with("first line\n")) && texts.iter().any(|text| text.contains("\nlast line\n")));
+}
+
+#[timed_test]
+fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() {
+    // The first server ends while it is measured; all others stay.
+    let lines = "if [ -e died ]; then serve; fi; (serve) & until [ -e measuring ]; do sleep 0.01; done; touch died; echo out of memory; kill -9 $!; exit 1";
+    let text = plan(&script(lines, ""), "batch_size: 2", 1).replace("for: 300ms", "for: 2s");
+    let lab = lab(&text);
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let mut running = Running::start(command.env(MARK, lab.path()));
+    begun(&lab, &mut running);
+    lab.write("measuring", "");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("spoiled: the server ended with exit code 1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("\n  out of memory; to be tried again (1 of 3)"), "{}", ended.stderr);
+    assert_eq!(lab.runs().len(), 1);
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_path_that_the_server_does_not_have_is_no_readiness() {
+    let lab = lab(&plan(&(mock() + ", ready: { path: /healthy, within: 60s }"), "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
+    assert!(ended.stderr.contains("answers HTTP 404 to /healthy and lists its models: it has no such path; correct `ready.path`"), "{}", ended.stderr);
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_command_that_hands_the_server_over_is_ended_by_its_stop() {
+    let start = format!("setsid {SWEEPLINE} mock --ttft 5ms --port $P > /dev/null & echo $! > server.pid");
+    let rest = ", stop: { command: [sh, -c, 'kill $(cat server.pid); echo $NAME > stopped'], within: 5s }, env: { NAME: '{{ endpoint.name }}' }";
+    let lab = lab(&plan(&script(&start, rest), "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(lab.path().join("stopped")).unwrap(), "m\n");
+    nothing_left(&lab);
+}
+
+/// A run that is long enough to be killed under way.
+fn long_plan(rest: &str) -> String {
+    plan(&(mock() + rest), "batch_size: [1, 2], server.slots: [2, 4]", 1).replace("for: 300ms", "for: 700ms")
+}
+
+#[timed_test]
+fn a_killed_sweep_leaves_no_server_and_goes_on() {
+    let whole = lab(&long_plan(""));
+    assert_eq!(run(&whole, &[]).code, Some(0));
+    let lab = lab(&long_plan(""));
+    for committed in 0..4 {
+        let mut command = lab.command(&["run", "plan.yaml"]);
+        let mut running = Running::start(command.env(MARK, lab.path()));
+        let is_far = || lab.runs().len() >= committed && lab.results().join("servers").is_dir() && left(&lab).len() > 2;
+        wait_for("a server", || (is_far() || running.has_ended()).then_some(()));
+        running.signal(Signal::KILL);
+        wait_for("the end of the server", || left(&lab).is_empty().then_some(()));
+    }
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ids(&lab), ids(&whole));
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn what_a_killed_supervisor_left_the_next_sweep_ends() {
+    let stop = ", stop: { command: [sh, -c, 'echo $KEY >> stopped'], within: 2s }, env: { KEY: { secret: 'env:BENCH_KEY' } } }";
+    let endpoint = mock().strip_suffix(" }").unwrap().to_owned() + stop;
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1).replace("for: 300ms", "for: 20s"));
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let mut running = Running::start(command.env(MARK, lab.path()).env("BENCH_KEY", "hunter2-hunter2"));
+    begun(&lab, &mut running);
+    let lease: serde_json::Value = {
+        let name = servers(&lab).into_iter().find(|name| name.ends_with(".lease.json")).unwrap();
+        let text = fs::read_to_string(lab.results().join("servers").join(name)).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+        serde_json::from_str(&text).unwrap()
+    };
+    // The supervisor first: it would end the server when the sweep goes.
+    let supervisor = rustix::process::Pid::from_raw(lease["supervisor"].as_i64().unwrap() as i32).unwrap();
+    rustix::process::kill_process(supervisor, Signal::KILL).unwrap();
+    running.signal(Signal::KILL);
+    drop(running);
+    assert_eq!(left(&lab).len(), 1, "{:?}", left(&lab));
+    assert!(!lab.path().join("stopped").exists());
+    lab.write("plan.yaml", &plan(&endpoint, "batch_size: 1", 1));
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let ended = Ended::from(command.env(MARK, lab.path()).env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("endpoint `m`: ended the server that a killed sweep had left running"), "{}", ended.stderr);
+    // Once for the server that was left, once for the new one.
+    assert_eq!(fs::read_to_string(lab.path().join("stopped")).unwrap(), "hunter2-hunter2\nhunter2-hunter2\n");
+    nothing_left(&lab);
+    assert!(!holds(&lab.results(), "hunter2"), "a secret was written");
+}
+
+/// Whether some file below a folder holds a text.
+fn holds(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().flatten().any(|entry| match entry.file_type().unwrap().is_dir() {
+        true => holds(&entry.path(), text),
+        false => fs::read(entry.path()).unwrap().windows(text.len()).any(|part| part == text.as_bytes()),
+    })
+}
+
+#[timed_test]
+fn ctrl_c_ends_the_server() {
+    let lab = lab(&plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 60s"));
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let mut running = Running::start(command.env(MARK, lab.path()));
+    begun(&lab, &mut running);
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn secrets_reach_the_server_and_no_file() {
+    let endpoint = script("echo key $KEY; serve", ", env: { KEY: { secret: 'env:BENCH_KEY' } }");
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("environment variable BENCH_KEY is not set; `env` of `launch` names it"), "{}", ended.stderr);
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let ended = Ended::from(command.env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!holds(&lab.results(), "hunter2"), "a secret was written");
+    assert!(holds(&lab.results(), "key [secret]"));
+}
+
+#[timed_test]
+fn cells_fill_hardware_and_facts() {
+    let rest = ", hardware: { gpu: X, gpus: '{{ server.slots }}', price_per_hour: '{{ server.slots * 3 }}' }, server: { tensor_parallel: '{{ server.slots }}' }";
+    let lab = lab(&plan(&(mock() + rest), "batch_size: 2, server.slots: [1, 4]", 1));
+    assert_eq!(run(&lab, &[]).code, Some(0));
+    for run in lab.runs().values() {
+        let spec = &run.json["spec"]["endpoint"];
+        let slots = spec["server"]["flags.slots"].as_f64();
+        assert_eq!((spec["gpus"].as_f64(), spec["server"]["tensor_parallel"].as_f64()), (slots, slots));
+    }
+    let table = lab.ok(&["export", "plan.yaml", "--columns", "server.slots,gpus,cost_per_million_output_tokens,output_throughput", "--format", "csv"]).stdout;
+    for line in table.lines().skip(1) {
+        let figures: Vec<f64> = line.split(',').map(|text| text.parse().unwrap()).collect();
+        let cost = figures[0] * 3.0 / (figures[3] * 3600.0) * 1e6;
+        assert!(figures[0] == figures[1] && (figures[2] / cost - 1.0).abs() < 1e-6, "{table}");
+    }
+}
+
+#[timed_test]
+fn two_servers_of_one_host_take_turns_and_two_resources_do_not() {
+    let two = |rest: &str| {
+        let other = format!("other: {{ engine: mock, {}{rest} }}\nmodels:", mock());
+        plan(&mock(), "endpoint: [m, other], batch_size: 1", 2).replace("models:", &format!("  {other}"))
+    };
+    let lab = lab(&two(""));
+    let ended = run(&lab, &["--jobs", "4"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // At most one server is up: the next one starts when the runs of the one before have ended.
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(": starting ") || line.ends_with(" · valid")).collect();
+    assert!(lines.len() >= 4 && lines[0].contains("starting") && !lines[1].contains("starting"), "{lines:#?}");
+    nothing_left(&lab);
+    let apart = self::lab(&two(", resource: elsewhere"));
+    assert_eq!(run(&apart, &["--jobs", "4"]).code, Some(0));
+    nothing_left(&apart);
+}
+
+#[test]
+fn long_waits_end_when_the_user_wants_it() {
+    let endpoint = script("exec sleep 1000; : $P", "") + ", ready: { within: 10m }";
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let running = Running::start(command.env(MARK, lab.path()));
+    wait_for("the server", || left(&lab).iter().any(|process| process.contains("sleep 1000")).then_some(()));
+    running.signal(Signal::INT);
+    let began = std::time::Instant::now();
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(began.elapsed() < Duration::from_secs(60));
+    nothing_left(&lab);
+}
