@@ -10,15 +10,16 @@ use std::path::Path;
 
 /// Rooms inside modules, each with those that its files may name items of: the table of ARCHITECTURE.md. What lies in the module
 /// itself may use every room, and no room uses it.
-const ROOMS: [(&str, &str, &[&str]); 9] = [
+const ROOMS: [(&str, &str, &[&str]); 10] = [
     ("plan", "text", &[]),
     ("plan", "diagnostic", &["text"]),
     ("plan", "model", &["text", "diagnostic"]),
     ("plan", "syntax", &["text", "diagnostic", "model"]),
+    ("plan", "template", &["text", "diagnostic"]),
     ("plan", "matrix", &["text", "model"]),
     ("plan", "read", &["text", "diagnostic", "model"]),
-    ("plan", "files", &["text", "diagnostic", "model", "syntax", "read"]),
-    ("plan", "check", &["text", "diagnostic", "model", "matrix", "read"]),
+    ("plan", "files", &["text", "diagnostic", "model", "syntax", "template", "read"]),
+    ("plan", "check", &["text", "diagnostic", "model", "template", "matrix", "read"]),
     ("plan", "schema", &["model"]),
 ];
 

@@ -12,6 +12,7 @@ use super::sweeps::honest;
 
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
 const PLANS: &[(&str, &str, usize)] = &[
+    ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
@@ -36,8 +37,24 @@ fn changes(text: &str, url: &str) -> Vec<String> {
     let moment =
         ["phases.idle=0s", "phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
     let set = moment.into_iter().chain(["between.cooldown=0s"]).map(str::to_owned);
-    let set = set.chain(endpoints.map(|endpoint| format!("endpoints.{endpoint}.url={url}")));
+    let is_launched = |endpoint: &str| plan["endpoints"][endpoint]["launch"].is_object();
+    let led = endpoints.flat_map(|endpoint| match is_launched(endpoint) {
+        true => launched(endpoint),
+        false => vec![format!("endpoints.{endpoint}.url={url}")],
+    });
+    let set = set.chain(led);
     set.flat_map(|set| ["--set".to_owned(), set]).collect()
+}
+
+/// The mock in the place of a server that a plan launches: it takes the port, and none of the flags.
+fn launched(endpoint: &str) -> Vec<String> {
+    let mock = concat!("exec ", env!("CARGO_BIN_EXE_sweepline"), " mock --ttft 1ms --itl 1ms --port $0");
+    let command = format!("[sh, -c, '{mock}', '{{{{ port }}}}', '{{{{ server.args }}}}']");
+    vec![
+        format!("endpoints.{endpoint}.launch.command={command}"),
+        format!("endpoints.{endpoint}.launch.env={{}}"),
+        format!("endpoints.{endpoint}.ready.path=/v1/models"),
+    ]
 }
 
 /// The runs of a preview by state.
@@ -74,6 +91,11 @@ fn is_run_at_small_scale(name: &str) {
 #[timed_test]
 fn the_saturation_plan_runs() {
     is_run_at_small_scale("saturation");
+}
+
+#[timed_test]
+fn the_flags_plan_runs() {
+    is_run_at_small_scale("flags");
 }
 
 #[timed_test]
