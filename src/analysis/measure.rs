@@ -65,6 +65,9 @@ pub struct RunMetrics {
     pub(crate) jitter_interval: Option<Interval>,
     /// The first request after a pause.
     pub idle_start: IdleStart,
+    /// How long the server took to start until it was ready, and until it had answered, in milliseconds; none where the run does not
+    /// measure that.
+    pub start: Option<[f64; 2]>,
     /// What the prefix cache gave back, and what was declared.
     pub reuse: Reuse,
     /// Output tokens per token event.
@@ -87,13 +90,19 @@ pub(crate) fn measure_part(
     queue: Queue,
 ) -> RunMetrics {
     let counts = Counts::of(rows, facts);
-    let any = counts.completed > 0;
+    // The one request behind a start is no load: it says nothing of latencies and rates.
+    let any = counts.completed > 0 && facts.start.is_none();
     let members = window::in_order(rows, facts);
     let requests = || members.iter().map(|row| window::request(row, facts));
     let of_all = |metric| summarize(requests(), metric, queue.turns);
     let of = |metric| if any { of_all(metric) } else { nothing() };
     let flow = Flow::of(rows, events, facts);
-    let flow = if any { flow } else { Flow { output_throughput: None, prompt_throughput: None, ..flow } };
+    let flow = match any {
+        true => flow,
+        false if facts.start.is_some() => Flow::default(),
+        false => Flow { output_throughput: None, prompt_throughput: None, ..flow },
+    };
+    let start = facts.start.as_ref().map(|start| [start.ready_ns, start.first_answer_ns].map(|ns| ns as f64 / 1e6));
     let user_throughput = of(Metric::UserThroughput);
     RunMetrics {
         counts,
@@ -115,6 +124,7 @@ pub(crate) fn measure_part(
         jitter_ratio: gaps.jitter.filter(|_| any),
         jitter_interval: gaps.jitter_interval.filter(|_| any),
         idle_start: IdleStart::of(rows, facts),
+        start,
         reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),

@@ -57,6 +57,8 @@ const READINGS: [(&str, Get); METRICS.len()] = [
     ("tokens_per_event", Get::Scalar(|m| m.tokens_per_event)),
     ("idle_start_ttft", Get::Scalar(|m| m.idle_start.ttft)),
     ("idle_start_e2e", Get::Scalar(|m| m.idle_start.e2e)),
+    ("start_ready", Get::Scalar(|m| m.start.map(|[ready, _]| ready))),
+    ("start_first_answer", Get::Scalar(|m| m.start.map(|[_, first]| first))),
     ("declared_reuse", Get::Scalar(|m| m.reuse.declared)),
     ("cached_share", Get::Scalar(|m| m.reuse.cached)),
     ("jitter_ratio", Get::Scalar(|m| m.jitter_ratio)),

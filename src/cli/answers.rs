@@ -19,8 +19,8 @@ use crate::cli::colour::Colour;
 use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::cli::shown_rows::Shown;
-use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::expand::launch::declared;
+use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
 use crate::report::{Line, repeats, results};
@@ -104,7 +104,8 @@ fn thresholds(plan: &Plan) -> Thresholds {
 
 fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunMetrics) -> PlanMetrics {
     let endpoint = plan.endpoints.get(&record.spec.endpoint.name);
-    let price = endpoint.and_then(|endpoint| declared(endpoint, record.spec.labels.axes.iter()).hardware.cost_per_hour());
+    let price =
+        endpoint.and_then(|endpoint| declared(endpoint, record.spec.labels.axes.iter()).hardware.cost_per_hour());
     let throughput = metrics.flow.output_throughput;
     PlanMetrics {
         given: true,
@@ -156,6 +157,9 @@ pub(super) fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
         return "committed".to_owned();
     };
     let metrics = &answered.metrics;
+    if let Some([ready, first]) = metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
+        return format!("ready after {ready:.2} s, first answer after {first:.2} s · {}", answered.verdict);
+    }
     let mut parts = vec![format!("{} requests", metrics.counts.requests)];
     parts.extend(errors(metrics));
     parts.extend(if metrics.ttft.n > 0 { latency("TTFT", &metrics.ttft) } else { latency("E2E", &metrics.e2e) });

@@ -29,7 +29,7 @@ use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, secret_behind, Summary, Sweep, SweepError};
+use crate::sweep::{self, Summary, Sweep, SweepError, secret_behind};
 use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;

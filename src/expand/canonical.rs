@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-use crate::plan::{FieldValue, HeaderValue};
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
 use crate::plan::model::phases::DrainMode;
@@ -18,6 +17,7 @@ use crate::plan::{
     Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
     Scalar, Sessions, Timeouts,
 };
+use crate::plan::{FieldValue, HeaderValue};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
@@ -165,6 +165,7 @@ fn each(spec: &RunSpec, put: Put) {
         // What is kept besides the numbers decides none of them.
         record: Recording { text: _ },
         errors: _,
+        start,
         seed: Seed(seed),
         repeat,
     } = spec;
@@ -174,6 +175,9 @@ fn each(spec: &RunSpec, put: Put) {
     put("", "connections", text(connections.name()));
     each_of_endpoint(endpoint, put);
     each_of_load(load, scenario.trace.is_some(), put);
+    if *start {
+        put("", "measure", text("start"));
+    }
     each_of_mix(mix, put);
     let ModelSpec { id, precision, tokenizer } = &**model;
     put("model.", "id", text(id));

@@ -78,7 +78,9 @@ pub enum Mistake {
     #[error("there is no `{0}`: add it to the matrix")]
     MissingAxis(&'static str),
     /// An axis that means nothing.
-    #[error("`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals, server.FLAG or a field of a scenario")]
+    #[error(
+        "`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals, server.FLAG or a field of a scenario"
+    )]
     UnknownAxis(String),
     /// A name that the plan does not define.
     #[error("no {axis} is called `{name}`: define it in the plan or use a name that is")]

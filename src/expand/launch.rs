@@ -36,14 +36,19 @@ pub(super) fn endpoint_spec(
     facts.retain(|fact, value| !fact.starts_with(FLAGS) || *value != Scalar::Text(NOT_GIVEN.to_owned()));
     let names = names((name, endpoint.engine), model, &facts);
     let wrong = |field: String| {
-        move |mistake: CellMistake| Mistake::OfCell { endpoint: name.into(), field: field.into(), mistake: mistake.into() }
+        move |mistake: CellMistake| Mistake::OfCell {
+            endpoint: name.into(),
+            field: field.into(),
+            mistake: mistake.into(),
+        }
     };
     for (fact, value) in &mut facts {
         if let Scalar::Text(text) = value {
             *value = scalar(fill(text, &names).map_err(wrong(format!("server.{fact}")))?);
         }
     }
-    let hardware = hardware(endpoint, &names).map_err(|(field, mistake)| wrong(format!("hardware.{field}"))(mistake))?;
+    let hardware =
+        hardware(endpoint, &names).map_err(|(field, mistake)| wrong(format!("hardware.{field}"))(mistake))?;
     let launch = match &endpoint.launch {
         Some(launch) => Some(LaunchSpec {
             command: command(&launch.command, launch, &names).map_err(wrong("launch.command".to_owned()))?,
@@ -66,7 +71,8 @@ pub(super) fn endpoint_spec(
 /// What an endpoint's cells fill expressions with.
 fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
-    let table = |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
+    let table =
+        |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
     let flags = facts.iter().filter_map(|(fact, value)| Some((fact.strip_prefix(FLAGS)?, value)));
     let others = facts.iter().filter(|(fact, _)| !fact.starts_with(FLAGS)).map(|(fact, value)| (fact.as_str(), value));
     // An expression cannot be made of another one.
@@ -113,10 +119,7 @@ fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMist
     Ok(arguments)
 }
 
-fn variables(
-    written: &Table<HeaderValue>,
-    names: &CellNames,
-) -> Result<BTreeMap<String, HeaderValue>, CellMistake> {
+fn variables(written: &Table<HeaderValue>, names: &CellNames) -> Result<BTreeMap<String, HeaderValue>, CellMistake> {
     let made = written.iter().map(|(name, value)| {
         let value = match value {
             HeaderValue::Text(text) => HeaderValue::Text(fill(text, names)?.to_string()),

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::axis;
+use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
@@ -15,8 +15,8 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos};
 
-use super::launch;
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
+use super::launch;
 use super::{
     AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
     RunSpec, Shaping,
@@ -32,6 +32,14 @@ pub(super) const MEASURE: Nanos = Nanos::from_secs(120);
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
 pub(super) const AT_MOST: u64 = 5;
+/// A run that measures a start sends one request when the server is ready, and waits for its answer.
+const OF_A_START: Phases = Phases {
+    idle: None,
+    fill: Nanos::ZERO,
+    stabilize: Nanos::ZERO,
+    measure: Measure { duration: Nanos(1_000_000), min_requests: None, at_most: None },
+    drain: Drain { duration: Nanos::from_secs(60), mode: DrainMode::Keep },
+};
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
@@ -77,7 +85,8 @@ impl<'p> Resolver<'p> {
         scenario.fit(task);
         has_room(&scenario.content)?;
         is_cold_by_a_nonce(&scenario, plan.nonce)?;
-        let load = load(sweep, cell, &scenario)?;
+        let start = sweep.measures_start();
+        let load = if start { Load::Closed { batch_size: 1 } } else { load(sweep, cell, &scenario)? };
         if scenario.opens_sessions && scenario.mix.is_empty() && load.qps().is_some() {
             scenario.content.talk.sessions = Sessions::Open;
         }
@@ -89,7 +98,7 @@ impl<'p> Resolver<'p> {
             endpoint,
             model,
             scenario: scenario.content,
-            phases: phases(&plan.phases, &sweep.phases, &load)?,
+            phases: if start { OF_A_START } else { phases(&plan.phases, &sweep.phases, &load)? },
             load,
             between: sweep.between.unwrap_or(plan.between),
             timeouts: plan.timeouts,
@@ -97,6 +106,7 @@ impl<'p> Resolver<'p> {
             engine: load_engine(plan, sweep),
             record: recording(plan, sweep),
             errors,
+            start,
             seed: plan.seed,
             repeat,
         })

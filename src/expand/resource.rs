@@ -10,7 +10,8 @@ pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());
     for (name, endpoint) in &plan.endpoints {
-        let server = if endpoint.launch.is_some() { launch_host(endpoint) } else { endpoint.url.as_deref().and_then(server) };
+        let server =
+            if endpoint.launch.is_some() { launch_host(endpoint) } else { endpoint.url.as_deref().and_then(server) };
         let resource = match (&endpoint.resource, server) {
             (Some(resource), _) => resource,
             (None, None) => name,

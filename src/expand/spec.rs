@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, Json, Measure, MockFigures, NonceMode, Profile,
-    Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, Json, Measure, MockFigures,
+    NonceMode, Profile, Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -56,6 +56,9 @@ pub struct RunSpec {
     /// Whether an outage ends the run; not hashed.
     #[serde(default, skip_serializing_if = "ErrorPolicy::is_default")]
     pub errors: ErrorPolicy,
+    /// Whether the run is a start of its server, and sends one request to the server that is ready.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub start: bool,
     /// The plan's seed.
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.

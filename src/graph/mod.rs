@@ -72,7 +72,9 @@ impl Graph {
     /// How often servers that the plan launches are started, for runs of which endpoints: an endpoint once for each start.
     pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
-            Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => Some(endpoint.as_str()),
+            Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {
+                Some(endpoint.as_str())
+            }
             _ => None,
         })
     }

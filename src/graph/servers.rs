@@ -42,10 +42,11 @@ pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str
         for level in runs.chunk_by(|(a, _), (b, _)| a == b) {
             for at in ordered(expansion, level.iter().map(|(_, at)| *at), last) {
                 let server = server_of(expansion, at);
-                if server != last || stays.is_empty() {
+                // What measures a start needs a server of its own.
+                if server != last || stays.is_empty() || expansion.runs[at].spec.start {
                     stays.push(Stay { resource: resource.to_owned(), runs: Vec::new() });
                 }
-                last = server;
+                last = server.filter(|_| !expansion.runs[at].spec.start);
                 if let Some(stay) = stays.last_mut() {
                     stay.runs.push(at);
                 }
@@ -61,11 +62,7 @@ fn server_of(expansion: &Expansion, at: usize) -> Option<ServerOf<'_>> {
 }
 
 /// The runs of one level: those that may be grouped by server, then those that keep their order.
-fn ordered<'a>(
-    expansion: &'a Expansion,
-    runs: impl Iterator<Item = usize>,
-    up: Option<ServerOf<'a>>,
-) -> Vec<usize> {
+fn ordered<'a>(expansion: &'a Expansion, runs: impl Iterator<Item = usize>, up: Option<ServerOf<'a>>) -> Vec<usize> {
     let mut groups: IndexMap<Option<ServerOf>, Vec<usize>> = IndexMap::new();
     if up.is_some() {
         groups.insert(up, Vec::new());

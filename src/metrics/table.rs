@@ -49,7 +49,7 @@ const fn gaps(words: MetricText) -> Metric {
 
 /// Every metric of a run: what has one value first, then what has percentiles. Columns of exports have this order.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 39] = [
+pub const METRICS: [Metric; 41] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], Neither),
     count(["completed", "completed", "requests of the window with a whole answer", ""], Neither),
     count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], Lower),
@@ -68,6 +68,8 @@ pub const METRICS: [Metric; 39] = [
     single(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Tokens, Neither, Log),
     single(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
     single(["idle_start_e2e", "idle start E2E", "E2E latency of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
+    single(["start_ready", "start until ready", "from the start of a launched server's command until its ready path, or without one its list of models, answered with 2xx", "the run does not measure a start"], Millis, Lower, Log),
+    single(["start_first_answer", "start until first answer", "from the start of a launched server's command until it had answered a first generation of four tokens", "the run does not measure a start"], Millis, Lower, Log),
     single(["declared_reuse", "declared reuse", "leading prompt tokens that earlier requests of the run began with too / prompt tokens, as the server counts them where it does, else by our own count, of the requests of the window that were sent", "nothing was sent, or not known of all requests"], Share, Neither, Plain),
     single(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Share, Neither, Plain),
     single(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Ratio, Lower, Log),

@@ -55,6 +55,9 @@ pub struct Facts {
     /// did not ask, after a run that left nothing behind on a server without a gauge, and where it could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
+    /// How the server started, where that is what the run measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<ServerStart>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{RequestBuilder, StatusCode};
 
-use crate::units::patience;
+use crate::units::{Nanos, patience};
 
 use super::probe::{Question, client, generation, words};
 
@@ -33,6 +33,18 @@ pub fn check(question: &Question, generates: bool) -> Presence {
     runtime.block_on(async {
         // The client bounds connection and answer; together they have no longer.
         tokio::time::timeout(Duration::from(within), ask(question, generates)).await.unwrap_or(Presence::TimedOut)
+    })
+}
+
+/// Whether a server says that it is ready: its ready path, or else its list of models, answers with 2xx. Blocks for two seconds at most.
+pub fn is_ready(question: &Question) -> bool {
+    const WITHIN: Nanos = Nanos::from_secs(2);
+    let question = &Question { connect: WITHIN, within: WITHIN, ..question.clone() };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return false };
+    runtime.block_on(async {
+        let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return false };
+        let response = question.signed(client.get(address)).send().await;
+        response.is_ok_and(|response| response.status().is_success())
     })
 }
 

@@ -11,7 +11,7 @@ mod probe;
 mod ready;
 mod tokenize;
 
-pub use check::{Presence, check};
+pub use check::{Presence, check, is_ready};
 pub use describe::{Description, describe};
 pub use embedded::Embedded;
 pub use host::client_environment;

@@ -149,7 +149,10 @@ fn named<'a>(
 ) -> String {
     let mut parts = vec![spec.endpoint.name.clone()];
     parts.extend(model);
-    parts.extend([spec.labels.scenario.to_string(), load_name(&spec.load)]);
+    match spec.start {
+        true => parts.push("start".to_owned()),
+        false => parts.extend([spec.labels.scenario.to_string(), load_name(&spec.load)]),
+    }
     parts.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
     if with_repeat {
         parts.push(format!("repeat {}", spec.repeat));

@@ -39,6 +39,15 @@ pub(super) struct Started {
     pub command: String,
 }
 
+/// When a launched server answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answered {
+    /// By its ready path, or its list of models.
+    pub ready: Instant,
+    /// By a first generation.
+    pub first: Instant,
+}
+
 /// Why a server was not started.
 #[derive(Debug, Clone)]
 pub(super) struct NotStarted {
@@ -60,13 +69,16 @@ fn for_good(reason: impl ToString) -> NotStarted {
 
 impl Started {
     /// How it started, where it was ready at an instant; and how long that took.
-    pub(super) fn ready(&self, at: Instant, servers: &Path) -> (ServerStart, Duration) {
+    pub(super) fn ready(&self, Answered { ready, first }: Answered, servers: &Path) -> (ServerStart, Duration) {
         let watch = self.server.watch();
-        let after = at.saturating_duration_since(watch.started());
+        let since = |at: Instant| Nanos::from(at.saturating_duration_since(watch.started())).0;
+        let after = ready.saturating_duration_since(watch.started());
         let name = watch.log().file_name().unwrap_or_default();
         let start = ServerStart {
             at: watch.started_at().to_string(),
-            ready_ns: Nanos::from(after).0,
+            ready_ns: since(ready),
+            first_answer_ns: since(first),
+            storage_read_bytes: watch.storage_read_bytes(),
             log: Path::new(servers.file_name().unwrap_or_default()).join(name).display().to_string(),
         };
         (start, after)
@@ -123,7 +135,10 @@ impl Launching {
         }
         let folder = launch.folder.as_ref().map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
         if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            return Err(format!("cannot start its server in {}: no such folder; correct `launch.folder`", folder.display()));
+            return Err(format!(
+                "cannot start its server in {}: no such folder; correct `launch.folder`",
+                folder.display()
+            ));
         }
         let path = launch.env.get("PATH").or(launch.host_env.get("PATH")).and_then(HeaderValue::text);
         let programs = self.spec.endpoint.launch.iter().filter_map(|launch| launch.command.first());

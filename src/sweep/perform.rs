@@ -17,8 +17,7 @@ use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures, SecretRef};
 use crate::protocol::Framing;
 use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, ServerStart, SpoilCause,
-    Spoiled,
-    TextRow, TextWriter,
+    Spoiled, TextRow, TextWriter,
 };
 use crate::server::launch::ServerWatch;
 use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
@@ -211,7 +210,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Err(error) => return Err(abandon(attempt, with_death(error, watch), retries)),
     };
     settle.after(endpoint, left_behind.load(Ordering::Relaxed));
-    let facts = Facts { began, probe_prompt, ..finished.facts };
+    let start = environment.server_start.clone().filter(|_| run.spec.start);
+    let facts = Facts { began, probe_prompt, start, ..finished.facts };
     let commit = Commit {
         environment,
         facts,

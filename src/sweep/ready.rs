@@ -11,11 +11,11 @@ use crate::engine::Target;
 use crate::expand::RunSpec;
 use crate::plan::{Endpoint, SecretRef};
 use crate::server::launch::ServerWatch;
-use crate::server::{Embedded, Found, Unready};
+use crate::server::{Embedded, Found, Question, Unready, is_ready};
 use crate::units::Nanos;
 
-use super::launching::{Launching, Started};
-use super::live::shown;
+use super::launching::{Answered, Launching, Started};
+use super::live::{shown, target};
 use super::perform;
 
 /// The pause before the second question; it doubles until [`LONGEST_PAUSE`].
@@ -68,8 +68,8 @@ pub(crate) struct ProbeOutcome {
     pub answer: Result<(Target, Found), Unready>,
     /// How long it was waited for.
     pub waited: Duration,
-    /// When the last answer came.
-    pub(super) ready_at: Instant,
+    /// When a launched server was ready, and had answered.
+    pub(super) answered: Answered,
 }
 
 impl Asking {
@@ -100,6 +100,16 @@ impl Asking {
     fn early_end(&self) -> Option<Unready> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
+    }
+
+    /// When a launched server says that it is ready, if it does.
+    fn is_here(&self) -> Option<Instant> {
+        let (_, watch) = self.launched.as_ref()?;
+        watch.as_ref()?;
+        let (url, _) = self.served.as_ref()?;
+        let target = target(&self.endpoint, url, &self.secrets, &self.folder).ok()?;
+        let question = Question { ready: self.endpoint.ready_path(), ..perform::question(url, &target, &self.spec) };
+        is_ready(&question).then(Instant::now)
     }
 
     /// That a launched server is starting: why it does not answer yet needs no more words.
@@ -143,8 +153,13 @@ impl Asking {
         tell: impl Fn(Waiting),
     ) -> ProbeOutcome {
         rest(pause, &|| *halt.borrow());
-        let mut outcome =
-            ProbeOutcome { embedded: None, launched: None, answer: Err(Unready::stopped()), waited: Duration::ZERO, ready_at: Instant::now() };
+        let mut outcome = ProbeOutcome {
+            embedded: None,
+            launched: None,
+            answer: Err(Unready::stopped()),
+            waited: Duration::ZERO,
+            answered: now(),
+        };
         if *halt.borrow() {
             return outcome;
         }
@@ -152,8 +167,9 @@ impl Asking {
             outcome.answer = Err(unready);
             return outcome;
         }
-        let mut answer = self.once();
         let began = Instant::now();
+        let mut ready_at = self.is_here();
+        let mut answer = self.once();
         let mut pause = FIRST_PAUSE;
         let longest = if self.launched.is_some() { LONGEST_PAUSE_OF_A_START } else { LONGEST_PAUSE };
         while let Err(unready) = &answer {
@@ -173,18 +189,25 @@ impl Asking {
                 break;
             }
             pause = (pause * 2).min(longest);
+            ready_at = ready_at.or_else(|| self.is_here());
             answer = self.once();
         }
-        outcome.ready_at = Instant::now();
+        outcome.answered = Answered { ready: ready_at.unwrap_or_else(Instant::now), first: Instant::now() };
         let whole = self.endpoint.ready_within();
         let late = |unready: Unready| match whole == Nanos::ZERO || unready.has_ended || unready.is_final {
             true => unready,
-            false => Unready { reason: format!("not ready within {whole}: {}{}", unready.reason, self.tail()), ..unready },
+            false => {
+                Unready { reason: format!("not ready within {whole}: {}{}", unready.reason, self.tail()), ..unready }
+            }
         };
         outcome.waited = began.elapsed();
         outcome.answer = answer.map_err(late);
         outcome
     }
+}
+
+fn now() -> Answered {
+    Answered { ready: Instant::now(), first: Instant::now() }
 }
 
 /// Sleeps for `pause`, or until it is over.

@@ -323,7 +323,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let mut wrong = self.wrong_launches(&names);
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
-        let mut look = FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, self.first_spec(name), true))))?;
+        let mut look =
+            FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, self.first_spec(name), true))))?;
         let mut is_told = false;
         while !look.is_over() {
             self.look_for_stop();
@@ -562,7 +563,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let live = self.servers.entry(endpoint.to_owned()).or_default();
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
         if let (Some(started), None) = (&live.launched, &live.start) {
-            let (start, after) = started.ready(asked.ready_at, &self.sweep.servers);
+            let (start, after) = started.ready(asked.answered, &self.sweep.servers);
             let log = started.server.watch().log().display().to_string();
             live.start = Some(start);
             self.observer.event(Event::Launched { endpoint: endpoint.to_owned(), after, log });

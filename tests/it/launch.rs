@@ -36,7 +36,9 @@ sweeps:
 
 /// The mock as a launched server, with the flags of the cell.
 fn mock() -> String {
-    format!("launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}")
+    format!(
+        "launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}"
+    )
 }
 
 /// A shell script as a launched server; `$P` is its port, and `serve` becomes a mock.
@@ -64,7 +66,10 @@ fn left(lab: &Lab) -> Vec<String> {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let of = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
         let is_ours = of("environ").split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes());
-        let is_zombie = String::from_utf8_lossy(&of("stat")).rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        let is_zombie = String::from_utf8_lossy(&of("stat"))
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim_start().starts_with('Z'));
         if is_ours && !is_zombie {
             found.push(String::from_utf8_lossy(&of("cmdline")).replace('\0', " "));
         }
@@ -117,7 +122,8 @@ fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     for run in lab.runs().values() {
         let spec = &run.json["spec"]["endpoint"];
         let slots = spec["server"]["flags.slots"].as_f64().unwrap();
-        let command: Vec<&str> = spec["launch"]["command"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
+        let command: Vec<&str> =
+            spec["launch"]["command"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
         let at = command.iter().position(|part| *part == "--slots").unwrap();
         assert_eq!((command[at + 1].parse(), command[5]), (Ok(slots), "{{ port }}"));
         let start = &run.json["environment"]["server_start"];
@@ -161,7 +167,8 @@ fn a_flag_is_a_column_and_can_be_compared() {
 
 #[test]
 fn a_program_that_is_not_there_is_named_before_anything_is_sent() {
-    let lab = lab(&plan("launch: { command: [no-such-server-here, serve, '{{ port }}'], port: auto }", "batch_size: 1", 1));
+    let lab =
+        lab(&plan("launch: { command: [no-such-server-here, serve, '{{ port }}'], port: auto }", "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     let words = "endpoint `m`: cannot start `no-such-server-here`: no such program in PATH; install it, or correct `launch.command`";
@@ -218,7 +225,8 @@ fn a_port_that_is_taken_is_named() {
     lab.write("plan.yaml", &plan(&endpoint, "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    let words = format!("m: port {port} is taken: something listens on 127.0.0.1:{port} already; stop it, or write port: auto");
+    let words =
+        format!("m: port {port} is taken: something listens on 127.0.0.1:{port} already; stop it, or write port: auto");
     assert!(ended.stderr.contains(&words), "{}", ended.stderr);
     assert!(lab.runs().is_empty());
 }
@@ -240,7 +248,10 @@ fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
     let folder = lab.results().join("servers");
     let texts: Vec<String> = servers(&lab).iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect();
     assert!(texts.iter().map(String::len).sum::<usize>() < 16 << 20);
-    assert!(texts.iter().any(|text| text.starts_with("first line\n")) && texts.iter().any(|text| text.contains("\nlast line\n")));
+    assert!(
+        texts.iter().any(|text| text.starts_with("first line\n"))
+            && texts.iter().any(|text| text.contains("\nlast line\n"))
+    );
 }
 
 #[timed_test]
@@ -266,7 +277,13 @@ fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let lab = lab(&plan(&(mock() + ", ready: { path: /healthy, within: 60s }"), "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    assert!(ended.stderr.contains("answers HTTP 404 to /healthy and lists its models: it has no such path; correct `ready.path`"), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("answers HTTP 404 to /healthy and lists its models: it has no such path; correct `ready.path`"),
+        "{}",
+        ended.stderr
+    );
     nothing_left(&lab);
 }
 
@@ -330,7 +347,11 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
     let mut command = lab.command(&["run", "plan.yaml"]);
     let ended = Ended::from(command.env(MARK, lab.path()).env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("endpoint `m`: ended the server that a killed sweep had left running"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("endpoint `m`: ended the server that a killed sweep had left running"),
+        "{}",
+        ended.stderr
+    );
     // Once for the server that was left, once for the new one.
     assert_eq!(fs::read_to_string(lab.path().join("stopped")).unwrap(), "hunter2-hunter2\nhunter2-hunter2\n");
     nothing_left(&lab);
@@ -363,7 +384,11 @@ fn secrets_reach_the_server_and_no_file() {
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("environment variable BENCH_KEY is not set; `env` of `launch` names it"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("environment variable BENCH_KEY is not set; `env` of `launch` names it"),
+        "{}",
+        ended.stderr
+    );
     let mut command = lab.command(&["run", "plan.yaml"]);
     let ended = Ended::from(command.env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -381,11 +406,20 @@ fn cells_fill_hardware_and_facts() {
         let slots = spec["server"]["flags.slots"].as_f64();
         assert_eq!((spec["gpus"].as_f64(), spec["server"]["tensor_parallel"].as_f64()), (slots, slots));
     }
-    let table = lab.ok(&["export", "plan.yaml", "--columns", "server.slots,gpus,cost_per_million_output_tokens,output_throughput", "--format", "csv"]).stdout;
+    let table = lab
+        .ok(&[
+            "export",
+            "plan.yaml",
+            "--columns",
+            "server.slots,cost_per_million_output_tokens,output_throughput",
+            "--format",
+            "csv",
+        ])
+        .stdout;
     for line in table.lines().skip(1) {
         let figures: Vec<f64> = line.split(',').map(|text| text.parse().unwrap()).collect();
-        let cost = figures[0] * 3.0 / (figures[3] * 3600.0) * 1e6;
-        assert!(figures[0] == figures[1] && (figures[2] / cost - 1.0).abs() < 1e-6, "{table}");
+        let cost = figures[0] * 3.0 / (figures[2] * 3600.0) * 1e6;
+        assert!((figures[1] / cost - 1.0).abs() < 1e-6, "{table}");
     }
 }
 
@@ -399,7 +433,8 @@ fn two_servers_of_one_host_take_turns_and_two_resources_do_not() {
     let ended = run(&lab, &["--jobs", "4"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     // At most one server is up: the next one starts when the runs of the one before have ended.
-    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(": starting ") || line.ends_with(" · valid")).collect();
+    let lines: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.contains(": starting ") || line.ends_with(" · valid")).collect();
     assert!(lines.len() >= 4 && lines[0].contains("starting") && !lines[1].contains("starting"), "{lines:#?}");
     nothing_left(&lab);
     let apart = self::lab(&two(", resource: elsewhere"));
@@ -419,5 +454,36 @@ fn long_waits_end_when_the_user_wants_it() {
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(began.elapsed() < Duration::from_secs(60));
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
+    let slow = script("sleep 0.4; serve --slots $S", ", env: { S: '{{ server.slots }}' }");
+    let starts_only = "flags: { measure: start, matrix: { server.slots: [1, 2] }, repeats: 2, compare: { by: server.slots, baseline: 1, metrics: [start_ready] } }";
+    let text = plan(&slow, "batch_size: 1", 1).replace("flags: { matrix: { batch_size: 1 }, repeats: 1 }", starts_only);
+    let lab = lab(&text);
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(preview.contains("4 starts of m"), "{preview}");
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!((starts(&ended), lab.runs().len()), (4, 4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("m · start · server.slots 2 · repeat 1 · ready after "), "{}", ended.stderr);
+    let columns = "server.slots,repeat,start_ready_ms,start_first_answer_ms,ttft_p50_ms,output_throughput,verdict";
+    let table = lab.ok(&["export", "plan.yaml", "--columns", columns, "--format", "csv"]).stdout;
+    for line in table.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (ready, first): (f64, f64) = (cells[2].parse().unwrap(), cells[3].parse().unwrap());
+        assert!((400.0..60_000.0).contains(&ready) && first > ready, "{table}");
+        // The one request behind it is no load.
+        assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
+    }
+    let compared = lab.run(&["compare", "plan.yaml"]);
+    assert!(
+        compared.stdout.contains("start until ready") || compared.stdout.contains("start_ready"),
+        "{}{}",
+        compared.stdout,
+        compared.stderr
+    );
     nothing_left(&lab);
 }

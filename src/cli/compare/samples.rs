@@ -191,8 +191,17 @@ impl Lacking {
 
 /// What was declared of the server and observed of everything else.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
-    let Environment { host, server, models, sweepline, client_host, client_os, client_cpu, client_cores, server_start: _ } =
-        environment;
+    let Environment {
+        host,
+        server,
+        models,
+        sweepline,
+        client_host,
+        client_os,
+        client_cpu,
+        client_cores,
+        server_start: _,
+    } = environment;
     let endpoint = &spec.endpoint;
     let known = [
         ("engine", Some(endpoint.engine.name().to_owned())),

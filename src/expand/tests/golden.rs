@@ -120,6 +120,7 @@ pub(super) fn closed_chat() -> RunSpec {
         engine: LoadEngine::default(),
         record: Recording::default(),
         errors: ErrorPolicy::default(),
+        start: false,
         seed: Seed(42),
         repeat: 0,
     }

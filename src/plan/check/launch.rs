@@ -98,7 +98,12 @@ impl Checker<'_> {
         let port_at = [at, &steps!["port"]].concat();
         let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
         let of_url = url.as_ref().and_then(reqwest::Url::port);
-        let says_port = || launch.texts().iter().any(|(_, text)| asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == "port")));
+        let says_port = || {
+            launch
+                .texts()
+                .iter()
+                .any(|(_, text)| asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == "port")))
+        };
         match (launch.port, of_url) {
             (Some(Port::Auto), Some(port)) => {
                 let message = format!("`url` says port {port}, and `port: auto` chooses another one");
@@ -130,7 +135,10 @@ impl Checker<'_> {
                 let at = [at, &steps![field, name.as_str()]].concat();
                 if name.is_empty() || name.contains(['=', '\0']) {
                     let message = format!("`{name}` cannot be the name of an environment variable");
-                    self.report_key(&at, Diagnostic::new(Code::WrongValue, message).remedy("write a name like HF_HOME"));
+                    self.report_key(
+                        &at,
+                        Diagnostic::new(Code::WrongValue, message).remedy("write a name like HF_HOME"),
+                    );
                 }
                 match value {
                     HeaderValue::Secret(secret) => {
@@ -211,10 +219,44 @@ impl Checker<'_> {
             }
             for (name, launch) in &launched {
                 if !uses(launch, flag) {
-                    let message = format!("the command of endpoint `{name}` does not use `{axis}`: every value would start the same server");
-                    let remedy = format!("add \"{{{{ server.args }}}}\" to its command, or \"{{{{ {axis} }}}}\" behind its flag");
+                    let message = format!(
+                        "the command of endpoint `{name}` does not use `{axis}`: every value would start the same server"
+                    );
+                    let remedy = format!(
+                        "add \"{{{{ server.args }}}}\" to its command, or \"{{{{ {axis} }}}}\" behind its flag"
+                    );
                     self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
                 }
+            }
+        }
+    }
+
+    /// Reports what a sweep that measures starts cannot have.
+    pub(super) fn measures_start(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
+        let fields = sweep.fields();
+        let fits = |field: &str| matches!(field, "endpoint" | "model" | "scenario") || server_flag(field).is_some();
+        for field in fields.into_iter().filter(|field| !fits(field)) {
+            let message = format!("`{field}` says what is sent, and a sweep with `measure: start` sends no load");
+            let remedy = "remove the axis, or measure it in a sweep of its own";
+            let at = self.place_of_flag(name, sweep, field);
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        for field in ["arrivals", "phases", "stream", "connections"] {
+            if self.is_given(&steps!["sweeps", name], field) {
+                let message = format!("`{field}` is about a load, and a sweep with `measure: start` has none");
+                let at = steps!["sweeps", name, field];
+                self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
+            }
+        }
+        let named: Vec<String> = sweep.values("endpoint").iter().map(ToString::to_string).collect();
+        for name_of in named {
+            let is_launched = plan.endpoints.get(&name_of).is_none_or(|endpoint| endpoint.launch.is_some());
+            if !is_launched && !self.is_given(&steps!["endpoints", name_of.as_str()], "launch") {
+                let message = format!("`measure: start` starts servers, and endpoint `{name_of}` has no `launch`");
+                let remedy =
+                    "add launch: { command: [...], port: auto } to the endpoint, or leave it out of the matrix";
+                let at = steps!["sweeps", name, "measure"];
+                self.report(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
             }
         }
     }
@@ -232,9 +274,10 @@ impl Checker<'_> {
 /// Whether a server is started with a flag.
 fn uses(launch: &Launch, flag: &str) -> bool {
     let whole = format!("server.{flag}");
-    launch.texts().iter().any(|(_, text)| {
-        is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole))
-    })
+    launch
+        .texts()
+        .iter()
+        .any(|(_, text)| is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole)))
 }
 
 /// Every name that some cell of an endpoint fills.

@@ -167,8 +167,9 @@ impl Checker<'_> {
     pub(super) fn no_axis(&mut self, at: &[Step], key: &str) {
         let mut diagnostic = if key == "server" || key.starts_with(axis::SERVER_PREFIX) {
             let message = format!("`{key}` is not an axis: each value of a `server` axis sets flags by name");
-            Diagnostic::new(Code::UnknownAxis, message)
-                .remedy("write server: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }], or server.max_num_seqs: [64, 128]")
+            Diagnostic::new(Code::UnknownAxis, message).remedy(
+                "write server: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }], or server.max_num_seqs: [64, 128]",
+            )
         } else {
             let names = axis::AXES.iter().map(|(name, ..)| *name).chain(ALIASES.iter().map(|(name, _)| *name));
             let remedy = match (other_tools::axis_of(key), suggest::nearest(key, names.clone())) {

@@ -40,8 +40,12 @@ impl Checker<'_> {
             self.imply(name, &mut sweep, lacks_axes);
             self.replays(plan, name, &sweep);
             self.data_of_sweep(plan, name, &sweep);
-            let brings_load = brings_load(plan, &sweep);
-            self.load(name, &sweep, lacks_axes, brings_load);
+            if sweep.measures_start() {
+                self.measures_start(plan, name, &sweep);
+            } else {
+                let brings_load = brings_load(plan, &sweep);
+                self.load(name, &sweep, lacks_axes, brings_load);
+            }
             self.grid(plan, name, &sweep, lacks_axes);
             self.rest(name, &sweep);
             sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
@@ -81,6 +85,8 @@ impl Checker<'_> {
             let only = match declared[..] {
                 [] => built_in,
                 [only] => Some(only),
+                // Nothing of it is sent.
+                _ if axis == "scenario" && sweep.measures_start() => Some(SCENARIO),
                 _ => None,
             };
             self.imply_in_cells(name, sweep, axis, only);

@@ -106,7 +106,8 @@ mod tests {
             lifetime_years: decimal("3"),
             energy_price_per_kwh: Some(decimal("0.25")),
         };
-        let hardware = Hardware { owned: Some(owned), watts: Some(PerCell::Same(decimal("6000"))), ..Hardware::default() };
+        let hardware =
+            Hardware { owned: Some(owned), watts: Some(PerCell::Same(decimal("6000"))), ..Hardware::default() };
         // 262 800 over 26 280 hours is 10 an hour; 6 kW at 0.25 are 1.5.
         assert!((hardware.cost_per_hour().unwrap() - 11.5).abs() < 1e-12);
         let cold = Hardware { watts: None, ..hardware.clone() };

@@ -61,7 +61,8 @@ impl Launch {
     /// Every text that may hold a template, each with the path that leads to it from `launch`.
     pub(crate) fn texts(&self) -> Vec<(Vec<Step>, &str)> {
         let stop = self.stop.as_ref().and_then(|stop| stop.command.as_deref()).unwrap_or_default();
-        let of_command = self.command.iter().enumerate().map(|(index, text)| (vec!["command".into(), index.into()], text));
+        let of_command =
+            self.command.iter().enumerate().map(|(index, text)| (vec!["command".into(), index.into()], text));
         let of_stop =
             stop.iter().enumerate().map(|(index, text)| (vec!["stop".into(), "command".into(), index.into()], text));
         let tables = [("env", &self.env), ("host_env", &self.host_env)];

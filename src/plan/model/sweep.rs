@@ -15,6 +15,16 @@ use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
+/// What the runs of a sweep measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SweepMeasure {
+    /// What the server does under a load.
+    Load,
+    /// How long the server takes to start.
+    Start,
+}
+
 /// One sweep: a matrix of cells, each run `repeats` times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +55,11 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::plan::model::matrix::schema::adds_schema")]
     pub add: Vec<Table<Scalar>>,
+    /// What is measured: `load` (default), what the server does under the load of each cell; or `start`, how long a launched server takes
+    /// until it is ready and has answered, each run a start of its own. Beside `start` there is no load and no scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "load"), example = &"start")]
+    pub measure: Option<SweepMeasure>,
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
@@ -100,6 +115,11 @@ fn one() -> u32 {
 }
 
 impl Sweep {
+    /// Whether its runs measure how a server starts.
+    pub fn measures_start(&self) -> bool {
+        self.measure == Some(SweepMeasure::Start)
+    }
+
     /// How arrivals are spaced where neither an axis nor a scenario says it.
     pub fn spacing(&self) -> Arrivals {
         self.arrivals.clone().unwrap_or_default()

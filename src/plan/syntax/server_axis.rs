@@ -48,7 +48,10 @@ fn matrix(node: &mut Node) {
         }
     }
     // What is neither a list nor a zip names axes of their own.
-    splice(axes, |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)));
+    splice(
+        axes,
+        |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)),
+    );
     // Conditions may look at flags, wherever they stand.
     axes.iter_mut().for_each(|axis| conditions(&mut axis.node));
 }

@@ -132,11 +132,12 @@ impl CellNames {
             "port" if part.is_empty() => return Ok(()),
             _ => {
                 let known = suggest::choices(NAMES_OF_CELLS).replace(" or ", " and ");
-                let remedy = suggest::nearest(root, NAMES_OF_CELLS).map_or_else(
-                    || format!("each cell fills {known}"),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                return Err(CellMistake::new(format!("`{dotted}` is neither a variable nor filled by the cell"), remedy));
+                let remedy = suggest::nearest(root, NAMES_OF_CELLS)
+                    .map_or_else(|| format!("each cell fills {known}"), |near| format!("did you mean `{near}`?"));
+                return Err(CellMistake::new(
+                    format!("`{dotted}` is neither a variable nor filled by the cell"),
+                    remedy,
+                ));
             }
         };
         if values.iter().any(|values| values.contains_key(part)) {
@@ -150,7 +151,9 @@ impl CellNames {
         let remedy = match suggest::nearest(part, known.iter().copied()) {
             Some(near) => format!("did you mean `{root}.{near}`?"),
             None if known.is_empty() => {
-                format!("add an axis {dotted}: [...] to the matrix, or declare it: server: {{ flags: {{ {part}: ... }} }}")
+                format!(
+                    "add an axis {dotted}: [...] to the matrix, or declare it: server: {{ flags: {{ {part}: ... }} }}"
+                )
             }
             None => format!("{what} {}", suggest::choices(known).replace(" or ", " and ")),
         };

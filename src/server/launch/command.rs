@@ -18,7 +18,9 @@ pub(super) fn run_within(command: &[String], env: &BTreeMap<String, String>, fol
     let Some((program, arguments)) = command.split_first() else { return };
     let mut started = Command::new(program);
     started.args(arguments).envs(env).current_dir(folder).process_group(0);
-    let Ok(mut child) = started.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn() else { return };
+    let Ok(mut child) = started.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        return;
+    };
     while let Ok(None) = child.try_wait() {
         if Instant::now() >= deadline {
             signal_group(child.id(), Signal::KILL);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::log;
 use super::order::{LaunchOrder, Order, Said};
+use super::processes;
 use crate::units::Nanos;
 
 /// The hidden command of the program that is a supervisor.
@@ -87,6 +88,7 @@ pub struct ServerWatch {
     /// Whether nothing of it is left.
     gone: Arc<AtomicBool>,
     log: PathBuf,
+    mark: String,
     stop_within: Duration,
     started: Instant,
     started_at: jiff::Timestamp,
@@ -136,6 +138,7 @@ impl Launched {
             ended: Arc::default(),
             gone: Arc::default(),
             log,
+            mark: order.mark.clone(),
             stop_within: order.stop_within(),
             started,
             started_at,
@@ -199,6 +202,11 @@ impl ServerWatch {
         let how = self.ended()?;
         let after = Nanos::from(self.started.elapsed());
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
+    }
+
+    /// Bytes that the server's processes have fetched from storage so far; none where the system does not tell.
+    pub fn storage_read_bytes(&self) -> Option<u64> {
+        processes::storage_read_bytes(&self.mark)
     }
 
     /// That it ended under a run.

@@ -99,7 +99,8 @@ pub(super) fn tail(path: &Path, lines: usize) -> Vec<String> {
         .max_by_key(|(modified, _)| *modified);
     let Some((_, path)) = newest else { return Vec::new() };
     let text = end_of(&path).unwrap_or_default();
-    let shown = text.lines().map(|line| line.chars().filter(|c| !is_unseen(*c)).take(LONGEST_QUOTED).collect::<String>());
+    let shown =
+        text.lines().map(|line| line.chars().filter(|c| !is_unseen(*c)).take(LONGEST_QUOTED).collect::<String>());
     let all: Vec<String> = shown.filter(|line| !line.trim().is_empty()).collect();
     all[all.len().saturating_sub(lines)..].to_vec()
 }
@@ -132,7 +133,8 @@ mod tests {
             text.push_str(&format!("line {number} of a server that talks a lot, and more\n"));
         }
         log.copy(text.as_bytes());
-        let sizes: Vec<u64> = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
+        let sizes: Vec<u64> =
+            std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
         assert!(sizes.len() == 3 && sizes.iter().sum::<u64>() <= 3 * MOST_BYTES, "{sizes:?}");
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("started with key [secret]\n"));
         let last = tail(&path, 2);

@@ -56,7 +56,21 @@ pub(super) fn marked(mark: &str) -> Vec<u32> {
         environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
     };
     let own = std::process::id();
-    all().filter(|pid| *pid != own).filter(carries).filter(|pid| seen(*pid).is_some_and(|seen| !seen.is_zombie)).collect()
+    all()
+        .filter(|pid| *pid != own)
+        .filter(carries)
+        .filter(|pid| seen(*pid).is_some_and(|seen| !seen.is_zombie))
+        .collect()
+}
+
+/// Bytes that the processes with a mark have fetched from storage, what the page cache held not counted; none where nothing is known of any.
+pub(super) fn storage_read_bytes(mark: &str) -> Option<u64> {
+    let of = |pid: &u32| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
+    };
+    let known: Vec<u64> = marked(mark).iter().filter_map(of).collect();
+    (!known.is_empty()).then(|| known.iter().sum())
 }
 
 /// Sends a signal; a process that is gone takes none.

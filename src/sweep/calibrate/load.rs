@@ -238,6 +238,7 @@ impl CalibrationLoad {
             engine: self.engine,
             record: Recording::default(),
             errors: ErrorPolicy::default(),
+            start: false,
             seed: Seed(0),
             repeat: 0,
         }

@@ -184,11 +184,10 @@ fn cell(generator: &mut SchemaGenerator) -> Value {
     let name = "Cell";
     if !generator.definitions().contains_key(name) {
         let fields = by_axis(one);
-        let schema =
-            json!({
-                "type": "object", "properties": fields, "patternProperties": { SETTINGS: one(Kind::Setting, SETTING) },
-                "additionalProperties": false, "minProperties": 1,
-            });
+        let schema = json!({
+            "type": "object", "properties": fields, "patternProperties": { SETTINGS: one(Kind::Setting, SETTING) },
+            "additionalProperties": false, "minProperties": 1,
+        });
         generator.definitions_mut().insert(name.to_owned(), schema);
     }
     json!({ "$ref": "#/$defs/Cell" })
