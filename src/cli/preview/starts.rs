@@ -42,14 +42,16 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
         *counts.entry(endpoint).or_default() += 1;
     }
     let of_endpoint = |(endpoint, starts): (&str, usize)| {
-        let runs = todo.iter().map(|at| &expansion.runs[*at].spec.endpoint).filter(|spec| spec.name == endpoint);
-        let servers: HashSet<&LaunchSpec> = runs.filter_map(|spec| spec.launch.as_ref()).collect();
+        let specs = todo.iter().map(|at| &expansion.runs[*at].spec).filter(|spec| spec.endpoint.name == endpoint);
+        // A run that measures a start needs one of its own.
+        let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start);
+        let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
         let mut earlier = earlier_seconds(workspace, endpoint);
         earlier.sort_by(f64::total_cmp);
         Starts {
             endpoint: endpoint.to_owned(),
             starts,
-            servers: servers.len(),
+            servers: servers.len() + starts_measured.len(),
             seconds_each: earlier.get(earlier.len() / 2).copied(),
             earlier: earlier.len(),
         }
