@@ -20,7 +20,7 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -213,11 +213,15 @@ fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
-    let EndpointSpec { name, engine, api, gpu, gpus, server, mock } = spec;
+    let EndpointSpec { name, engine, api, gpu, gpus, http, server, mock } = spec;
     put("endpoint.", "api", text(api.name()));
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    if let Some(Http2 { streams }) = http {
+        put("endpoint.", "http", int(2));
+        put("endpoint.", "http.streams", int(*streams));
+    }
     if let Some(MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed }) = mock {
         put("endpoint.mock.", "itl", Value::Duration(*itl));
         put("endpoint.mock.", "jitter", Value::Share(*jitter));

@@ -9,14 +9,14 @@ use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve a
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
-    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
+    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Http, HttpVersion, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
     Process, Scalar, Sessions, Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{
-    AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
+    AxisLabels, Cell, ClassSpec, EndpointSpec, Http2, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
     RunSpec, Shaping,
 };
 
@@ -212,8 +212,15 @@ fn endpoint_spec(name: &str, endpoint: &Endpoint) -> Result<EndpointSpec, Mistak
         gpu: hardware.and_then(|hardware| hardware.gpu.clone()),
         gpus: hardware.and_then(|hardware| hardware.gpus),
         server: flatten(&endpoint.server)?,
+        http: http2(endpoint),
         mock: embedded.then(|| endpoint.mock.clone().unwrap_or_default()),
     })
+}
+
+/// HTTP/2, where an endpoint asks for it.
+fn http2(endpoint: &Endpoint) -> Option<Http2> {
+    let Http { streams, .. } = endpoint.http.filter(|http| http.version == HttpVersion::Two)?;
+    Some(Http2 { streams: streams.unwrap_or(Http::STREAMS) })
 }
 
 /// Server facts under one level of names: `flags: { max_num_seqs: 256 }` becomes `flags.max_num_seqs`.

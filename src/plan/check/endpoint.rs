@@ -11,6 +11,7 @@ use crate::plan::model::hardware::Hardware;
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::price::Owned;
+use crate::plan::model::http::{Http, HttpVersion};
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::ModelId;
 use crate::plan::model::under_test::{Model, ModelShape};
@@ -64,6 +65,7 @@ impl Checker<'_> {
                 let at = steps!["endpoints", name.as_str(), "retries", "runs"];
                 self.report(&at, out_of_range("runs", &format!("0 to {}", Retries::MOST), runs));
             }
+            self.http(name, endpoint);
             self.extra_of_endpoint(name, endpoint);
         }
     }
@@ -90,6 +92,18 @@ impl Checker<'_> {
             let message = "`mock` describes the embedded server, but `url` names one that already runs";
             let remedy = "remove `url` to start the embedded server, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn http(&mut self, name: &str, endpoint: &Endpoint) {
+        let Some(Http { version, streams: Some(streams) }) = endpoint.http else { return };
+        let at = steps!["endpoints", name, "http", "streams"];
+        if version == HttpVersion::One {
+            let message = "`streams` are requests on one connection of HTTP/2, but the version is 1.1";
+            let remedy = "write `version: 2`, or remove `streams`";
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        } else if !(1..=Http::MOST_STREAMS).contains(&streams) {
+            self.report(&at, out_of_range("streams", &format!("1 to {}", Http::MOST_STREAMS), streams));
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Shorthand {
 }
 
 /// All of them.
-pub(crate) const SHORTHANDS: [Shorthand; 6] = [
+pub(crate) const SHORTHANDS: [Shorthand; 7] = [
     Shorthand {
         table: "Fill",
         field: "for",
@@ -59,6 +59,12 @@ pub(crate) const SHORTHANDS: [Shorthand; 6] = [
         table: "Distribution",
         field: "constant",
         expected: "a number of tokens, or a distribution like { uniform: { min: 100, max: 1000 } }",
+        is_number: true,
+    },
+    Shorthand {
+        table: "Http",
+        field: "version",
+        expected: "a version of HTTP, 1.1 or 2, or { version: 2, streams: 64 }",
         is_number: true,
     },
 ];

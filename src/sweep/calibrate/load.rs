@@ -216,6 +216,7 @@ impl CalibrationLoad {
                 api: self.api,
                 gpu: None,
                 gpus: None,
+                http: None,
                 server: Default::default(),
                 mock: Some(figures),
             }),
