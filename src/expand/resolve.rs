@@ -9,8 +9,8 @@ use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve a
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
-    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Http, HttpVersion, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
-    Process, Scalar, Sessions, Sweep, Table,
+    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Fact, Http, HttpVersion, Measure, Model, ModelId, NonceMode,
+    PhasesPatch, Plan, Process, Scalar, Sessions, Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 

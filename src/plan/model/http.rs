@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn versions_are_numbers() {
         let read = |text: &str| serde_json::from_str::<HttpVersion>(text).map_err(|error| error.to_string());
-        assert_eq!((read("2"), read("2.0"), read("1.1")), (Ok(HttpVersion::Two), Ok(HttpVersion::Two), Ok(HttpVersion::One)));
+        assert_eq!(
+            (read("2"), read("2.0"), read("1.1")),
+            (Ok(HttpVersion::Two), Ok(HttpVersion::Two), Ok(HttpVersion::One))
+        );
         assert_eq!(read("3").unwrap_err(), "HTTP/3 cannot be measured; write 1.1 or 2");
         assert_eq!(serde_json::to_string(&HttpVersion::ALL).unwrap(), "[1.1,2]");
     }

@@ -1,0 +1,179 @@
+//! One request on a connection of HTTP/2, and its answer.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderMap, Request, header};
+
+use super::ledger::{Ledger, Track};
+use super::session::Lease;
+use crate::engine::connection::{Progress, broken};
+use crate::engine::io::Stamps;
+use crate::engine::tally::Failure;
+use crate::rows::Outcome;
+
+/// A request under way. Dropping it gives up what has not come, which is told to the server; the connection goes on.
+pub(crate) struct Exchange {
+    // What is dropped first comes first: the stream before its place.
+    answer: Answer,
+    /// Sends what of the body the server's windows have not let through yet.
+    _body: SendStream<Bytes>,
+    track: Rc<Track>,
+    ledger: Rc<Ledger>,
+    stream: u32,
+    /// What is seen of this request, as of one that has a connection of its own.
+    stamps: Rc<Stamps>,
+    lease: Lease,
+}
+
+enum Answer {
+    Awaited(ResponseFuture),
+    Body(RecvStream),
+}
+
+/// What the head of an answer says.
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    /// Seconds that a 429 or 503 asks to be left alone for; none where it names a date.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Exchange {
+    /// Hands a request to the task of its connection, which writes it in its next turn.
+    pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
+        let (mut send, ledger) = lease.open()?;
+        stamps.arm();
+        let refused = |error: h2::Error| failed(&error, ledger.is_settled());
+        let (answer, mut sending) = send.send_request(head, body.is_empty()).map_err(refused)?;
+        let stream = answer.stream_id().as_u32();
+        // Nothing is written before this task waits: all is on one thread.
+        let track = ledger.follow(stream);
+        if !body.is_empty() {
+            sending.send_data(body, true).map_err(refused)?;
+        }
+        Ok(Exchange { answer: Answer::Awaited(answer), _body: sending, track, ledger, stream, stamps, lease })
+    }
+
+    /// What is seen of this request.
+    pub(crate) fn stamps(&self) -> &Rc<Stamps> {
+        &self.stamps
+    }
+
+    /// Waits for the head of the answer.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+        let polled = match &mut self.answer {
+            Answer::Awaited(answer) => std::pin::Pin::new(answer).poll(cx),
+            Answer::Body(_) => return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the head came twice"))),
+        };
+        self.stamps.left(self.track.sent(cx));
+        let response = match ready!(polled) {
+            Ok(response) => response,
+            Err(error) => return Poll::Ready(Err(self.failed(&error))),
+        };
+        if let Some(read) = self.track.head() {
+            self.stamps.saw(read);
+        }
+        let (head, body) = response.into_parts();
+        self.answer = Answer::Body(body);
+        let status = head.status.as_u16();
+        let retry_after = matches!(status, 429 | 503).then(|| retry_after(&head.headers)).flatten();
+        Poll::Ready(Ok(Head { status, retry_after }))
+    }
+
+    /// Takes the next frame of the answer's body and hands what is in it to `on_data`, whose failure ends it.
+    pub(crate) fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Poll<Result<Progress, Failure>> {
+        let Answer::Body(body) = &mut self.answer else {
+            return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the body came before the head")));
+        };
+        let data = match ready!(body.poll_data(cx)) {
+            Some(Ok(data)) => data,
+            Some(Err(error)) => return Poll::Ready(Err(self.failed(&error))),
+            None => {
+                if let Some(read) = self.track.end() {
+                    self.stamps.saw(read);
+                }
+                return Poll::Ready(Ok(Progress::Whole { clean: true }));
+            }
+        };
+        if let Some(read) = self.track.next() {
+            self.stamps.saw(read);
+        }
+        // The server is never to wait for us. It cannot fail: the bytes have just come.
+        let _ = body.flow_control().release_capacity(data.len());
+        if !data.is_empty() {
+            on_data(&data)?;
+        }
+        Poll::Ready(Ok(Progress::More))
+    }
+
+    /// The failure of this request, stamped with what ended it.
+    fn failed(&self, error: &h2::Error) -> Failure {
+        if let Some(read) = self.track.end() {
+            self.stamps.saw(read);
+        }
+        // A stream learns of the end of its connection in few words; the connection knows why.
+        match error.is_io() || error.is_go_away() {
+            true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
+            false => failed(error, self.ledger.is_settled()),
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.ledger.forget(self.stream);
+    }
+}
+
+/// Seconds in a `Retry-After`.
+fn retry_after(fields: &HeaderMap) -> Option<u64> {
+    fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// What an error of HTTP/2 is to a request. `is_settled`: the server's settings have come, so it does speak HTTP/2.
+pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
+    if let Some(error) = error.get_io() {
+        return broken(error);
+    }
+    if error.is_library() && !is_settled {
+        return Failure::new(
+            Outcome::Malformed,
+            format!("this is no HTTP/2 answer: {error}; does the server speak HTTP/1.1 only? then leave out `http: 2`"),
+        );
+    }
+    let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
+    let (code, words) = (code(reason), reason.description());
+    match (error.is_library(), error.is_go_away(), error.is_reset()) {
+        (true, ..) => Failure::new(Outcome::Malformed, format!("this is no HTTP/2 answer: {code}, {words}")),
+        (_, true, _) => {
+            Failure::new(Outcome::Reset, format!("the server ended the connection: GOAWAY {code}, {words}"))
+        }
+        (_, _, true) => Failure::new(Outcome::Reset, format!("the server reset the stream: {code}, {words}")),
+        _ => Failure::new(Outcome::Malformed, format!("HTTP/2 cannot carry this request: {error}")),
+    }
+}
+
+/// An error code by its name in RFC 9113.
+fn code(reason: Reason) -> String {
+    let number = u32::from(reason);
+    if number <= u32::from(Reason::HTTP_1_1_REQUIRED) { format!("{reason:?}") } else { format!("code {number:#x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_codes_have_their_names() {
+        assert_eq!(code(Reason::REFUSED_STREAM), "REFUSED_STREAM");
+        assert_eq!(code(Reason::HTTP_1_1_REQUIRED), "HTTP_1_1_REQUIRED");
+        assert_eq!(code(Reason::from(0x99)), "code 0x99");
+    }
+}
