@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::io::{Stamped, Stamps};
 use super::socket::Socket;
 use super::target::Target;
+use crate::tls;
 
 /// What opening a connection cost, in nanoseconds; none for a step that was not needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Connector {
         let tls = match target.tls {
             true => {
                 let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
-                Some((super::tls::connector(target.insecure_tls, http2)?, name))
+                Some((tls::connector(target.insecure_tls, http2)?, name))
             }
             false => None,
         };
@@ -86,7 +87,7 @@ impl Connector {
                 let begin = self.clock.now();
                 let stream = connector.connect(name.clone(), socket).await?;
                 opening.tls = Some(self.clock.now() - begin);
-                if self.http2 && stream.get_ref().1.alpn_protocol() != Some(super::tls::HTTP2) {
+                if self.http2 && stream.get_ref().1.alpn_protocol() != Some(tls::HTTP2) {
                     return Err(io::Error::other("the server does not agree to HTTP/2 (ALPN)"));
                 }
                 Socket::Tls(Box::new(stream))

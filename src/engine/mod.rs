@@ -48,7 +48,6 @@ mod target;
 mod template;
 mod threads;
 mod timer;
-mod tls;
 mod trace;
 mod transcripts;
 mod unit_gaps;

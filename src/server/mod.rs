@@ -9,6 +9,7 @@ mod idle;
 mod probe;
 mod ready;
 mod tokenize;
+mod way;
 
 pub use check::{Presence, check};
 pub use describe::{Description, describe};
@@ -18,3 +19,4 @@ pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
 pub use tokenize::{Counter, Message};
+pub use way::Way;

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Version};
 use serde_json::Value;
 
+use super::way::{self, Way};
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
@@ -40,6 +41,8 @@ pub struct Question {
     pub secrets: Vec<String>,
     /// Accept any certificate.
     pub insecure_tls: bool,
+    /// Whether it is asked over HTTP/2, as its runs are.
+    pub http2: bool,
     /// Which API is called.
     pub api: Api,
     /// A path of the server, from its root, that answers with 2xx once it is ready; asked before anything else.
@@ -106,6 +109,10 @@ pub struct Found {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
+    /// The way to it.
+    pub way: Way,
+    /// Why it is not near, where the plan says that it is.
+    pub not_near: Option<String>,
 }
 
 impl Found {
@@ -155,6 +162,16 @@ pub enum ProbeError {
         what: String,
         /// How long it was waited for.
         within: Nanos,
+    },
+    /// It answers over HTTP/1.1, and not over HTTP/2 as the plan wants it.
+    #[error("{url} answers over HTTP/1.1 and not over HTTP/2: {reason}; {remedy}")]
+    OnlyHttp1 {
+        /// The address.
+        url: String,
+        /// What came over HTTP/2.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// It wants a key, or another one.
     #[error("{url} refuses the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
@@ -223,12 +240,42 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     runtime.block_on(async {
         let client = client(question).map_err(|error| unreachable(words(&error)))?;
         if let Some(path) = &question.ready {
-            ask_whether_ready(&client, question, path).await?;
+            match ask_whether_ready(&client, question, path).await {
+                Err(error @ ProbeError::Unreachable { .. }) if question.http2 => {
+                    return Err(only_http1(question, error).await);
+                }
+                other => other?,
+            }
         }
-        let mut found = list_models(&client, question).await?;
+        let mut found = match list_models(&client, question).await {
+            Err(error @ ProbeError::Unreachable { .. }) if question.http2 => {
+                return Err(only_http1(question, error).await);
+            }
+            other => other?,
+        };
         generate(&client, question, &mut found).await?;
+        found.way = way::measure(question).await;
         Ok(found)
     })
+}
+
+/// Why a server does not answer over HTTP/2: it is asked over HTTP/1.1 before it counts as away.
+async fn only_http1(question: &Question, error: ProbeError) -> ProbeError {
+    let ProbeError::Unreachable { url, reason } = error else { return error };
+    let plain = Question { http2: false, ..question.clone() };
+    let asked = client(&plain).ok().zip(plain.ready_url().ok()).map(|(client, url)| plain.signed(client.get(url)));
+    let is_there = match asked {
+        Some(request) => request.send().await.is_ok_and(|response| response.version() == Version::HTTP_11),
+        None => false,
+    };
+    let remedy = match url.starts_with("https:") {
+        true => "have the server, or what stands before it, offer h2 (ALPN), or remove `http: 2` of the endpoint",
+        false => {
+            "have the server take HTTP/2 without TLS (h2c, prior knowledge), write https:// where it is behind TLS, or remove \
+             `http: 2` of the endpoint"
+        }
+    };
+    if is_there { ProbeError::OnlyHttp1 { url, reason, remedy } } else { ProbeError::Unreachable { url, reason } }
 }
 
 /// Why there was no answer.
@@ -243,7 +290,10 @@ pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
 
 /// A client that keeps so many connections for its next questions.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
-    Client::builder()
+    let builder = Client::builder();
+    // Without it reqwest takes what ALPN comes to, and HTTP/1.1 without TLS.
+    let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
+    builder
         .no_proxy()
         .pool_max_idle_per_host(connections)
         .retry(reqwest::retry::never())

@@ -740,5 +740,6 @@ const FEW_MODELS: usize = 20;
 fn describe(target: &Target, found: &Found) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
     let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
-    format!("{} answers{server}, models: {models}", target.authority)
+    let far = found.not_near.as_deref().map(|far| format!("; {far}")).unwrap_or_default();
+    format!("{} answers{server}, models: {models}{far}", target.authority)
 }

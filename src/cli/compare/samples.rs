@@ -191,7 +191,20 @@ impl Lacking {
 
 /// What was declared of the server and observed of everything else.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
-    let Environment { host, server, models, sweepline, client_host, client_os, client_cpu, client_cores } = environment;
+    let Environment {
+        host,
+        server,
+        models,
+        // Other each time it is measured.
+        connect_ns: _,
+        tls_ns: _,
+        round_trip_ns: _,
+        sweepline,
+        client_host,
+        client_os,
+        client_cpu,
+        client_cores,
+    } = environment;
     let endpoint = &spec.endpoint;
     let known = [
         ("engine", Some(endpoint.engine.name().to_owned())),

@@ -1,4 +1,4 @@
-//! TLS of measured connections: the system's certificates, unless a plan says in words that any will do.
+//! TLS, as measured connections and the probe speak it: the system's certificates, unless a plan says in words that any will do.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_rustls::TlsConnector;
 
 /// HTTP/2, as ALPN names it.
-pub(crate) const HTTP2: &[u8] = b"h2";
+pub const HTTP2: &[u8] = b"h2";
 
 /// A connector that speaks HTTP/2, or HTTP/1.1, and asks for nothing else. Errors when the system's certificates cannot be read.
-pub(crate) fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
+pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
         .with_safe_default_protocol_versions()
