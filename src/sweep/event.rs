@@ -173,6 +173,13 @@ pub enum Event {
         /// What became of it: how it answers, or why its runs are left out.
         result: Result<String, String>,
     },
+    /// A server is not near, though the plan says so.
+    Far {
+        /// Its endpoint.
+        endpoint: String,
+        /// What was measured, and what to do.
+        why: String,
+    },
     /// A server takes its time to answer the probe.
     Slow {
         /// Its endpoint.
