@@ -8,6 +8,7 @@ mod host;
 mod idle;
 mod probe;
 mod ready;
+mod round_trip;
 mod tokenize;
 mod way;
 
@@ -18,5 +19,6 @@ pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
+pub use round_trip::measure_way;
 pub use tokenize::{Counter, Message};
 pub use way::Way;

@@ -7,7 +7,7 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Version};
 use serde_json::Value;
 
-use super::way::{self, Way};
+use super::way::Way;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
@@ -109,7 +109,7 @@ pub struct Found {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
-    /// The way to it.
+    /// The way to it; nothing of it is known to the probe itself.
     pub way: Way,
     /// Why it is not near, where the plan says that it is.
     pub not_near: Option<String>,
@@ -254,7 +254,6 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
             other => other?,
         };
         generate(&client, question, &mut found).await?;
-        found.way = way::measure(question).await;
         Ok(found)
     })
 }

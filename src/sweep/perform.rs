@@ -19,7 +19,9 @@ use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
     TextRow, TextWriter,
 };
-use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, Way, client_environment, probe};
+use crate::server::{
+    self, Embedded, Found, PROMPT, Presence, Question, Unready, Way, client_environment, measure_way, probe,
+};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
 use crate::workload::tokenizer::Message;
@@ -52,7 +54,9 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let mut found = probe(&Question { ready: endpoint.ready_path(), ..question(url, &target, spec) })?;
+    let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
+    let mut found = probe(&question)?;
+    found.way = measure_way(&question);
     found.not_near = found.way.contradicts_near().filter(|_| endpoint.near);
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))

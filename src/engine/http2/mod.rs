@@ -5,6 +5,7 @@
 //! (`exchange`). Which connection a request gets is the matter of `sessions`. `heads` makes what requests begin with.
 
 mod exchange;
+mod failure;
 mod frames;
 mod heads;
 mod ledger;

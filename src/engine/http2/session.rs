@@ -12,7 +12,7 @@ use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use tokio::sync::Notify;
 
-use super::exchange::failed;
+use super::failure::failed;
 use super::ledger::Ledger;
 use super::watched::Watched;
 use crate::engine::clock::Clock;
