@@ -168,7 +168,7 @@ pub struct EndpointSpec {
 }
 
 /// How requests go over HTTP/2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2 {
     /// The most requests under way on one connection.
     pub streams: u32,

@@ -368,9 +368,19 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     });
     lab.write("warm.yaml", &cold.replace("cache: cold", "cache: warm"));
     assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is what a plan says by saying nothing");
+    lab.write("one.yaml", &edited(PLAN, "      version: 2\n      streams: 64\n", "      version: 1.1\n"));
+    assert_ne!(ids(&lab, "plan.yaml"), ids(&lab, "one.yaml"), "endpoint.http");
     // Each entry of the identity is in one of the lists, is told elsewhere in this file, or has its reason here.
-    let elsewhere =
-        ["hash", "measurement", "endpoint.name", "endpoint.engine", "load.pattern", "repeat", "scenario.reuse"];
+    let elsewhere = [
+        "hash",
+        "measurement",
+        "endpoint.name",
+        "endpoint.engine",
+        "endpoint.http",
+        "load.pattern",
+        "repeat",
+        "scenario.reuse",
+    ];
     let all: BTreeMap<String, ()> = ids(&lab, "plan.yaml")
         .iter()
         .flat_map(|id| {

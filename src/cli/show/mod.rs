@@ -19,8 +19,6 @@ use crate::expand::expand;
 use crate::plan::ResolvedPlan;
 use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
-use crate::rows::Environment;
-use crate::server::Way;
 use crate::store::{RunRecord, Store};
 
 pub(crate) use document::schema_text;
@@ -77,10 +75,13 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => {
             let lines: Vec<Line> = answered.lines().collect();
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(&lines[0], &record.facts, &answered.plan_metrics, answered.pulse.as_ref(), detail))?;
-            if let Some(way) = way(&record.environment) {
-                output::print(&way)?;
-            }
+            output::print(&page(
+                &lines[0],
+                (&record.facts, &record.environment),
+                &answered.plan_metrics,
+                answered.pulse.as_ref(),
+                detail,
+            ))?;
             if !answered.classes.is_empty() {
                 output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
             }
@@ -96,13 +97,6 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => output::json(&Document::of(&record, answered))?,
     }
     Ok(Exit::Done)
-}
-
-/// What the probe measured of the way to the server; none for a run of an earlier sweepline.
-fn way(environment: &Environment) -> Option<String> {
-    let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
-    let way = Way { http: None, connect_ns, tls_ns, round_trip_ns }.to_string();
-    (!way.is_empty()).then(|| format!("\nway to the server, by the probe\n  {way}\n"))
 }
 
 /// Whether a run is one of a plan's.
