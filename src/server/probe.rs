@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Version};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::way::Way;
@@ -163,12 +163,16 @@ pub enum ProbeError {
         /// How long it was waited for.
         within: Nanos,
     },
-    /// It answers over HTTP/1.1, and not over HTTP/2 as the plan wants it.
-    #[error("{url} answers over HTTP/1.1 and not over HTTP/2: {reason}; {remedy}")]
-    OnlyHttp1 {
+    /// It answers over another HTTP than the plan wants.
+    #[error("{url} answers over {spoken} and not over {asked}: {reason}; {remedy}")]
+    OtherHttp {
         /// The address.
         url: String,
-        /// What came over HTTP/2.
+        /// What it speaks.
+        spoken: &'static str,
+        /// What it was asked over.
+        asked: &'static str,
+        /// What came of that.
         reason: String,
         /// What to do.
         remedy: &'static str,
@@ -241,15 +245,15 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
         let client = client(question).map_err(|error| unreachable(words(&error)))?;
         if let Some(path) = &question.ready {
             match ask_whether_ready(&client, question, path).await {
-                Err(error @ ProbeError::Unreachable { .. }) if question.http2 => {
-                    return Err(only_http1(question, error).await);
+                Err(error @ ProbeError::Unreachable { .. }) => {
+                    return Err(over_the_other(question, error).await);
                 }
                 other => other?,
             }
         }
         let mut found = match list_models(&client, question).await {
-            Err(error @ ProbeError::Unreachable { .. }) if question.http2 => {
-                return Err(only_http1(question, error).await);
+            Err(error @ ProbeError::Unreachable { .. }) => {
+                return Err(over_the_other(question, error).await);
             }
             other => other?,
         };
@@ -258,24 +262,39 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     })
 }
 
-/// Why a server does not answer over HTTP/2: it is asked over HTTP/1.1 before it counts as away.
-async fn only_http1(question: &Question, error: ProbeError) -> ProbeError {
+/// Why a server that does not answer over one HTTP counts as away: it is asked over the other one first.
+async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let ProbeError::Unreachable { url, reason } = error else { return error };
-    let plain = Question { http2: false, ..question.clone() };
-    let asked = client(&plain).ok().zip(plain.ready_url().ok()).map(|(client, url)| plain.signed(client.get(url)));
+    // Over HTTP/1.1 most reasons have nothing to do with it.
+    if !question.http2 && !OF_ANOTHER_HTTP.iter().any(|words| reason.contains(words)) {
+        return ProbeError::Unreachable { url, reason };
+    }
+    let other = Question { http2: !question.http2, ..question.clone() };
+    let asked = client(&other).ok().zip(other.ready_url().ok()).map(|(client, url)| other.signed(client.get(url)));
     let is_there = match asked {
-        Some(request) => request.send().await.is_ok_and(|response| response.version() == Version::HTTP_11),
+        Some(request) => request.send().await.is_ok(),
         None => false,
     };
-    let remedy = match url.starts_with("https:") {
-        true => "have the server, or what stands before it, offer h2 (ALPN), or remove `http: 2` of the endpoint",
-        false => {
+    let remedy = match (question.http2, url.starts_with("https:")) {
+        (false, _) => "write `http: 2` under the endpoint",
+        (true, true) => {
+            "have the server, or what stands before it, offer h2 (ALPN), or remove `http: 2` of the endpoint"
+        }
+        (true, false) => {
             "have the server take HTTP/2 without TLS (h2c, prior knowledge), write https:// where it is behind TLS, or remove \
              `http: 2` of the endpoint"
         }
     };
-    if is_there { ProbeError::OnlyHttp1 { url, reason, remedy } } else { ProbeError::Unreachable { url, reason } }
+    let [spoken, asked] = if question.http2 { ["HTTP/1.1", "HTTP/2"] } else { ["HTTP/2", "HTTP/1.1"] };
+    match is_there {
+        true => ProbeError::OtherHttp { url, spoken, asked, reason, remedy },
+        false => ProbeError::Unreachable { url, reason },
+    }
 }
+
+/// What hyper and rustls say of a server that answers HTTP/1.1 by HTTP/2, or agrees to nothing else.
+const OF_ANOTHER_HTTP: [&str; 5] =
+    ["before message completed", "invalid HTTP", "http2", "NoApplicationProtocol", "no application protocol"];
 
 /// Why there was no answer.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {

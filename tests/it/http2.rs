@@ -332,6 +332,21 @@ fn a_server_of_http_1_1_alone_is_told_before_anything_is_measured() {
 }
 
 #[timed_test]
+fn a_server_of_http_2_alone_is_told_too() {
+    for (alpn, scheme) in [(None, "http"), (Some(vec!["h2"]), "https")] {
+        let server = Server::start(Rules { alpn, ..Rules::default() });
+        let lab = Lab::new();
+        let text = closed(server.port, 1, 4, "insecure_tls: true, ready: { within: 0s }", "");
+        lab.write("plan.yaml", &text.replace("http://", &format!("{scheme}://")));
+        let ended = lab.run(&["probe", "plan.yaml"]);
+        let said = ended.stdout + &ended.stderr;
+        assert_eq!(ended.code, Some(2), "{scheme}: {said}");
+        assert!(said.contains("answers over HTTP/2 and not over HTTP/1.1"), "{scheme}: {said}");
+        assert!(said.contains("write `http: 2` under the endpoint"), "{scheme}: {said}");
+    }
+}
+
+#[timed_test]
 fn http_2_is_agreed_on_over_tls() {
     let server = Server::start(Rules { alpn: Some(vec!["h2"]), takes: Duration::from_millis(8), ..Rules::default() });
     let text =
@@ -387,6 +402,7 @@ fn what_a_plan_cannot_ask_of_http() {
         ("http: 3", "HTTP/3 cannot be measured"),
         ("http: { version: 1.1, streams: 4 }", "`streams` are requests on one connection of HTTP/2"),
         ("http: { version: 2, streams: 0 }", "1 to 100000"),
+        ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` is about one connection of HTTP/1.1"),
     ] {
         lab.write("plan.yaml", &closed(1, 1, 1, http, ""));
         let ended = lab.run(&["check", "plan.yaml"]);

@@ -52,10 +52,11 @@ impl Exchange {
         let stream = answer.stream_id().as_u32();
         // Nothing is written before this task waits: all is on one thread.
         let track = ledger.follow(stream);
-        if !body.is_empty() {
-            sending.send_data(body, true).map_err(refused)?;
-        }
-        Ok(Exchange { answer: Answer::Awaited(answer), _body: sending, track, ledger, stream, stamps, lease })
+        let given = if body.is_empty() { Ok(()) } else { sending.send_data(body, true) };
+        let refused = given.map_err(refused);
+        let exchange =
+            Exchange { answer: Answer::Awaited(answer), _body: sending, track, ledger, stream, stamps, lease };
+        refused.map(|()| exchange)
     }
 
     /// What is seen of this request.

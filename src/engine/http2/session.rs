@@ -105,6 +105,8 @@ impl Session {
     async fn live(self: Rc<Self>, connector: Connector, limit: Nanos) {
         let opened = tokio::time::timeout(Duration::from(limit), open(&connector)).await;
         let failure = match opened {
+            // Nobody wants it any longer.
+            Ok(Ok(_)) if !matches!(&*self.state.borrow(), State::Opening) => return,
             Ok(Ok((send, connection, ledger, opening))) => {
                 let open = Open { send, ledger: Rc::clone(&ledger), opening, at: self.clock.now() };
                 *self.state.borrow_mut() = State::Open(open);
@@ -129,6 +131,7 @@ impl Session {
             }
             drop(driver);
             let polled = connection.as_mut().poll(cx);
+            self.close_where_left();
             if ledger.is_settled() && !std::mem::replace(&mut is_settled, true) {
                 self.changed.notify_waiters();
             }
@@ -205,6 +208,13 @@ impl Session {
         }
     }
 
+    /// Closes it where the server takes no further requests on it and none is under way: a server may wait for that.
+    fn close_where_left(&self) {
+        if self.taken.get() == 0 && matches!(&*self.state.borrow(), State::Open(open) if open.ledger.is_leaving()) {
+            self.close();
+        }
+    }
+
     /// Closes it when the last request on it has ended.
     pub(super) fn close(&self) {
         // Drops the sender, whose last one ends the connection.
@@ -222,9 +232,11 @@ impl Session {
         Lease { session: Rc::clone(self), goes: false, is_for_once: false, waited: None }
     }
 
-    /// A place on a new connection, whose first request goes as soon as it is open.
-    pub(super) async fn first(self: &Rc<Self>) -> Result<Lease, Failure> {
-        let lease = self.place().go();
+    /// A place on a new connection, whose first request goes as soon as it is open; `is_for_once`: the connection is closed when
+    /// the place is given back.
+    pub(super) async fn first(self: &Rc<Self>, is_for_once: bool) -> Result<Lease, Failure> {
+        let mut lease = self.place().go();
+        lease.is_for_once = is_for_once;
         self.until(|session| !matches!(&*session.state.borrow(), State::Opening)).await;
         match &*self.state.borrow() {
             State::Over(failure) => Err(failure.clone()),
@@ -289,12 +301,6 @@ impl Lease {
         self
     }
 
-    /// Has the connection closed when the place is given back.
-    pub(super) fn for_once(mut self) -> Lease {
-        self.is_for_once = true;
-        self
-    }
-
     /// What is needed to send a request; an error where the connection is over.
     pub(super) fn open(&self) -> Result<(SendRequest<Bytes>, Rc<Ledger>), Failure> {
         match &*self.session.state.borrow() {
@@ -315,6 +321,7 @@ impl Drop for Lease {
         if self.is_for_once {
             self.session.close();
         }
+        self.session.close_where_left();
     }
 }
 

@@ -60,7 +60,8 @@ impl Sessions {
             for session in &started {
                 let settled = tokio::time::timeout(Duration::from(self.limit), session.settle()).await.is_ok();
                 if !settled || session.is_over() || session.limit() == 0 {
-                    self.open.borrow_mut().retain(|session| !session.is_over() && !session.is_unsettled());
+                    started.iter().filter(|session| session.is_unsettled()).for_each(|session| session.close());
+                    self.open.borrow_mut().retain(|session| !session.is_over());
                     return;
                 }
                 // A server may allow fewer than the plan wants.
@@ -94,8 +95,7 @@ impl Sessions {
                 return Ok(lease);
             }
         }
-        let lease = self.start().first().await?;
-        Ok(if self.keeps { lease } else { lease.for_once() })
+        self.start().first(!self.keeps).await
     }
 
     /// The first connection that is like this, without those that are over.

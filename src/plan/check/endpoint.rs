@@ -47,6 +47,9 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     }
 }
 
+/// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2), but those that sweepline sends itself.
+const OF_CONNECTIONS: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
+
 impl Checker<'_> {
     /// Checks every endpoint.
     pub(super) fn endpoints(&mut self, plan: &Plan) {
@@ -96,7 +99,14 @@ impl Checker<'_> {
     }
 
     fn http(&mut self, name: &str, endpoint: &Endpoint) {
-        let Some(Http { version, streams: Some(streams) }) = endpoint.http else { return };
+        let Some(Http { version, streams }) = endpoint.http else { return };
+        let of_connection = |header: &&String| OF_CONNECTIONS.iter().any(|own| own.eq_ignore_ascii_case(header));
+        if let Some(header) = endpoint.headers.keys().find(of_connection).filter(|_| version == HttpVersion::Two) {
+            let message = format!("`{header}` is about one connection of HTTP/1.1: HTTP/2 cannot carry it");
+            let at = steps!["endpoints", name, "headers", header.as_str()];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("remove it, or `http: 2`"));
+        }
+        let Some(streams) = streams else { return };
         let at = steps!["endpoints", name, "http", "streams"];
         if version == HttpVersion::One {
             let message = "`streams` are requests on one connection of HTTP/2, but the version is 1.1";
